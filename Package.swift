@@ -1,0 +1,65 @@
+// swift-tools-version: 6.2
+import CompilerPluginSupport
+import PackageDescription
+
+// Targets stand in the order of the layers, lowest first; each imports only what stands above it here.
+let package = Package(
+    name: "strata",
+    platforms: [.macOS(.v15)],
+    products: [
+        .library(name: "Strata", targets: ["Strata"]),
+        .library(name: "ObjectGraph", targets: ["ObjectGraph", "LMDBStore", "MemoryStore"]),
+        .library(name: "SQLiteStore", targets: ["SQLiteStore"]),
+        .library(name: "StoreInterface", targets: ["StoreInterface"]),
+        .library(name: "PageCodec", targets: ["PageCodec"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
+        .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
+    ],
+    targets: [
+        // Layer 0: C libraries.
+        .systemLibrary(
+            name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
+
+        // Layer 1: the only importer of CLMDB.
+        .target(name: "LMDB", dependencies: ["CLMDB"]),
+
+        // Layer 2: the vocabulary.
+        .target(name: "StoreInterface"),
+
+        // Layer 3: bytes to records and back.
+        .target(name: "PageCodec", dependencies: ["StoreInterface"]),
+
+        // Layer 4: stores.
+        .target(
+            name: "MemoryStore",
+            dependencies: [
+                "StoreInterface", .product(name: "HashTreeCollections", package: "swift-collections"),
+            ]),
+        .target(name: "LMDBStore", dependencies: ["PageCodec", "StoreInterface", "LMDB"]),
+        .target(
+            name: "SQLiteStore",
+            dependencies: ["StoreInterface", .product(name: "GRDB", package: "GRDB.swift")]),
+
+        // Layer 5: objects and contexts.
+        .target(
+            name: "ObjectGraph",
+            dependencies: ["StoreInterface", .product(name: "Logging", package: "swift-log")]),
+
+        // Layer 6: what users import.
+        .macro(
+            name: "StrataMacros",
+            dependencies: [
+                .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
+                .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
+            ]),
+        .target(
+            name: "Strata",
+            dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "StrataMacros"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

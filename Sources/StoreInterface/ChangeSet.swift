@@ -1,0 +1,103 @@
+/// Which objects a save, a push or a merge touched: the payload of notices, history rows and merges.
+///
+/// Compact: a page's 64 objects are three masks. Reading the keys of an entity is O(keys).
+public struct ChangeSet: Sendable, Hashable, Codable {
+    public struct PageChange: Sendable, Hashable, Codable {
+        public var number: UInt64
+        public var inserted: UInt64
+        public var updated: UInt64
+        public var deleted: UInt64
+        /// The columns that some updated object of the page changed.
+        public var columns: ColumnSet
+
+        public init(number: UInt64, inserted: UInt64, updated: UInt64, deleted: UInt64, columns: ColumnSet) {
+            self.number = number
+            self.inserted = inserted
+            self.updated = updated
+            self.deleted = deleted
+            self.columns = columns
+        }
+    }
+
+    public struct EntityChange: Sendable, Hashable, Codable {
+        public var entity: Int
+        /// Ascending by number.
+        public var pages: [PageChange]
+
+        public init(entity: Int, pages: [PageChange]) {
+            self.entity = entity
+            self.pages = pages
+        }
+
+        public var insertedKeys: [ObjectKey] { keys(\.inserted) }
+        public var updatedKeys: [ObjectKey] { keys(\.updated) }
+        public var deletedKeys: [ObjectKey] { keys(\.deleted) }
+
+        private func keys(_ mask: KeyPath<PageChange, UInt64>) -> [ObjectKey] {
+            pages.flatMap { page in
+                SlotIterator(page[keyPath: mask]).map { PageAddress.key(page: page.number, slot: $0) }
+            }
+        }
+    }
+
+    /// One end of a link whose partners changed.
+    public struct LinkChange: Sendable, Hashable, Codable {
+        public var link: Int
+        public var sources: [ObjectKey]
+        public var destinations: [ObjectKey]
+
+        public init(link: Int, sources: [ObjectKey], destinations: [ObjectKey]) {
+            self.link = link
+            self.sources = sources
+            self.destinations = destinations
+        }
+    }
+
+    /// The save's number; 0 for a push to a parent.
+    public var generation: Generation
+    /// Ascending by entity number; only entities with changes.
+    public var entities: [EntityChange]
+    /// Ascending by link number; only links with changes.
+    public var links: [LinkChange]
+    /// Who saved: the context's name, as its owner set it.
+    public var author: String
+
+    public init(
+        generation: Generation = 0, entities: [EntityChange] = [], links: [LinkChange] = [], author: String = ""
+    ) {
+        self.generation = generation
+        self.entities = entities
+        self.links = links
+        self.author = author
+    }
+
+    public var isEmpty: Bool { entities.isEmpty && links.isEmpty }
+
+    public func change(of entity: Int) -> EntityChange? { entities.first { $0.entity == entity } }
+}
+
+extension Layer {
+    /// The names of what the layer changes. O(pages + rows updated).
+    public func changeSet(author: String = "") -> ChangeSet {
+        var set = ChangeSet(generation: generation, author: author)
+        for number in 0..<entityCount {
+            guard let changes = entity(number) else { continue }
+            let pages = changes.sortedPageNumbers.compactMap { pageNumber -> ChangeSet.PageChange? in
+                guard let page = changes.page(pageNumber) else { return nil }
+                var columns = ColumnSet()
+                for slot in SlotIterator(page.updated) {
+                    if let row = page[slot] { columns.formUnion(row.set) }
+                }
+                return .init(
+                    number: pageNumber, inserted: page.inserted, updated: page.updated, deleted: page.deleted,
+                    columns: columns)
+            }
+            set.entities.append(.init(entity: number, pages: pages))
+        }
+        for (number, link) in links.enumerated() where !link.isEmpty {
+            set.links.append(
+                .init(link: number, sources: link.forward.keys.sorted(), destinations: link.backward.keys.sorted()))
+        }
+        return set
+    }
+}

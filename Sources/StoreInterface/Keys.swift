@@ -1,0 +1,29 @@
+/// The number of an object within its entity: dense, never reused, never zero.
+public typealias ObjectKey = UInt64
+
+/// The number of a save in a file. Each save has the next one; an object's version is the generation that last wrote it.
+public typealias Generation = UInt64
+
+/// Where an object lies: page number and slot.
+public enum PageAddress {
+    /// Objects to a page; also the unit in which keys are leased, so that two contexts never insert into one page.
+    public static let slots = 64
+
+    @inlinable public static func page(of key: ObjectKey) -> UInt64 { key >> 6 }
+    @inlinable public static func slot(of key: ObjectKey) -> Int { Int(truncatingIfNeeded: key & 63) }
+    @inlinable public static func key(page: UInt64, slot: Int) -> ObjectKey { page << 6 | UInt64(slot) }
+}
+
+/// Walks the set bits of a page's mask, lowest first.
+@frozen
+public struct SlotIterator: Sequence, IteratorProtocol {
+    @usableFromInline var rest: UInt64
+
+    @inlinable public init(_ mask: UInt64) { rest = mask }
+
+    @inlinable public mutating func next() -> Int? {
+        guard rest != 0 else { return nil }
+        defer { rest &= rest - 1 }
+        return rest.trailingZeroBitCount
+    }
+}

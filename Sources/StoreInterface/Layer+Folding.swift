@@ -1,0 +1,60 @@
+extension Layer {
+    /// One sealed-able layer that says the same as `layers`, oldest first, over the same base.
+    ///
+    /// An insert followed by a delete leaves nothing; a delete followed by an insert under the same key is an update of every
+    /// column. Rows are shared where one layer alone speaks of an object. Cost: O(rows of all but the first).
+    public static func folding(_ layers: [Layer], schema: StoreSchema) -> Layer {
+        guard let first = layers.first else { return Layer(schema: schema) }
+        let folded = Layer(copying: first)
+        for layer in layers.dropFirst() { folded.merge(layer) }
+        return folded
+    }
+
+    /// Puts the changes of a newer layer over this one.
+    public func merge(_ newer: Layer) {
+        for entity in 0..<newer.entityCount {
+            guard let changes = newer.entity(entity) else { continue }
+            for (number, page) in changes.pages {
+                for slot in SlotIterator(page.touched) {
+                    guard let row = page[slot] else { continue }
+                    merge(row, entity: entity, key: PageAddress.key(page: number, slot: slot))
+                }
+            }
+        }
+        for (link, changes) in newer.links.enumerated() {
+            for (source, pairs) in changes.forward {
+                for (destination, linked) in pairs {
+                    mergeLink(link, source, destination, linked: linked)
+                }
+            }
+        }
+    }
+
+    /// Puts one newer row over what this layer says of the object.
+    public func merge(_ row: Row, entity: Int, key: ObjectKey) {
+        guard let older = self.row(entity, key) else {
+            put(row, entity: entity, key: key)
+            return
+        }
+        switch (older.kind, row.kind) {
+        case (.insert, .delete):
+            remove(entity: entity, key: key)
+        case (.insert, .update), (.update, .update):
+            let merged = older.layer == id ? older : older.copy(layer: id)
+            row.set.forEach { merged[$0] = row[$0] }
+            merged.version = row.version
+            put(merged, entity: entity, key: key)
+        case (.delete, .insert):
+            let revived = row.copy(layer: id)
+            revived.kind = .update
+            put(revived, entity: entity, key: key)
+        default:
+            put(row, entity: entity, key: key)
+        }
+    }
+
+    /// A pair added and removed again is kept as removed: removing what the base does not have is harmless.
+    private func mergeLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
+        setLink(link, source, destination, linked: linked)
+    }
+}

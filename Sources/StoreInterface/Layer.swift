@@ -1,0 +1,140 @@
+import Synchronization
+
+/// A set of changes to objects that lies over a snapshot, or over other layers: what a context has not saved, what a child
+/// hands to its parent, what the writer gets, what is saved but not yet on disk.
+///
+/// A layer is written by one owner, then sealed; from then on it is immutable and may be shared between threads.
+/// `@unchecked Sendable` is right because of that rule: `seal()` comes before the first hand-over, and hand-overs go through
+/// a lock or an executor.
+public final class Layer: @unchecked Sendable {
+    /// Unique in the process.
+    public let id: UInt64
+    /// The save that made the layer part of a store's state; 0 before.
+    public private(set) var generation: Generation = 0
+    public private(set) var isSealed = false
+    public private(set) var links: [LinkLayer]
+    private var entities: [EntityLayer?]
+    private let indexes = Mutex<[IndexKey: [Value: [ObjectKey]]]>([:])
+
+    private struct IndexKey: Hashable {
+        var entity: Int
+        var column: Int
+    }
+
+    private static let nextID = Atomic<UInt64>(1)
+
+    public init(schema: StoreSchema) {
+        id = Self.nextID.add(1, ordering: .relaxed).oldValue
+        entities = Array(repeating: nil, count: schema.entities.count)
+        links = Array(repeating: LinkLayer(), count: schema.links.count)
+    }
+
+    /// A writable copy: pages are copied, rows are shared until written.
+    public init(copying other: Layer) {
+        id = Self.nextID.add(1, ordering: .relaxed).oldValue
+        entities = other.entities.map { $0.map { EntityLayer(copying: $0) } }
+        links = other.links
+    }
+
+    public var isEmpty: Bool {
+        entities.allSatisfy { $0?.isEmpty ?? true } && links.allSatisfy(\.isEmpty)
+    }
+
+    public var entityCount: Int { entities.count }
+
+    public func seal() { isSealed = true }
+
+    /// The changes to one entity; nil when there are none.
+    @inline(__always)
+    public func entity(_ number: Int) -> EntityLayer? {
+        guard let found = entities[number], !found.isEmpty else { return nil }
+        return found
+    }
+
+    public func row(_ entity: Int, _ key: ObjectKey) -> Row? { entities[entity]?.row(key) }
+
+    // MARK: Writing, by the owner, before sealing
+
+    /// Puts a row in place of what the layer had for the key.
+    public func put(_ row: Row, entity: Int, key: ObjectKey) {
+        precondition(!isSealed, "a sealed layer is immutable")
+        if let found = entities[entity] {
+            found.put(row, for: key)
+        } else {
+            let made = EntityLayer()
+            entities[entity] = made
+            made.put(row, for: key)
+        }
+        extendIndexes(row, entity: entity, key: key)
+    }
+
+    /// Forgets what the layer says of an object.
+    public func remove(entity: Int, key: ObjectKey) {
+        precondition(!isSealed, "a sealed layer is immutable")
+        entities[entity]?.remove(key)
+    }
+
+    public func setLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
+        precondition(!isSealed, "a sealed layer is immutable")
+        links[link].set(source, destination, linked: linked)
+    }
+
+    public func forgetLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey) {
+        precondition(!isSealed, "a sealed layer is immutable")
+        links[link].forget(source, destination)
+    }
+
+    /// Called by the owner after it changed a column of a row that the layer already holds.
+    public func didSet(_ column: Int, of row: Row, entity: Int, key: ObjectKey) {
+        indexes.withLock { indexes in
+            guard !indexes.isEmpty else { return }
+            let place = IndexKey(entity: entity, column: column)
+            guard indexes[place] != nil else { return }
+            indexes[place]![row[column], default: []].append(key)
+        }
+    }
+
+    /// Gives every row and the layer itself the number of the save that accepted them. The writer's, before publication.
+    public func stamp(_ generation: Generation) {
+        self.generation = generation
+        for case let entity? in entities {
+            for page in entity.pages.values {
+                for slot in SlotIterator(page.touched) { page[slot]?.version = generation }
+            }
+        }
+    }
+
+    // MARK: Looking up by value
+
+    /// The keys whose row in this layer has had `value` in `column`: a superset, to be checked against the row.
+    ///
+    /// The first call for a column costs O(rows of the entity); later ones O(1).
+    public func candidates(entity: Int, column: Int, value: Value) -> [ObjectKey] {
+        guard self.entity(entity) != nil else { return [] }
+        return indexes.withLock { indexes in
+            let place = IndexKey(entity: entity, column: column)
+            if indexes[place] == nil { indexes[place] = makeIndex(entity: entity, column: column) }
+            return indexes[place]![value] ?? []
+        }
+    }
+
+    private func makeIndex(entity: Int, column: Int) -> [Value: [ObjectKey]] {
+        var index: [Value: [ObjectKey]] = [:]
+        for (number, page) in entities[entity]?.pages ?? [:] {
+            for slot in SlotIterator(page.inserted | page.updated) {
+                guard let row = page[slot], row.isSet(column) else { continue }
+                index[row[column], default: []].append(PageAddress.key(page: number, slot: slot))
+            }
+        }
+        return index
+    }
+
+    private func extendIndexes(_ row: Row, entity: Int, key: ObjectKey) {
+        indexes.withLock { indexes in
+            guard !indexes.isEmpty else { return }
+            for place in indexes.keys where place.entity == entity && row.isSet(place.column) {
+                indexes[place]![row[place.column], default: []].append(key)
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+/// The changes of one layer to the 64 objects of one page.
+///
+/// Three disjoint masks say which slots are inserted, updated and deleted; ``rows`` holds the row of each such slot.
+/// `@unchecked Sendable` for the same reason as ``Row``: written by one owner, then sealed.
+public final class LayerPage: @unchecked Sendable {
+    public internal(set) var inserted: UInt64 = 0
+    public internal(set) var updated: UInt64 = 0
+    public internal(set) var deleted: UInt64 = 0
+    public internal(set) var rows: ContiguousArray<Row?>
+
+    @inlinable public var touched: UInt64 { inserted | updated | deleted }
+
+    init() {
+        rows = ContiguousArray(repeating: nil, count: PageAddress.slots)
+    }
+
+    init(copying other: LayerPage) {
+        inserted = other.inserted
+        updated = other.updated
+        deleted = other.deleted
+        rows = other.rows
+    }
+
+    @inlinable public subscript(slot: Int) -> Row? { rows[slot] }
+
+    func put(_ row: Row, at slot: Int) {
+        let bit: UInt64 = 1 << UInt64(slot)
+        inserted &= ~bit
+        updated &= ~bit
+        deleted &= ~bit
+        switch row.kind {
+        case .insert: inserted |= bit
+        case .update: updated |= bit
+        case .delete: deleted |= bit
+        }
+        rows[slot] = row
+    }
+
+    func remove(_ slot: Int) {
+        let bit: UInt64 = ~(1 << UInt64(slot))
+        inserted &= bit
+        updated &= bit
+        deleted &= bit
+        rows[slot] = nil
+    }
+}
+
+/// The changes of one layer to one entity, by page number.
+///
+/// `@unchecked Sendable` for the same reason as ``Row``. The last page is remembered, so that inserting in key order, or
+/// reading neighbours, does not hash.
+public final class EntityLayer: @unchecked Sendable {
+    public private(set) var pages: [UInt64: LayerPage] = [:]
+    private var lastNumber: UInt64 = .max
+    private var lastPage: LayerPage?
+
+    init() {}
+
+    init(copying other: EntityLayer) {
+        pages = other.pages.mapValues { LayerPage(copying: $0) }
+    }
+
+    public var isEmpty: Bool { pages.isEmpty }
+
+    /// O(1); a page that the layer does not touch is nil.
+    @inline(__always)
+    public func page(_ number: UInt64) -> LayerPage? { pages[number] }
+
+    public func row(_ key: ObjectKey) -> Row? {
+        pages[PageAddress.page(of: key)]?[PageAddress.slot(of: key)]
+    }
+
+    func put(_ row: Row, for key: ObjectKey) {
+        writablePage(PageAddress.page(of: key)).put(row, at: PageAddress.slot(of: key))
+    }
+
+    func remove(_ key: ObjectKey) {
+        let number = PageAddress.page(of: key)
+        guard let page = pages[number] else { return }
+        page.remove(PageAddress.slot(of: key))
+        guard page.touched == 0 else { return }
+        pages[number] = nil
+        lastPage = nil
+        lastNumber = .max
+    }
+
+    private func writablePage(_ number: UInt64) -> LayerPage {
+        if number == lastNumber, let lastPage { return lastPage }
+        let page: LayerPage
+        if let found = pages[number] {
+            page = found
+        } else {
+            page = LayerPage()
+            pages[number] = page
+        }
+        lastNumber = number
+        lastPage = page
+        return page
+    }
+
+    /// The page numbers in ascending order. O(n log n).
+    public var sortedPageNumbers: [UInt64] { pages.keys.sorted() }
+}
+
+/// The changes of one layer to one link: which pairs were added (true) and removed (false), from both ends.
+public struct LinkLayer: Sendable {
+    public private(set) var forward: [ObjectKey: [ObjectKey: Bool]] = [:]
+    public private(set) var backward: [ObjectKey: [ObjectKey: Bool]] = [:]
+
+    public init() {}
+
+    public var isEmpty: Bool { forward.isEmpty }
+
+    public mutating func set(_ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
+        forward[source, default: [:]][destination] = linked
+        backward[destination, default: [:]][source] = linked
+    }
+
+    /// Forgets what this layer says of a pair.
+    public mutating func forget(_ source: ObjectKey, _ destination: ObjectKey) {
+        Self.drop(&forward, source, destination)
+        Self.drop(&backward, destination, source)
+    }
+
+    private static func drop(_ map: inout [ObjectKey: [ObjectKey: Bool]], _ outer: ObjectKey, _ inner: ObjectKey) {
+        guard var rest = map[outer] else { return }
+        rest[inner] = nil
+        map[outer] = rest.isEmpty ? nil : rest
+    }
+}

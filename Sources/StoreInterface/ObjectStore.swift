@@ -1,0 +1,129 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Reads objects of one immutable state, by entity and key: a store's snapshot, or layers over one.
+public protocol ObjectReader: Sendable {
+    var schema: StoreSchema { get }
+    /// The value of a column; nil when the object does not exist.
+    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value?
+    /// The save that last wrote the object; nil when it does not exist.
+    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation?
+    /// The keys at the far end of a to-many relationship, ascending.
+    func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey]
+}
+
+/// One immutable state of a store. Any number of threads may read it at once; dropping the last reference frees it.
+public protocol StoreSnapshot: AnyObject, ObjectReader {
+    /// The newest save that the snapshot holds.
+    var generation: Generation { get }
+    /// The objects of one page; nil when it has none. What it returns stays valid as long as it is held.
+    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)?
+    /// The numbers of the entity's pages, ascending.
+    func pageNumbers(_ entity: Int) throws -> [UInt64]
+    /// The keys that a query selects.
+    func keys(_ query: StoreQuery) throws -> [ObjectKey]
+    /// How many keys ``keys(_:)`` would return.
+    func count(_ query: StoreQuery) throws -> Int
+    /// The keys of the objects whose indexed column holds the value, ascending. Columns without an index are scanned.
+    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey]
+    /// How the query would be answered, in words: which index, or a scan.
+    func explain(_ query: StoreQuery) throws -> String
+}
+
+/// The objects of one page in one snapshot.
+public protocol StorePage: AnyObject, Sendable {
+    /// Which slots hold an object.
+    var presence: UInt64 { get }
+    /// Precondition for both: the slot is present.
+    func version(_ slot: Int) throws -> Generation
+    func value(_ slot: Int, _ column: Int) throws -> Value
+}
+
+/// The one write transaction of a store. Valid inside ``ObjectStore/write(_:)`` only.
+public protocol StoreTransaction {
+    /// The newest save in the file, as this transaction sees it.
+    var generation: Generation { get }
+    /// Writes a stamped layer: rows take their own ``Row/version``; an update of a missing object is an insert when all its
+    /// columns are set and is otherwise dropped. Indexes follow. `changes` goes into the history under the layer's generation.
+    func apply(_ layer: Layer, changes: ChangeSet) throws
+    /// Keys that no one has had and no one else will get, in whole pages. Durable with the transaction.
+    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey>
+}
+
+/// How a store answers the question what a power cut may lose.
+public enum Durability: Sendable, Hashable {
+    /// On disk when the save returns.
+    case durable
+    /// Visible at once, on disk within the bound, or when `flush()` returns.
+    case deferred(within: Duration)
+
+    /// Deferred with the default bound of one second.
+    public static var deferred: Durability { .deferred(within: .seconds(1)) }
+}
+
+/// Whether the engine above may hold saved layers back in memory.
+public enum DeferralStyle: Sendable {
+    /// The store knows only durable commits; deferred saves wait in memory as layers.
+    case layered
+    /// The store has a faster commit of its own that survives a crash of the process but not a power cut.
+    case native
+}
+
+/// A file, or memory, that keeps records. Implementations are shared: opening the same file twice gives one store.
+public protocol ObjectStore: AnyObject, Sendable {
+    var identity: StoreIdentity { get }
+    var schema: StoreSchema { get }
+    var deferralStyle: DeferralStyle { get }
+    /// The newest committed state. Never waits for a writer.
+    func snapshot() throws -> any StoreSnapshot
+    /// Runs the one write transaction on the calling thread and commits it; a thrown error aborts it and leaves nothing.
+    /// Called from one thread at a time, which may wait for other processes.
+    func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R
+    /// The change sets of the saves after a generation, oldest first; nil when the history does not reach back that far.
+    func changes(after generation: Generation) throws -> [ChangeSet]?
+    /// Walks everything: checksums, indexes against objects, references, links. An empty list is a sound store.
+    func verify() throws -> [VerificationFinding]
+    /// Bytes of the file or files; 0 in memory.
+    func fileBytes() throws -> Int
+}
+
+/// One thing that ``ObjectStore/verify()`` found wrong.
+public struct VerificationFinding: Sendable, Hashable, CustomStringConvertible {
+    public var description: String
+    public init(_ description: String) { self.description = description }
+}
+
+/// Which store an object belongs to: the UUID in the file, interned to a small number that is unique in the process.
+public struct StoreIdentity: Sendable, Hashable {
+    public let number: UInt32
+    public var uuid: UUID { StoreIdentityTable.uuid(of: number) }
+
+    public init(_ uuid: UUID) { number = StoreIdentityTable.number(of: uuid) }
+}
+
+/// How to open a store: made by `.lmdb(url)`, `.memory`, `.sqlite(url)` in the modules of those stores.
+public struct StoreDescription: Sendable {
+    public var name: String
+    /// How contexts read: their own snapshots, or through their parents as Core Data does.
+    public var routing: Routing
+    /// Blocking; called off the cooperative threads.
+    public var open: @Sendable (StoreSchema) throws -> any ObjectStore
+
+    public init(
+        name: String, routing: Routing = .snapshot, open: @escaping @Sendable (StoreSchema) throws -> any ObjectStore
+    ) {
+        self.name = name
+        self.routing = routing
+        self.open = open
+    }
+}
+
+public enum Routing: String, Sendable, Hashable, CaseIterable {
+    /// Each context reads layers over a snapshot; nobody waits for anybody.
+    case snapshot
+    /// Each request goes through every ancestor's executor to the coordinator's one connection, as in Core Data.
+    case ancestors
+}

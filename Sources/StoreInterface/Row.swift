@@ -1,0 +1,110 @@
+/// What a row of a layer says about its object.
+@frozen
+public enum RowKind: UInt8, Sendable {
+    /// The object is new in this layer; every column is set.
+    case insert
+    /// The object exists below; only changed columns are set.
+    case update
+    /// The object is gone; no column is set.
+    case delete
+}
+
+public struct RowHeader {
+    public var kind: RowKind
+    /// The layer in which the row may still be changed: rows of other layers are shared and immutable.
+    public var layer: UInt64
+    /// The save that wrote the row; 0 until the writer has accepted it.
+    public var version: Generation
+    public var set: ColumnSet
+    public var columnCount: Int
+
+    @usableFromInline
+    init(kind: RowKind, layer: UInt64, columnCount: Int) {
+        self.kind = kind
+        self.layer = layer
+        self.version = 0
+        self.set = ColumnSet()
+        self.columnCount = columnCount
+    }
+}
+
+/// The unsaved values of one object in one layer.
+///
+/// One allocation: the values lie behind the header. Reading and writing a column is O(1).
+/// A row is written only by the owner of the layer that made it (a context, on its executor), and by the writer between that
+/// context's handing it over and its publication; after that it is immutable. It crosses threads inside a ``Layer`` only.
+public final class Row: ManagedBuffer<RowHeader, Value> {
+    @inlinable
+    public static func make(kind: RowKind, layer: UInt64, columnCount: Int) -> Row {
+        let buffer = Row.create(minimumCapacity: columnCount) { _ in
+            RowHeader(kind: kind, layer: layer, columnCount: columnCount)
+        }
+        buffer.withUnsafeMutablePointerToElements { $0.initialize(repeating: .null, count: columnCount) }
+        return unsafeDowncast(buffer, to: Row.self)
+    }
+
+    deinit {
+        _ = withUnsafeMutablePointers { header, values in
+            values.deinitialize(count: header.pointee.columnCount)
+        }
+    }
+
+    @inlinable public var kind: RowKind {
+        get { header.kind }
+        set { header.kind = newValue }
+    }
+    @inlinable public var layer: UInt64 {
+        get { header.layer }
+        set { header.layer = newValue }
+    }
+    @inlinable public var version: Generation {
+        get { header.version }
+        set { header.version = newValue }
+    }
+    @inlinable public var set: ColumnSet { header.set }
+    @inlinable public var columnCount: Int { header.columnCount }
+
+    @inlinable public func isSet(_ column: Int) -> Bool { header.set.contains(column) }
+
+    /// The value of a column. Precondition: the column exists; one that is not set reads as null.
+    @inlinable public subscript(column: Int) -> Value {
+        get {
+            withUnsafeMutablePointers { header, values in
+                precondition(column < header.pointee.columnCount, "no such column")
+                return values[column]
+            }
+        }
+        set {
+            withUnsafeMutablePointers { header, values in
+                precondition(column < header.pointee.columnCount, "no such column")
+                header.pointee.set.insert(column)
+                values[column] = newValue
+            }
+        }
+    }
+
+    /// Forgets a column's change, so that the layers below show through.
+    public func clear(_ column: Int) {
+        withUnsafeMutablePointers { header, values in
+            precondition(column < header.pointee.columnCount, "no such column")
+            header.pointee.set.remove(column)
+            values[column] = .null
+        }
+    }
+
+    /// The set columns with direct access to their values; `values[column]` is valid inside `body` only.
+    @inlinable
+    public func withValues<R>(_ body: (ColumnSet, UnsafePointer<Value>) throws -> R) rethrows -> R {
+        try withUnsafeMutablePointers { header, values in
+            try body(header.pointee.set, UnsafePointer(values))
+        }
+    }
+
+    /// A copy that belongs to another layer.
+    public func copy(layer: UInt64) -> Row {
+        let copy = Row.make(kind: kind, layer: layer, columnCount: columnCount)
+        copy.version = version
+        set.forEach { copy[$0] = self[$0] }
+        return copy
+    }
+}

@@ -1,0 +1,127 @@
+/// How a column stores its values.
+@frozen
+public enum ColumnType: String, Sendable, Hashable, Codable, CaseIterable {
+    case bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float, double
+    /// Seconds since the reference date, as a double.
+    case date
+    case string, data, uuid
+    /// The key of an object of the entity in ``ColumnSchema/destination``.
+    case reference
+}
+
+/// Whether a column has an index, and of which kind.
+@frozen
+public enum IndexKind: String, Sendable, Hashable, Codable {
+    case none, indexed, unique
+}
+
+/// One column of an entity: an attribute, or a to-one relationship.
+public struct ColumnSchema: Sendable, Hashable, Codable {
+    public var name: String
+    public var type: ColumnType
+    public var isOptional: Bool
+    public var index: IndexKind
+    /// For `.reference`: the number of the entity that the key belongs to.
+    public var destination: Int?
+
+    public init(
+        name: String, type: ColumnType, isOptional: Bool = false, index: IndexKind = .none, destination: Int? = nil
+    ) {
+        self.name = name
+        self.type = type
+        self.isOptional = isOptional
+        self.index = index
+        self.destination = destination
+    }
+}
+
+/// One kind of record. Its number is its position in ``StoreSchema/entities``; a column's number its position in ``columns``.
+public struct EntitySchema: Sendable, Hashable, Codable {
+    public var name: String
+    public var columns: [ColumnSchema]
+
+    public init(name: String, columns: [ColumnSchema]) {
+        self.name = name
+        self.columns = columns
+    }
+
+    /// The most columns an entity may have: what a ``ColumnSet`` holds.
+    public static let maximumColumns = 128
+}
+
+/// A set of pairs (source key, destination key): a many-to-many relationship, or a to-many without an inverse.
+public struct LinkSchema: Sendable, Hashable, Codable {
+    public var name: String
+    public var source: Int
+    public var destination: Int
+
+    public init(name: String, source: Int, destination: Int) {
+        self.name = name
+        self.source = source
+        self.destination = destination
+    }
+}
+
+/// All that a store must know of a model: columns and links by number. Names of properties, delete rules and
+/// inverses belong to the object layer.
+public struct StoreSchema: Sendable, Hashable, Codable {
+    public var entities: [EntitySchema]
+    public var links: [LinkSchema]
+
+    public init(entities: [EntitySchema], links: [LinkSchema] = []) {
+        self.entities = entities
+        self.links = links
+    }
+}
+
+/// A set of column numbers below 128.
+@frozen
+public struct ColumnSet: Sendable, Hashable, Codable {
+    public var low: UInt64
+    public var high: UInt64
+
+    @inlinable public init(low: UInt64 = 0, high: UInt64 = 0) {
+        self.low = low
+        self.high = high
+    }
+
+    /// The columns 0 ..< count.
+    @inlinable public init(first count: Int) {
+        low = count >= 64 ? ~0 : (1 << UInt64(count)) - 1
+        high = count <= 64 ? 0 : (count >= 128 ? ~0 : (1 << UInt64(count - 64)) - 1)
+    }
+
+    @inlinable public var isEmpty: Bool { low | high == 0 }
+    @inlinable public var count: Int { low.nonzeroBitCount + high.nonzeroBitCount }
+
+    @inlinable public func contains(_ column: Int) -> Bool {
+        column < 64 ? low >> UInt64(column) & 1 != 0 : high >> UInt64(column - 64) & 1 != 0
+    }
+
+    @inlinable public mutating func insert(_ column: Int) {
+        if column < 64 { low |= 1 << UInt64(column) } else { high |= 1 << UInt64(column - 64) }
+    }
+
+    @inlinable public mutating func remove(_ column: Int) {
+        if column < 64 { low &= ~(1 << UInt64(column)) } else { high &= ~(1 << UInt64(column - 64)) }
+    }
+
+    @inlinable public mutating func formUnion(_ other: ColumnSet) {
+        low |= other.low
+        high |= other.high
+    }
+
+    /// Calls `body` with each column in ascending order.
+    @inlinable public func forEach(_ body: (Int) throws -> Void) rethrows {
+        var rest = low
+        while rest != 0 {
+            try body(rest.trailingZeroBitCount)
+            rest &= rest - 1
+        }
+        rest = high
+        while rest != 0 {
+            try body(rest.trailingZeroBitCount + 64)
+            rest &= rest - 1
+        }
+    }
+}

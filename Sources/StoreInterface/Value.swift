@@ -1,0 +1,99 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// One stored value: what a column of a record holds.
+///
+/// A value carries the *storage class*, not the Swift type: all signed widths are `.int`, dates are `.double` (seconds since
+/// the reference date), URLs are `.string`, Codable values are `.data`. ``ColumnType`` tells them apart.
+@frozen
+public enum Value: Sendable, Hashable {
+    case null
+    case bool(Bool)
+    case int(Int64)
+    /// Only columns of type `uint64`; narrower unsigned integers are `.int`.
+    case uint(UInt64)
+    case double(Double)
+    case string(String)
+    case data(Data)
+    case uuid(UUID)
+    /// The key of an object in the entity to which a reference column points.
+    case reference(ObjectKey)
+
+    @inlinable public var isNull: Bool {
+        if case .null = self { true } else { false }
+    }
+
+    @inlinable public var referenceKey: ObjectKey? {
+        if case .reference(let key) = self { key } else { nil }
+    }
+}
+
+extension Value {
+    /// Orders two values of one column: null first, then by value; strings by Unicode code point, data by bytes.
+    ///
+    /// Values of different storage classes order by class, so that the order is total.
+    /// - Returns: a negative number, zero or a positive number.
+    public func order(_ other: Value) -> Int {
+        switch (self, other) {
+        case (.null, .null): 0
+        case (.bool(let a), .bool(let b)): (a ? 1 : 0) - (b ? 1 : 0)
+        case (.int(let a), .int(let b)): Self.sign(a, b)
+        case (.uint(let a), .uint(let b)): Self.sign(a, b)
+        case (.int(let a), .double(let b)): Self.sign(Double(a), b)
+        case (.double(let a), .int(let b)): Self.sign(a, Double(b))
+        case (.int(let a), .uint(let b)): a < 0 ? -1 : Self.sign(UInt64(a), b)
+        case (.uint(let a), .int(let b)): b < 0 ? 1 : Self.sign(a, UInt64(b))
+        case (.double(let a), .double(let b)): Self.doubleOrder(a, b)
+        case (.string(let a), .string(let b)): Self.codePointOrder(a, b)
+        case (.data(let a), .data(let b)): a == b ? 0 : (a.lexicographicallyPrecedes(b) ? -1 : 1)
+        case (.uuid(let a), .uuid(let b)): Self.uuidOrder(a, b)
+        case (.reference(let a), .reference(let b)): Self.sign(a, b)
+        default: storageClass - other.storageClass
+        }
+    }
+
+    private var storageClass: Int {
+        switch self {
+        case .null: 0
+        case .bool: 1
+        case .int, .uint, .double: 2
+        case .string: 3
+        case .data: 4
+        case .uuid: 5
+        case .reference: 6
+        }
+    }
+
+    private static func sign<T: Comparable>(_ a: T, _ b: T) -> Int { a < b ? -1 : (a == b ? 0 : 1) }
+
+    /// NaN orders after every other number and equal to itself, so that sorting stays total.
+    private static func doubleOrder(_ a: Double, _ b: Double) -> Int {
+        if a.isNaN || b.isNaN { return (a.isNaN ? 1 : 0) - (b.isNaN ? 1 : 0) }
+        return sign(a, b)
+    }
+
+    /// UTF-8 bytes order as code points do; Swift's own `<` compares canonical forms.
+    static func codePointOrder(_ a: String, _ b: String) -> Int {
+        var a = a
+        var b = b
+        return a.withUTF8 { left in
+            b.withUTF8 { right in
+                let common = min(left.count, right.count)
+                for i in 0..<common where left[i] != right[i] { return left[i] < right[i] ? -1 : 1 }
+                return left.count - right.count
+            }
+        }
+    }
+
+    private static func uuidOrder(_ a: UUID, _ b: UUID) -> Int {
+        withUnsafeBytes(of: a.uuid) { left in
+            withUnsafeBytes(of: b.uuid) { right in
+                for i in 0..<16 where left[i] != right[i] { return left[i] < right[i] ? -1 : 1 }
+                return 0
+            }
+        }
+    }
+}
