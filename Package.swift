@@ -60,6 +60,29 @@ let package = Package(
         .target(
             name: "Strata",
             dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "StrataMacros"]),
+
+        // Tests: one target a module, then the suites that cross modules.
+        .target(
+            name: "TestSupport",
+            dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreInterface"],
+            path: "Tests/TestSupport"),
+        .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
+        .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreInterface"]),
+        .testTarget(name: "PageCodecTests", dependencies: ["PageCodec", "StoreInterface"]),
+        .testTarget(name: "LMDBStoreTests", dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreInterface"]),
+        .testTarget(
+            name: "StoreContractTests",
+            dependencies: ["MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface"]),
+        .testTarget(name: "ObjectGraphTests", dependencies: ["ObjectGraph", "TestSupport"]),
+        .testTarget(name: "StackTests", dependencies: ["ObjectGraph", "TestSupport"]),
+        .testTarget(name: "CrashTests", dependencies: ["ObjectGraph", "TestSupport"]),
+        .testTarget(name: "ArchitectureTests"),
+        .testTarget(
+            name: "StrataMacrosTests",
+            dependencies: [
+                "StrataMacros", .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
+            ]),
+        .testTarget(name: "StrataTests", dependencies: ["Strata"]),
     ],
     swiftLanguageModes: [.v6]
 )
