@@ -3,11 +3,14 @@ import CompilerPluginSupport
 import PackageDescription
 
 // Targets stand in the order of the layers, lowest first; each imports only what stands above it here.
+
+// Benchmarks, fuzzing and sanitizers set STRATA_NO_MACROS=1: without macros nobody waits for swift-syntax to compile.
+let withMacros = Context.environment["STRATA_NO_MACROS"] == nil
+
 let package = Package(
     name: "strata",
     platforms: [.macOS(.v15)],
     products: [
-        .library(name: "Strata", targets: ["Strata"]),
         .library(name: "ObjectGraph", targets: ["ObjectGraph", "LMDBStore", "MemoryStore"]),
         .library(name: "SQLiteStore", targets: ["SQLiteStore"]),
         .library(name: "StoreInterface", targets: ["StoreInterface"]),
@@ -17,8 +20,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
-        .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
     ],
     targets: [
         // Layer 0: C libraries.
@@ -50,17 +51,6 @@ let package = Package(
             name: "ObjectGraph",
             dependencies: ["StoreInterface", .product(name: "Logging", package: "swift-log")]),
 
-        // Layer 6: what users import.
-        .macro(
-            name: "StrataMacros",
-            dependencies: [
-                .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
-                .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
-            ]),
-        .target(
-            name: "Strata",
-            dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "StrataMacros"]),
-
         // Tests: one target a module, then the suites that cross modules.
         .target(
             name: "TestSupport",
@@ -77,12 +67,32 @@ let package = Package(
         .testTarget(name: "StackTests", dependencies: ["ObjectGraph", "TestSupport"]),
         .testTarget(name: "CrashTests", dependencies: ["ObjectGraph", "TestSupport"]),
         .testTarget(name: "ArchitectureTests"),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+if withMacros {
+    package.products.insert(.library(name: "Strata", targets: ["Strata"]), at: 0)
+    package.dependencies += [
+        .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
+        .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
+    ]
+    package.targets += [
+        // Layer 6: what users import.
+        .macro(
+            name: "StrataMacros",
+            dependencies: [
+                .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
+                .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
+            ]),
+        .target(
+            name: "Strata",
+            dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "StrataMacros"]),
         .testTarget(
             name: "StrataMacrosTests",
             dependencies: [
                 "StrataMacros", .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
             ]),
         .testTarget(name: "StrataTests", dependencies: ["Strata"]),
-    ],
-    swiftLanguageModes: [.v6]
-)
+    ]
+}

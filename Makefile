@@ -1,0 +1,97 @@
+# Each line of the form "name: ## text" is a task; `make` alone lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup shootout test test-long test-tsan test-asan fuzz bench format lint docs clean strata-bench
+
+FUZZ_SECONDS ?= 60
+SOURCES := $(wildcard Package.swift Sources Tests Benchmarks fuzz)
+DOCUMENTED := StoreInterface ObjectGraph LMDBStore Strata
+# Progress for people; in a log, errors only.
+QUIET := $(shell test -t 2 || echo --quiet)
+# Leaves the macros out of the manifest, and with them swift-syntax, which takes minutes to compile.
+NO_MACROS := STRATA_NO_MACROS=1
+STRATA_BENCH := Benchmarks/.build/release/strata-bench
+
+say = printf '==> %s\n' $(1)
+
+help:
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Succeeds silently when nothing is missing. Status 2: somebody has to install something by hand.
+setup: ## install what is missing of LMDB, zstd, SQLite and pkg-config
+	@set -eu; missing=""; \
+	need() { pkg-config --exists "$$1" 2>/dev/null || missing="$$missing $$2"; }; \
+	command -v pkg-config >/dev/null || missing="$$missing pkg-config"; \
+	if [ "$$(uname -s)" = Darwin ]; then \
+	    need lmdb lmdb; need libzstd zstd; need sqlite3 sqlite; install="brew install"; \
+	else \
+	    need lmdb liblmdb-dev; need libzstd libzstd-dev; need sqlite3 libsqlite3-dev; install="apt-get install"; \
+	fi; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	as_root=""; \
+	if [ "$$(id -u)" != 0 ]; then as_root=$$(command -v sudo || echo none); fi; \
+	if ! command -v apt-get >/dev/null || [ "$$as_root" = none ]; then \
+	    echo "Something is missing. Install it with: $$install$$missing" >&2; exit 2; \
+	fi; \
+	$(call say,"Installing$$missing"); \
+	$$as_root apt-get update -qq; \
+	$$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null
+
+strata-bench: setup
+	@$(call say,"Building strata-bench")
+	@$(NO_MACROS) swift build $(QUIET) -c release --package-path Benchmarks --product strata-bench
+
+shootout: strata-bench ## build and run the shootout: every stack on LMDB and on SQLite
+	@$(STRATA_BENCH) shootout --store lmdb,sqlite --stack all
+
+test: setup ## run the tests of the package and of the benchmarks
+	@$(call say,"Tests")
+	@swift test --parallel
+	@if [ -d Benchmarks/Tests ]; then \
+	    $(call say,"Tests of the benchmarks"); \
+	    $(NO_MACROS) swift test --parallel --package-path Benchmarks; \
+	fi
+
+test-long: setup ## run the tests with long random runs and many crashes
+	@$(call say,"Tests with long runs")
+	@STRATA_LONG=1 swift test --parallel
+
+test-tsan: setup ## run the tests under the thread sanitizer
+	@$(call say,"Tests under the thread sanitizer")
+	@$(NO_MACROS) swift test --sanitize=thread --scratch-path .build-tsan
+
+# The XCTest runner leaks, which would fail the run.
+test-asan: setup ## run the tests under the address sanitizer
+	@$(call say,"Tests under the address sanitizer")
+	@$(NO_MACROS) swift test --disable-xctest --sanitize=address --scratch-path .build-asan
+
+# Two --sanitize flags give one of the two; a crash with backtraces on hangs for minutes.
+fuzz: setup ## run every fuzz target for 60 s (FUZZ_SECONDS=n)
+	@$(call say,"Building the fuzz targets")
+	@cd fuzz && $(NO_MACROS) swift build $(QUIET) -c release --sanitize=fuzzer -Xswiftc -sanitize=address,fuzzer
+	@set -eu; cd fuzz; for folder in Sources/*Fuzz*; do \
+	    target=$$(basename $$folder); corpus=.build/corpus/$$target; mkdir -p $$corpus; \
+	    $(call say,"$$target, $(FUZZ_SECONDS) s"); \
+	    SWIFT_BACKTRACE=enable=no .build/release/$$target -max_total_time=$(FUZZ_SECONDS) -verbosity=0 \
+	        -print_final_stats=1 -artifact_prefix=.build/$$target- $$corpus; \
+	done
+
+bench: strata-bench ## run every benchmark at its default size
+	@set -eu; for benchmark in shootout stall chat; do \
+	    $(call say,"strata-bench $$benchmark"); $(STRATA_BENCH) $$benchmark; \
+	done
+
+format: ## format all sources
+	@swift format --in-place --parallel --recursive $(SOURCES)
+
+lint: ## check the format of all sources
+	@swift format lint --strict --parallel --recursive $(SOURCES)
+
+docs: setup ## build the documentation, warnings as errors
+	@set -eu; for target in $(DOCUMENTED); do \
+	    $(call say,"Documentation of $$target"); \
+	    swift package generate-documentation --target $$target --warnings-as-errors; \
+	done
+
+clean: ## remove everything that was built
+	@rm -rf .build .build-tsan .build-asan Benchmarks/.build fuzz/.build
