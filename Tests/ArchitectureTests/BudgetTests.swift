@@ -1,0 +1,26 @@
+import Testing
+
+/// A reader holds one file, and one function, in mind at a time.
+@Suite struct BudgetTests {
+    @Test func noFileIsLongerThanItsBudget() {
+        for file in Repository.swiftFiles {
+            let budget = file.isTest ? 800 : 600
+            #expect(file.lineCount <= budget, "\(file.path) has \(file.lineCount) lines; the budget is \(budget)")
+        }
+    }
+
+    @Test func noFunctionIsLongerThanItsBudget() {
+        for file in Repository.swiftFiles {
+            for function in file.functions where function.length > 60 {
+                Issue.record("\(file.path):\(function.line): \(function.name) has \(function.length) lines; the budget is 60")
+            }
+        }
+    }
+
+    /// Printed, not enforced: about 150 is the aim.
+    @Test func theMedianFileLengthIsReported() {
+        let lengths = Repository.modules.values.joined().map(\.lineCount).sorted()
+        #expect(!lengths.isEmpty)
+        print("Median length of a source file: \(lengths[lengths.count / 2]) lines, longest \(lengths.last ?? 0)")
+    }
+}

@@ -1,0 +1,61 @@
+/// Which module may import which. Downward only; the C libraries have one importer each.
+enum LayerTable {
+    struct Module {
+        var name: String
+        /// Modules of ours.
+        var below: Set<String>
+        /// Modules of packages, and C libraries.
+        var outside: Set<String> = []
+    }
+
+    /// Lowest layer first.
+    static let modules: [Module] = [
+        Module(name: "LMDB", below: [], outside: ["CLMDB"]),
+        Module(name: "StoreInterface", below: []),
+        Module(name: "PageCodec", below: ["StoreInterface"], outside: ["CZstd"]),
+        Module(name: "MemoryStore", below: ["StoreInterface"], outside: ["HashTreeCollections"]),
+        Module(name: "LMDBStore", below: ["PageCodec", "StoreInterface", "LMDB"]),
+        Module(name: "SQLiteStore", below: ["StoreInterface"], outside: ["GRDB"]),
+        Module(
+            name: "ObjectGraph", below: ["StoreInterface"],
+            outside: ["Logging", "DequeModule", "HashTreeCollections", "OrderedCollections"]),
+        Module(
+            name: "StrataMacros", below: [],
+            outside: [
+                "SwiftCompilerPlugin", "SwiftDiagnostics", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacroExpansion",
+                "SwiftSyntaxMacros",
+            ]),
+        Module(name: "Strata", below: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface"]),
+    ]
+
+    /// Comes with the compiler and the system; any module may use it.
+    static let system: Set<String> = [
+        "Swift", "Synchronization", "FoundationEssentials", "Foundation", "Dispatch", "Glibc", "Musl", "Darwin", "Observation",
+    ]
+
+    static let cLibraryImporters = ["CLMDB": "LMDB", "CZstd": "PageCodec"]
+
+    static func module(_ name: String) -> Module? { modules.first { $0.name == name } }
+}
+
+struct Import {
+    var module: String
+    /// `public`, `package`, `internal`…; nil when none is written.
+    var access: String?
+    /// Counted from 1.
+    var line: Int
+}
+
+extension SourceFile {
+    var imports: [Import] {
+        codeLines.enumerated().compactMap { number, line in
+            guard
+                let match = line.firstMatch(
+                    of:
+                        /^\s*(?:@[\w]+(?:\([^)]*\))?\s+)*(?:(public|package|internal|fileprivate|private)\s+)?(?:@[\w]+\s+)*import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)/
+                )
+            else { return nil }
+            return Import(module: String(match.2), access: match.1.map(String.init), line: number + 1)
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Testing
+
+@Suite struct LayerTests {
+    @Test func everyModuleStandsInTheTable() {
+        #expect(Set(Repository.modules.keys) == Set(LayerTable.modules.map(\.name)))
+    }
+
+    @Test(arguments: LayerTable.modules.map(\.name))
+    func aModuleImportsOnlyWhatLiesBelowIt(name: String) throws {
+        let module = try #require(LayerTable.module(name))
+        let allowed = module.below.union(module.outside).union(LayerTable.system)
+        for file in Repository.modules[name] ?? [] {
+            for found in file.imports where !allowed.contains(found.module) {
+                Issue.record("\(file.path):\(found.line): \(name) may not import \(found.module)")
+            }
+        }
+    }
+
+    @Test func aCLibraryHasOneImporterThatKeepsItInside() {
+        for (name, files) in Repository.modules {
+            for file in files {
+                for found in file.imports {
+                    guard let importer = LayerTable.cLibraryImporters[found.module] else { continue }
+                    #expect(name == importer, "\(file.path):\(found.line): only \(importer) imports \(found.module)")
+                    #expect(found.access == "internal", "\(file.path):\(found.line): write `internal import \(found.module)`")
+                }
+            }
+        }
+    }
+
+    /// Foundation brings ICU and seven more megabytes of memory to everybody who imports the library.
+    @Test func theLibraryUsesFoundationOnlyWhereItsEssentialsAreMissing() {
+        for (name, files) in Repository.modules where !["SQLiteStore", "StrataMacros"].contains(name) {
+            for file in files where file.imports.contains(where: { $0.module == "Foundation" }) {
+                #expect(
+                    file.codeLines.contains { $0.contains("canImport(FoundationEssentials)") },
+                    "\(file.path): import FoundationEssentials where it exists")
+            }
+        }
+    }
+
+    /// What people run first must not wait for swift-syntax.
+    @Test func benchmarksAndFuzzTargetsDoNotUseMacros() {
+        for file in Repository.swiftFiles where file.path.hasPrefix("Benchmarks/Sources") || file.path.hasPrefix("fuzz/") {
+            for found in file.imports where ["Strata", "StrataMacros"].contains(found.module) {
+                Issue.record("\(file.path):\(found.line): imports \(found.module), which needs swift-syntax")
+            }
+        }
+    }
+}

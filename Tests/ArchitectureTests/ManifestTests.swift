@@ -1,0 +1,63 @@
+import Testing
+
+struct ManifestTarget {
+    var name: String
+    /// Targets of the same package.
+    var dependencies: [String]
+    var products: [String]
+}
+
+extension SourceFile {
+    /// The targets in the order of a manifest.
+    var manifestTargets: [ManifestTarget] {
+        let text = lines.map { $0.prefix(upTo: $0.firstRange(of: "//")?.lowerBound ?? $0.endIndex) }.joined(separator: " ")
+        let starts = text.ranges(of: /\.(?:systemLibrary|target|macro|testTarget|executableTarget)\(\s*name:\s*"/)
+        return starts.enumerated().map { index, start in
+            let end = index + 1 < starts.count ? starts[index + 1].lowerBound : text.endIndex
+            let body = text[start.upperBound..<end]
+            let name = String(body.prefix { $0 != "\"" })
+            guard let list = body.firstMatch(of: /dependencies:\s*\[((?:[^\[\]]|\[[^\]]*\])*)\]/)?.1 else {
+                return ManifestTarget(name: name, dependencies: [], products: [])
+            }
+            let products = list.matches(of: /\.product\(name:\s*"([^"]+)",[^)]*\)/).map { String($0.1) }
+            let own = list.replacing(/\.product\([^)]*\)/, with: "").matches(of: /"([^"]+)"/).map { String($0.1) }
+            return ManifestTarget(name: name, dependencies: own, products: products)
+        }
+    }
+}
+
+@Suite struct ManifestTests {
+    private let targets = Repository.manifest.manifestTargets
+
+    @Test func targetsStandInTheOrderOfTheLayers() {
+        var seen: Set<String> = []
+        for target in targets {
+            for name in target.dependencies where !seen.contains(name) {
+                Issue.record("Package.swift: \(target.name) depends on \(name), which stands below it")
+            }
+            seen.insert(target.name)
+        }
+        #expect(seen.isSuperset(of: LayerTable.modules.map(\.name)))
+    }
+
+    @Test func theManifestAllowsNoMoreThanTheLayerTable() throws {
+        for module in LayerTable.modules {
+            let target = try #require(targets.first { $0.name == module.name })
+            let allowed = module.below.union(module.outside).union(module.name == "Strata" ? ["StrataMacros"] : [])
+            #expect(allowed.isSuperset(of: target.dependencies), "\(module.name) depends on \(target.dependencies)")
+            #expect(allowed.isSuperset(of: target.products), "\(module.name) depends on \(target.products)")
+        }
+    }
+
+    @Test func importingStrataBuildsNoSQLite() throws {
+        var closure: Set<String> = []
+        var open = ["Strata"]
+        while let name = open.popLast() {
+            guard closure.insert(name).inserted else { continue }
+            open += targets.first { $0.name == name }?.dependencies ?? []
+        }
+        #expect(closure.contains("LMDB"))
+        #expect(!closure.contains("SQLiteStore"))
+        #expect(targets.filter { closure.contains($0.name) }.allSatisfy { !$0.products.contains("GRDB") })
+    }
+}

@@ -1,0 +1,39 @@
+import Testing
+
+@Suite struct NameTests {
+    /// Names that exclude nothing, so that everything ends up in them.
+    private static let drawers: Set = [
+        "Util", "Utils", "Utilities", "Helper", "Helpers", "Common", "Manager", "Core", "Misc", "Stuff",
+    ]
+
+    /// The parts of a name in camel case, with kebab and snake case: `PageCore+Utils` has Page, Core, Utils.
+    private static func words(_ name: String) -> [String] {
+        name.matches(of: /[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])/).map { String($0.0).capitalized }
+    }
+
+    @Test func wordsOfANameAreFound() {
+        #expect(Self.words("ManagedObjectContext+Save") == ["Managed", "Object", "Context", "Save"])
+        #expect(Self.words("page-core_utils") == ["Page", "Core", "Utils"])
+    }
+
+    @Test func noFileFolderOrTypeHasANameThatExcludesNothing() {
+        for file in Repository.swiftFiles {
+            let types = file.codeLines.flatMap { line in
+                line.matches(of: /\b(?:class|struct|enum|actor|protocol|typealias)\s+(\w+)/).map { String($0.1) }
+            }
+            let places = file.path.split(separator: "/").map { String($0.replacing(".swift", with: "")) }
+            for name in types + places {
+                let found = Self.drawers.intersection(Self.words(name))
+                #expect(found.isEmpty, "\(file.path): \(name) says nothing: \(found)")
+            }
+        }
+    }
+
+    @Test func placeholdersAreGone() {
+        for file in Repository.swiftFiles where file.name == "Placeholder.swift" {
+            let folder = file.path.dropLast("/Placeholder.swift".count)
+            let others = Repository.swiftFiles.filter { $0.path.hasPrefix(folder + "/") && $0.path != file.path }
+            #expect(others.isEmpty, "\(file.path) is not needed any more")
+        }
+    }
+}

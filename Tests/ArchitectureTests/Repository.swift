@@ -1,0 +1,60 @@
+import Foundation
+
+/// The files of the repository that this test was compiled from.
+enum Repository {
+    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    /// All Swift files of ours, nested packages included.
+    static let swiftFiles: [SourceFile] = ["Sources", "Tests", "Benchmarks", "fuzz"].flatMap {
+        files(under: $0, endingIn: "swift")
+    }
+
+    /// The Swift files of the library, by module.
+    static let modules: [String: [SourceFile]] = Dictionary(
+        grouping: swiftFiles.filter { $0.path.hasPrefix("Sources/") }, by: { String($0.path.split(separator: "/")[1]) })
+
+    static let manifest = SourceFile(path: "Package.swift", root: root)
+
+    /// Relative to the root; build products and other hidden things are left out.
+    static func files(under folder: String, endingIn ending: String) -> [SourceFile] {
+        let start = root.appending(path: folder, directoryHint: .isDirectory)
+        guard let walk = FileManager.default.enumerator(at: start, includingPropertiesForKeys: nil, options: .skipsHiddenFiles)
+        else { return [] }
+        var found: [SourceFile] = []
+        for case let url as URL in walk where url.pathExtension == ending {
+            let path = url.standardizedFileURL.path.dropFirst(root.standardizedFileURL.path.count)
+            found.append(SourceFile(path: path.hasPrefix("/") ? String(path.dropFirst()) : String(path), root: root))
+        }
+        return found.sorted { $0.path < $1.path }
+    }
+}
+
+/// A file of ours: its text, and its code with comments and the insides of strings blanked out.
+struct SourceFile: Sendable, CustomStringConvertible {
+    /// Relative to the repository.
+    let path: String
+    let lines: [String]
+    let codeLines: [String]
+
+    var description: String { path }
+    var name: String { String(path.split(separator: "/").last ?? "") }
+    var isTest: Bool { path.hasPrefix("Tests/") || path.contains("/Tests/") }
+
+    init(path: String, root: URL) {
+        // A file that cannot be read would be missed by every rule.
+        guard let text = try? String(contentsOf: root.appending(path: path), encoding: .utf8) else {
+            fatalError("\(path) cannot be read as UTF-8")
+        }
+        self.init(path: path, text: text)
+    }
+
+    init(path: String, text: String) {
+        self.path = path
+        lines = text.components(separatedBy: "\n")
+        codeLines = SwiftText.blanked(text).components(separatedBy: "\n")
+    }
+
+    /// Lines, without the empty one after the last line break.
+    var lineCount: Int { lines.last == "" ? lines.count - 1 : lines.count }
+}

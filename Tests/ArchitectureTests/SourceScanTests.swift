@@ -1,0 +1,109 @@
+import Testing
+
+@Suite struct SourceScanTests {
+    private func file(_ text: String) -> SourceFile { SourceFile(path: "Sample.swift", text: text) }
+
+    @Test func commentsAndStringsAreBlankedAndLinesStay() {
+        let code = SwiftText.blanked(
+            """
+            let a = "{ // not a comment \\(f("}")) {" // { comment
+            /* { /* nested { */ still { */ let b = #"raw \\( " { "#
+            let c = \"\"\"
+              { " {
+              \"\"\"; f(1)
+            """)
+        #expect(!code.contains("{"))
+        #expect(!code.contains("comment"))
+        #expect(code.contains("let a ="))
+        #expect(code.contains("let b ="))
+        #expect(code.contains("f(1)"))
+        #expect(code.split(separator: "\n", omittingEmptySubsequences: false).count == 5)
+    }
+
+    @Test func aFunctionIsMeasuredFromItsKeywordToItsClosingBrace() {
+        let found = file(
+            """
+            struct A {
+                init(_ x: Int = { 1 }()) {
+                    self.init("{")
+                }
+                func one() -> [Int] where T: P {
+                    if x { y() } else { z() }
+                }
+                func two(
+                    a: Int
+                ) {}
+            }
+            """
+        ).functions
+        #expect(
+            found == [
+                .init(name: "init", line: 2, length: 3), .init(name: "one", line: 5, length: 3),
+                .init(name: "two", line: 8, length: 3),
+            ])
+    }
+
+    @Test func aRequirementHasNoBodyToMeasure() {
+        let found = file(
+            """
+            protocol P {
+                func one() throws -> Int
+                init(a: Int)
+                var x: Int { get }
+                func last()
+            }
+            func free() { return }
+            """
+        ).functions
+        #expect(found == [.init(name: "free", line: 7, length: 1)])
+    }
+
+    @Test func nestedFunctionsCountOnTheirOwn() {
+        let found = file("func outer() {\n    func inner() {\n    }\n}\n").functions
+        #expect(found == [.init(name: "outer", line: 1, length: 4), .init(name: "inner", line: 2, length: 2)])
+    }
+
+    @Test func importsAreReadWithAttributesAndAccessLevels() {
+        let found = file(
+            """
+            import Alpha
+            internal import Beta
+            @_spi(X) @testable public import struct Gamma.Inner
+            @preconcurrency import Delta
+            // import Epsilon
+            let text = "import Zeta"
+            """
+        ).imports
+        #expect(found.map(\.module) == ["Alpha", "Beta", "Gamma", "Delta"])
+        #expect(found.map(\.access) == [nil, "internal", "public", nil])
+    }
+
+    @Test func anUnsafeThingWithoutAReasonIsFound() {
+        let bare = file("/// A box.\nfinal class Box: @unchecked Sendable {\n}\n")
+        let reasoned = file(
+            "/// A box. Unchecked because all state is behind a lock.\nfinal class Box: @unchecked Sendable {\n}\n")
+        let farAway = file(
+            "// Unchecked because: lock.\n" + String(repeating: "let a = 1\n", count: 9) + "struct B: @unchecked Sendable {}\n")
+        #expect(bare.unreasonedUnsafeLines == [2])
+        #expect(reasoned.unreasonedUnsafeLines == [])
+        #expect(farAway.unreasonedUnsafeLines == [11])
+    }
+
+    @Test func manifestTargetsAreReadWithTheirDependencies() {
+        let found = file(
+            """
+            targets: [
+                .systemLibrary(name: "CX", providers: [.apt(["libx"])]),
+                .target(name: "A", dependencies: ["CX"]),
+                .testTarget(
+                    name: "ATests",
+                    dependencies: ["A", .product(name: "P", package: "p")],
+                    path: "Tests/A"),
+            ]
+            """
+        ).manifestTargets
+        #expect(found.map(\.name) == ["CX", "A", "ATests"])
+        #expect(found.map(\.dependencies) == [[], ["CX"], ["A"]])
+        #expect(found.map(\.products) == [[], [], ["P"]])
+    }
+}

@@ -1,0 +1,39 @@
+import Testing
+
+extension SourceFile {
+    /// Where the compiler is told to trust us without a comment nearby that says why; lines counted from 1.
+    var unreasonedUnsafeLines: [Int] {
+        codeLines.indices.filter { index in
+            let code = codeLines[index]
+            if code.contains("@unchecked Sendable") || code.contains("nonisolated(unsafe)") {
+                return !hasComment(near: index, matching: Self.sharingReasons)
+            }
+            if code.contains(/\bunsafe(?:Downcast|BitCast)\(|^\s*(?:\w+\s+)*(?:let|var) \w+: Unsafe\w*Pointer/) {
+                return !hasComment(near: index, matching: /./)
+            }
+            return false
+        }.map { $0 + 1 }
+    }
+
+    /// A reason for sharing names what keeps two threads apart.
+    private static var sharingReasons: Regex<Substring> {
+        /(?i)unchecked|sendable|because|lock|mutex|atomic|immutable|thread|executor|queue|isolat|seal|actor|once|own/
+    }
+
+    private func hasComment(near index: Int, matching reason: Regex<Substring>) -> Bool {
+        lines[max(0, index - 8)...index].contains { line in
+            guard let start = line.firstRange(of: "//") else { return false }
+            return line[start.upperBound...].contains(reason)
+        }
+    }
+}
+
+@Suite struct UnsafetyTests {
+    @Test func everythingUncheckedSaysWhyItIsRight() {
+        for file in Repository.swiftFiles where file.name != "SourceScanTests.swift" {
+            for line in file.unreasonedUnsafeLines {
+                Issue.record("\(file.path):\(line): say in a comment, at most 8 lines above, why this is right")
+            }
+        }
+    }
+}
