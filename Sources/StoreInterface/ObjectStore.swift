@@ -42,7 +42,7 @@ public protocol StorePage: AnyObject, Sendable {
     func value(_ slot: Int, _ column: Int) throws -> Value
 }
 
-/// The one write transaction of a store. Valid inside ``ObjectStore/write(_:)`` only.
+/// The one write transaction of a store. Valid inside ``ObjectStore/write(_:_:)`` only.
 public protocol StoreTransaction {
     /// The newest save in the file, as this transaction sees it.
     var generation: Generation { get }
