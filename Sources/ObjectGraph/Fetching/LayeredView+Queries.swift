@@ -1,0 +1,179 @@
+public import StoreInterface
+
+extension LayeredView {
+    /// The keys that a query selects, with the layers' changes applied before sorting, offset and limit.
+    ///
+    /// When no layer touches what the query looks at, the base answers alone. Otherwise the base answers for the untouched
+    /// objects and only touched ones are evaluated here, at O(touched) value reads plus O(touched · log result) to place them. A
+    /// predicate that follows relationships into touched entities is evaluated on every object.
+    public func keys(_ query: StoreQuery) throws -> [ObjectKey] {
+        guard query.limit ?? 1 > 0 else { return [] }
+        switch scope(of: query) {
+        case .base: return try base.keys(query)
+        case .touched: return window(try mergedKeys(query), of: query)
+        case .everything:
+            let found = try allKeys(query.entity).filter { try query.predicate.matches(query.entity, key: $0, in: self) }
+            return window(try sorted(found, by: query), of: query)
+        }
+    }
+
+    /// How many keys ``keys(_:)`` would return, without building them where the base can count. O(touched) reads besides.
+    public func count(_ query: StoreQuery) throws -> Int {
+        let total: Int
+        switch scope(of: query) {
+        case .base: return try base.count(query)
+        case .touched: total = try mergedCount(query)
+        case .everything:
+            total = try allKeys(query.entity).count {
+                try query.predicate.matches(query.entity, key: $0, in: self)
+            }
+        }
+        let rest = max(0, total - max(0, query.offset))
+        return min(rest, max(0, query.limit ?? rest))
+    }
+
+    /// How much of a query the layers may change.
+    private enum Scope { case base, touched, everything }
+
+    private func scope(of query: StoreQuery) -> Scope {
+        if layers.isEmpty { return .base }
+        if query.predicate.traversesRelationships {
+            let involved = QueryInvolvement(of: query.predicate, on: query.entity, schema: schema)
+            if involved.entities.contains(where: { touches(entity: $0) }) || involved.links.contains(where: { touches(link: $0) })
+            {
+                return .everything
+            }
+        }
+        return touches(entity: query.entity) ? .touched : .base
+    }
+
+    // MARK: The base's answer with the touched objects replaced
+
+    private func mergedKeys(_ query: StoreQuery) throws -> [ObjectKey] {
+        let touched = touchedPages(query.entity)
+        var touchedCount = 0
+        for mask in touched.values { touchedCount += mask.nonzeroBitCount }
+        var below = query
+        below.offset = 0
+        below.limit = query.limit.flatMap { Self.sum(max(0, query.offset), $0, touchedCount) }
+        let untouched = try base.keys(below).filter { key in
+            guard let mask = touched[PageAddress.page(of: key)] else { return true }
+            return mask >> UInt64(PageAddress.slot(of: key)) & 1 == 0
+        }
+        var pending: [ObjectKey] = []
+        for (number, mask) in touched {
+            for slot in SlotIterator(mask) {
+                let key = PageAddress.key(page: number, slot: slot)
+                if try selects(query, key) { pending.append(key) }
+            }
+        }
+        return try merge(untouched, try sorted(pending.sorted(), by: query), by: query)
+    }
+
+    private func mergedCount(_ query: StoreQuery) throws -> Int {
+        var below = query
+        below.offset = 0
+        below.limit = nil
+        below.sort = []
+        var total = try base.count(below)
+        for (number, mask) in touchedPages(query.entity) {
+            let presence = try base.page(query.entity, number)?.presence ?? 0
+            for slot in SlotIterator(mask) {
+                let key = PageAddress.key(page: number, slot: slot)
+                if presence >> UInt64(slot) & 1 != 0, try query.predicate.matches(query.entity, key: key, in: base) { total -= 1 }
+                if try selects(query, key) { total += 1 }
+            }
+        }
+        return total
+    }
+
+    private func selects(_ query: StoreQuery, _ key: ObjectKey) throws -> Bool {
+        guard try contains(query.entity, key) else { return false }
+        return try query.predicate.matches(query.entity, key: key, in: self)
+    }
+
+    /// Which slots of which pages any layer has a row for.
+    func touchedPages(_ entity: Int) -> [UInt64: UInt64] {
+        var touched: [UInt64: UInt64] = [:]
+        for layer in layers {
+            guard let changes = layer.entity(entity) else { continue }
+            for (number, page) in changes.pages { touched[number, default: 0] |= page.touched }
+        }
+        return touched
+    }
+
+    /// Every object of the entity that exists in this view, ascending. O(objects).
+    func allKeys(_ entity: Int) throws -> [ObjectKey] {
+        var keys: [ObjectKey] = []
+        let touched = touchedPages(entity)
+        let numbers = Set(touched.keys).union(try base.pageNumbers(entity)).sorted()
+        for number in numbers {
+            let mask = touched[number] ?? 0
+            let presence = try base.page(entity, number)?.presence ?? 0
+            for slot in SlotIterator(presence | mask) {
+                let key = PageAddress.key(page: number, slot: slot)
+                if try mask >> UInt64(slot) & 1 == 0 || contains(entity, key) { keys.append(key) }
+            }
+        }
+        return keys
+    }
+
+    // MARK: Order
+
+    /// Sorts ascending keys by the query's order; ties stay in the order of keys.
+    private func sorted(_ keys: [ObjectKey], by query: StoreQuery) throws -> [ObjectKey] {
+        guard !query.sort.isEmpty, keys.count > 1 else { return keys }
+        let order = SortOrder(query.sort)
+        var entries: [SortEntry] = []
+        entries.reserveCapacity(keys.count)
+        for key in keys { entries.append(try order.entry(query.entity, key, in: self)) }
+        entries.sort { order.order($0, $1) < 0 }
+        return entries.map(\.key)
+    }
+
+    /// Places each of `pending` in `untouched` by binary search; both are in the query's order.
+    private func merge(
+        _ untouched: [ObjectKey], _ pending: [ObjectKey], by query: StoreQuery
+    ) throws -> [ObjectKey] {
+        guard !pending.isEmpty else { return untouched }
+        guard !untouched.isEmpty else { return pending }
+        let order = SortOrder(query.sort)
+        var merged: [ObjectKey] = []
+        merged.reserveCapacity(untouched.count + pending.count)
+        var start = 0
+        for key in pending {
+            let entry = try order.entry(query.entity, key, in: self)
+            var low = start
+            var high = untouched.count
+            while low < high {
+                let middle = (low + high) / 2
+                let other = try order.entry(query.entity, untouched[middle], in: self)
+                if order.order(other, entry) < 0 { low = middle + 1 } else { high = middle }
+            }
+            merged.append(contentsOf: untouched[start..<low])
+            merged.append(key)
+            start = low
+        }
+        merged.append(contentsOf: untouched[start...])
+        return merged
+    }
+
+    private func window(_ keys: [ObjectKey], of query: StoreQuery) -> [ObjectKey] {
+        let offset = max(0, query.offset)
+        guard offset < keys.count else { return [] }
+        let end = query.limit.map { min(keys.count, Self.sum(offset, $0) ?? keys.count) } ?? keys.count
+        if offset == 0, end == keys.count { return keys }
+        return Array(keys[offset..<end])
+    }
+
+    /// nil when the sum does not fit, which means no limit.
+    private static func sum(_ parts: Int...) -> Int? {
+        var total = 0
+        for part in parts {
+            let (sum, overflow) = total.addingReportingOverflow(part)
+            if overflow { return nil }
+            total = sum
+        }
+        return total
+    }
+}

@@ -1,0 +1,128 @@
+public import StoreInterface
+
+/// What a context or a live result sees: layers of changes over a snapshot.
+///
+/// A value: copying it is O(1), and reading it changes nothing. It may cross threads when every layer is sealed; a view
+/// with an open layer belongs to the executor of that layer's owner. Reads cost O(layers) dictionary look-ups plus, when no
+/// layer answers, one read of the base.
+public struct LayeredView: ObjectReader {
+    public let base: any StoreSnapshot
+    /// Newest first.
+    public let layers: [Layer]
+
+    public init(base: any StoreSnapshot, layers: [Layer] = []) {
+        self.base = base
+        self.layers = layers
+    }
+
+    public var schema: StoreSchema { base.schema }
+
+    /// The newest row that any layer has for the object; nil when the base alone speaks of it.
+    public func row(_ entity: Int, _ key: ObjectKey) -> Row? {
+        let number = PageAddress.page(of: key)
+        let slot = PageAddress.slot(of: key)
+        for layer in layers {
+            if let row = layer.entity(entity)?.page(number)?[slot] { return row }
+        }
+        return nil
+    }
+
+    /// The newest layer that has the column set answers; an inserting row ends the search, a deleting one says nil.
+    public func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
+        let number = PageAddress.page(of: key)
+        let slot = PageAddress.slot(of: key)
+        for layer in layers {
+            guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
+            if row.kind == .delete { return nil }
+            if row.kind == .insert || row.isSet(column) { return row[column] }
+        }
+        guard let page = try base.page(entity, number), page.presence >> UInt64(slot) & 1 != 0 else { return nil }
+        return try page.value(slot, column)
+    }
+
+    /// The save that last wrote the object: 0 for one that was never saved, nil for one that does not exist.
+    ///
+    /// Rows that no writer has accepted carry no version, so the newest row below them, or the base, answers.
+    public func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
+        let number = PageAddress.page(of: key)
+        let slot = PageAddress.slot(of: key)
+        for layer in layers {
+            guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
+            if row.kind == .delete { return nil }
+            if row.kind == .insert || row.version != 0 { return row.version }
+        }
+        guard let page = try base.page(entity, number), page.presence >> UInt64(slot) & 1 != 0 else { return nil }
+        return try page.version(slot)
+    }
+
+    /// Whether the object exists in this view.
+    public func contains(_ entity: Int, _ key: ObjectKey) throws -> Bool { try version(entity, key) != nil }
+
+    /// The keys at the far end of a to-many relationship, ascending; deleted objects are left out.
+    public func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
+        switch relation {
+        case .referrers(let entity, let column):
+            try referrers(relation, entity: entity, column: column, to: key)
+        case .link(let link, let direction, let destination):
+            try partners(relation, link: link, direction: direction, destination: destination, of: key)
+        }
+    }
+
+    private func referrers(
+        _ relation: Relation, entity: Int, column: Int, to key: ObjectKey
+    ) throws -> [ObjectKey] {
+        let below = try base.related(relation, to: key)
+        guard touches(entity: entity) else { return below }
+        let wanted = Value.reference(key)
+        var found: [ObjectKey] = []
+        found.reserveCapacity(below.count)
+        for candidate in below {
+            if row(entity, candidate) == nil {
+                found.append(candidate)
+            } else if try value(entity, candidate, column) == wanted {
+                found.append(candidate)
+            }
+        }
+        var added: Set<ObjectKey> = []
+        for layer in layers {
+            for candidate in layer.candidates(entity: entity, column: column, value: wanted)
+            where try value(entity, candidate, column) == wanted && contains(entity, candidate) {
+                added.insert(candidate)
+            }
+        }
+        return Self.union(found, added)
+    }
+
+    private func partners(
+        _ relation: Relation, link: Int, direction: LinkDirection, destination: Int, of key: ObjectKey
+    ) throws -> [ObjectKey] {
+        let below = try base.related(relation, to: key)
+        var verdicts: [ObjectKey: Bool] = [:]
+        for layer in layers {
+            let changes = layer.links[link]
+            guard !changes.isEmpty, let pairs = direction == .forward ? changes.forward[key] : changes.backward[key]
+            else { continue }
+            verdicts.merge(pairs) { newer, _ in newer }
+        }
+        let destinationTouched = touches(entity: destination)
+        guard !verdicts.isEmpty || destinationTouched else { return below }
+        let kept = try below.filter { partner in
+            if verdicts[partner] == false { return false }
+            return try !destinationTouched || row(destination, partner) == nil || contains(destination, partner)
+        }
+        var added: Set<ObjectKey> = []
+        for case let (partner, true) in verdicts where try contains(destination, partner) { added.insert(partner) }
+        return Self.union(kept, added)
+    }
+
+    private static func union(_ ascending: [ObjectKey], _ others: Set<ObjectKey>) -> [ObjectKey] {
+        guard !others.isEmpty else { return ascending }
+        return others.union(ascending).sorted()
+    }
+
+    /// Whether any layer changes objects of the entity.
+    func touches(entity: Int) -> Bool { layers.contains { $0.entity(entity) != nil } }
+
+    /// Whether any layer changes pairs of the link.
+    func touches(link: Int) -> Bool { layers.contains { !$0.links[link].isEmpty } }
+}

@@ -1,0 +1,35 @@
+internal import StoreInterface
+
+/// Which entities and links a predicate looks at besides the object that it is asked about.
+struct QueryInvolvement: Sendable, Equatable {
+    /// Entities reached through relationships, the asked entity among them when a path leads back to it.
+    var entities: Set<Int> = []
+    var links: Set<Int> = []
+
+    init() {}
+
+    init(of predicate: StorePredicate, on entity: Int, schema: StoreSchema) {
+        add(predicate, entity: entity, schema: schema)
+    }
+
+    var isEmpty: Bool { entities.isEmpty && links.isEmpty }
+
+    private mutating func add(_ predicate: StorePredicate, entity: Int, schema: StoreSchema) {
+        switch predicate {
+        case .constant, .compare, .compareColumns, .isIn, .string, .keys:
+            break
+        case .and(let parts), .or(let parts):
+            for part in parts { add(part, entity: entity, schema: schema) }
+        case .not(let part):
+            add(part, entity: entity, schema: schema)
+        case .toOne(let column, let part):
+            guard let destination = schema.entities[entity].columns[column].destination else { return }
+            entities.insert(destination)
+            add(part, entity: destination, schema: schema)
+        case .toMany(let relation, _, let part), .toManyCount(let relation, let part, _, _):
+            entities.insert(relation.entity)
+            if case .link(let link, _, _) = relation { links.insert(link) }
+            add(part, entity: relation.entity, schema: schema)
+        }
+    }
+}

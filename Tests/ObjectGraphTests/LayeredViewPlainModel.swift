@@ -1,0 +1,144 @@
+import Foundation
+import StoreInterface
+
+/// Objects in dictionaries: the model that views are tested against, and a base that cannot hide a store's mistake.
+struct PlainState: ObjectReader {
+    struct Object: Sendable {
+        var values: [Value]
+        var version: Generation
+    }
+    struct Pair: Hashable, Sendable {
+        var source: ObjectKey
+        var destination: ObjectKey
+    }
+
+    let schema: StoreSchema
+    var objects: [[ObjectKey: Object]]
+    var links: [Set<Pair>]
+
+    init(schema: StoreSchema) {
+        self.schema = schema
+        objects = Array(repeating: [:], count: schema.entities.count)
+        links = Array(repeating: [], count: schema.links.count)
+    }
+
+    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? { objects[entity][key]?.values[column] }
+
+    func version(_ entity: Int, _ key: ObjectKey) -> Generation? { objects[entity][key]?.version }
+
+    func related(_ relation: Relation, to key: ObjectKey) -> [ObjectKey] {
+        switch relation {
+        case .referrers(let entity, let column):
+            return objects[entity].filter { $0.value.values[column] == .reference(key) }.keys.sorted()
+        case .link(let link, .forward, let destination):
+            return links[link].filter { $0.source == key }.map(\.destination)
+                .filter { objects[destination][$0] != nil }.sorted()
+        case .link(let link, .backward, let destination):
+            return links[link].filter { $0.destination == key }.map(\.source)
+                .filter { objects[destination][$0] != nil }.sorted()
+        }
+    }
+
+    func keys(_ query: StoreQuery) throws -> [ObjectKey] {
+        let found = try objects[query.entity].keys.sorted().filter {
+            try query.predicate.matches(query.entity, key: $0, in: self)
+        }
+        let sorted = found.sorted { a, b in
+            for sort in query.sort {
+                let left = value(query.entity, a, sort.column) ?? .null
+                let right = value(query.entity, b, sort.column) ?? .null
+                let order = sort.order(left, right)
+                if order != 0 { return order < 0 }
+            }
+            return a < b
+        }
+        let rest = sorted.dropFirst(query.offset)
+        return Array(query.limit.map { rest.prefix($0) } ?? rest)
+    }
+}
+
+/// A frozen ``PlainState`` behind the protocol of snapshots.
+final class PlainSnapshot: StoreSnapshot {
+    let state: PlainState
+    let generation: Generation
+
+    init(_ state: PlainState, generation: Generation) {
+        self.state = state
+        self.generation = generation
+    }
+
+    var schema: StoreSchema { state.schema }
+    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? { state.value(entity, key, column) }
+    func version(_ entity: Int, _ key: ObjectKey) -> Generation? { state.version(entity, key) }
+    func related(_ relation: Relation, to key: ObjectKey) -> [ObjectKey] { state.related(relation, to: key) }
+    func keys(_ query: StoreQuery) throws -> [ObjectKey] { try state.keys(query) }
+    func count(_ query: StoreQuery) throws -> Int { try state.keys(query).count }
+    func explain(_ query: StoreQuery) -> String { "a scan of dictionaries" }
+
+    func lookup(_ entity: Int, column: Int, value: Value) -> [ObjectKey] {
+        state.objects[entity].filter { $0.value.values[column] == value }.keys.sorted()
+    }
+
+    func pageNumbers(_ entity: Int) -> [UInt64] {
+        Set(state.objects[entity].keys.map { PageAddress.page(of: $0) }).sorted()
+    }
+
+    func page(_ entity: Int, _ number: UInt64) -> (any StorePage)? {
+        let page = PlainPage(state, entity: entity, number: number)
+        return page.presence == 0 ? nil : page
+    }
+}
+
+final class PlainPage: StorePage {
+    let state: PlainState
+    let entity: Int
+    let number: UInt64
+    let presence: UInt64
+
+    init(_ state: PlainState, entity: Int, number: UInt64) {
+        self.state = state
+        self.entity = entity
+        self.number = number
+        presence = (0..<PageAddress.slots).reduce(0) { mask, slot in
+            let exists = state.objects[entity][PageAddress.key(page: number, slot: slot)] != nil
+            return exists ? mask | 1 << UInt64(slot) : mask
+        }
+    }
+
+    struct Absent: Error {}
+
+    func version(_ slot: Int) throws -> Generation {
+        guard let object = state.objects[entity][PageAddress.key(page: number, slot: slot)] else { throw Absent() }
+        return object.version
+    }
+
+    func value(_ slot: Int, _ column: Int) throws -> Value {
+        guard let object = state.objects[entity][PageAddress.key(page: number, slot: slot)] else { throw Absent() }
+        return object.values[column]
+    }
+}
+
+/// Numbers that repeat when the seed is given again.
+struct SeededNumbers: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    /// SplitMix64.
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
+    }
+
+    mutating func chance(_ one: Int, in many: Int) -> Bool { Int.random(in: 0..<many, using: &self) < one }
+
+    /// From the environment, or by chance; printed, so that a failure can be repeated.
+    static func seed(_ test: String) -> UInt64 {
+        let seed = ProcessInfo.processInfo.environment["STRATA_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 1...999_999)
+        print("\(test): STRATA_SEED=\(seed)")
+        return seed
+    }
+}

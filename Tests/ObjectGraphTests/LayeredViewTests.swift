@@ -1,0 +1,86 @@
+import ObjectGraph
+import StoreInterface
+import Testing
+
+struct LayeredViewTests {
+    /// Catches: a layer read in the wrong order, a deleted object that shows, a change that hides another column's value.
+    @Test func valuesAndVersionsAreThoseOfAPlainModel() throws {
+        try eachRandomView { (views: inout RandomViews) throws in
+            let view = views.view
+            for entity in 0..<2 {
+                let all = views.model.objects[entity]
+                for key in 0...(all.keys.max() ?? 0) + 2 {
+                    #expect(try view.version(entity, key) == all[key]?.version)
+                    for column in 0..<RandomViews.schema.entities[entity].columns.count {
+                        try expectSame(view.value(entity, key, column), all[key]?.values[column])
+                    }
+                }
+            }
+        }
+    }
+
+    /// Catches: a stale referrer, a missing new one, a partner that was deleted above the base.
+    @Test func relatedObjectsAreThoseOfAPlainModel() throws {
+        try eachRandomView { (views: inout RandomViews) throws in
+            let view = views.view
+            for key in views.model.objects[RandomViews.artist].keys {
+                for relation in [RandomViews.tracksOfArtist, RandomViews.tracksOfLabel] {
+                    #expect(try view.related(relation, to: key) == views.model.related(relation, to: key))
+                }
+            }
+            for key in views.model.objects[RandomViews.track].keys {
+                #expect(
+                    try view.related(RandomViews.labelsOfTrack, to: key)
+                        == views.model.related(RandomViews.labelsOfTrack, to: key))
+            }
+        }
+    }
+
+    /// Catches: limit or offset applied before pending changes, an object in the result twice, a tie broken otherwise.
+    @Test func S130_queriesSeePendingChangesBeforeSortLimitAndOffset() throws {
+        try eachRandomView { (views: inout RandomViews) throws in
+            for _ in 0..<20 {
+                let query = views.randomQuery()
+                #expect(try views.view.keys(query) == views.model.keys(query), "\(query)")
+            }
+        }
+    }
+
+    /// Catches: a count that forgets offset and limit, or counts a changed object in the base as well.
+    @Test func S131_countIsTheSizeOfWhatTheSameQueryFetches() throws {
+        try eachRandomView { (views: inout RandomViews) throws in
+            for _ in 0..<20 {
+                let query = views.randomQuery()
+                #expect(try views.view.count(query) == views.model.keys(query).count, "\(query)")
+            }
+        }
+    }
+
+    @Test func S132_anOffsetPastTheEndGivesNothing() throws {
+        var views = RandomViews(seed: 1)
+        _ = views.addLayer(changes: 30)
+        let query = StoreQuery(entity: 1, sort: [.init(column: 0)], offset: 1_000_000, limit: 5)
+        #expect(try views.view.keys(query).isEmpty)
+        #expect(try views.view.count(query) == 0)
+    }
+
+    private func eachRandomView(
+        _ test: String = #function, _ body: (inout RandomViews) throws -> Void
+    ) throws {
+        let seed = SeededNumbers.seed(test)
+        for round in 0..<30 {
+            var views = RandomViews(seed: seed &+ UInt64(round))
+            for _ in 0..<round % 4 { _ = views.addLayer(changes: 5 * (round % 7)) }
+            try body(&views)
+        }
+    }
+
+    /// NaN is not equal to itself, so values are compared by their order.
+    private func expectSame(_ a: Value?, _ b: Value?) throws {
+        if a == nil || b == nil {
+            #expect(a == b)
+        } else {
+            #expect(try #require(a).order(#require(b)) == 0)
+        }
+    }
+}
