@@ -1,0 +1,170 @@
+import StoreInterface
+
+/// A column compared with a constant.
+struct ColumnComparison: Sendable {
+    let column: Int
+    let comparison: StorePredicate.Comparison
+    let value: Value
+    private let onNull: Bool
+    /// The constant's UTF-8, data or UUID bytes.
+    private let bytes: [UInt8]
+
+    init(column: Int, comparison: StorePredicate.Comparison, value: Value) {
+        self.column = column
+        self.comparison = comparison
+        self.value = value
+        onNull = StorePredicate.compare(.null, comparison, value)
+        bytes =
+            switch value {
+            case .string(let text): Array(text.utf8)
+            case .data(let data): Array(data)
+            case .uuid(let uuid): withUnsafeBytes(of: uuid.uuid) { Array($0) }
+            default: []
+            }
+    }
+
+    func mask(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
+        guard column < page.columnCount else { return onNull ? candidates : 0 }
+        let section = page.section(column)
+        let nulls = onNull ? section.nulls & candidates : 0
+        let rest = candidates & ~section.nulls
+        guard rest != 0 else { return nulls }
+        switch (section.code, value) {
+        case (.bool, _):
+            let bits = page.base.number(UInt64.self, at: section.array)
+            let whenTrue = StorePredicate.compare(.bool(true), comparison, value) ? bits : 0
+            let whenFalse = StorePredicate.compare(.bool(false), comparison, value) ? ~bits : 0
+            return nulls | rest & (whenTrue | whenFalse)
+        case (.int8, .int(let number)), (.int16, .int(let number)), (.int32, .int(let number)), (.int64, .int(let number)):
+            return nulls | rest & signed(page, section, number)
+        case (.uint8, .int(let number)), (.uint16, .int(let number)), (.uint32, .int(let number)):
+            return nulls | rest & small(page, section, number)
+        case (.uint64, .uint(let number)), (.reference, .reference(let number)):
+            return nulls | rest & unsigned(page, section, number)
+        case (.double, .double(let number)), (.date, .double(let number)):
+            return nulls | rest & doubles(page, section, number)
+        case (.float, .double(let number)):
+            return nulls | rest & floats(page, section, number)
+        case (.string, .string), (.data, .data):
+            return nulls | (try heap(page, section, rest))
+        case (.uuid, .uuid) where section.width != 0:
+            return nulls | uuids(page, section, rest)
+        default:
+            return nulls | (try any(page, rest))
+        }
+    }
+
+    /// The reference way, for pairs of types that nobody compares often.
+    private func any(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
+        var result: UInt64 = 0
+        for slot in SlotIterator(candidates) where StorePredicate.compare(try page.value(slot, column), comparison, value) {
+            result |= 1 << UInt64(slot)
+        }
+        return result
+    }
+
+    private func signed(_ page: ObjectPage, _ section: ObjectPage.Section, _ constant: Int64) -> UInt64 {
+        let cells = page.base + section.array
+        switch section.width {
+        case 0: return scan(1, constant) { _ in Int64(0) } == 0 ? 0 : ~0
+        case 1: return scan(page.capacity, constant) { Int64(cells.load(fromByteOffset: $0, as: Int8.self)) }
+        case 2: return scan(page.capacity, constant) { Int64(cells.number(Int16.self, at: $0 &* 2)) }
+        case 4: return scan(page.capacity, constant) { Int64(cells.number(Int32.self, at: $0 &* 4)) }
+        default: return scan(page.capacity, constant) { cells.number(Int64.self, at: $0 &* 8) }
+        }
+    }
+
+    private func small(_ page: ObjectPage, _ section: ObjectPage.Section, _ constant: Int64) -> UInt64 {
+        let cells = page.base + section.array
+        switch section.width {
+        case 0: return scan(1, constant) { _ in Int64(0) } == 0 ? 0 : ~0
+        case 1: return scan(page.capacity, constant) { Int64(cells.load(fromByteOffset: $0, as: UInt8.self)) }
+        case 2: return scan(page.capacity, constant) { Int64(cells.number(UInt16.self, at: $0 &* 2)) }
+        default: return scan(page.capacity, constant) { Int64(cells.number(UInt32.self, at: $0 &* 4)) }
+        }
+    }
+
+    private func unsigned(_ page: ObjectPage, _ section: ObjectPage.Section, _ constant: UInt64) -> UInt64 {
+        let cells = page.base + section.array
+        switch section.width {
+        case 0: return scan(1, constant) { _ in UInt64(0) } == 0 ? 0 : ~0
+        case 1: return scan(page.capacity, constant) { UInt64(cells.load(fromByteOffset: $0, as: UInt8.self)) }
+        case 2: return scan(page.capacity, constant) { UInt64(cells.number(UInt16.self, at: $0 &* 2)) }
+        case 4: return scan(page.capacity, constant) { UInt64(cells.number(UInt32.self, at: $0 &* 4)) }
+        default: return scan(page.capacity, constant) { cells.number(UInt64.self, at: $0 &* 8) }
+        }
+    }
+
+    private func doubles(_ page: ObjectPage, _ section: ObjectPage.Section, _ constant: Double) -> UInt64 {
+        let cells = page.base + section.array
+        if section.width == 0 { return scan(1, constant) { _ in 0.0 } == 0 ? 0 : ~0 }
+        return scan(page.capacity, constant) { Double(bitPattern: cells.number(UInt64.self, at: $0 &* 8)) }
+    }
+
+    private func floats(_ page: ObjectPage, _ section: ObjectPage.Section, _ constant: Double) -> UInt64 {
+        let cells = page.base + section.array
+        if section.width == 0 { return scan(1, constant) { _ in 0.0 } == 0 ? 0 : ~0 }
+        return scan(page.capacity, constant) { Double(Float(bitPattern: cells.number(UInt32.self, at: $0 &* 4))) }
+    }
+
+    /// Compares every slot below the capacity without branches. For doubles this is `StorePredicate.compare` as well: NaN is
+    /// unequal to all and ordered with nothing.
+    @inline(__always)
+    private func scan<T: Comparable>(_ count: Int, _ constant: T, _ cell: (Int) -> T) -> UInt64 {
+        switch comparison {
+        case .equal: gatherBits(count) { cell($0) == constant }
+        case .notEqual: gatherBits(count) { cell($0) != constant }
+        case .less: gatherBits(count) { cell($0) < constant }
+        case .lessOrEqual: gatherBits(count) { cell($0) <= constant }
+        case .greater: gatherBits(count) { cell($0) > constant }
+        case .greaterOrEqual: gatherBits(count) { cell($0) >= constant }
+        }
+    }
+
+    @inline(__always)
+    private func gatherBits(_ count: Int, _ test: (Int) -> Bool) -> UInt64 {
+        var result: UInt64 = 0
+        for slot in 0..<count { result |= (test(slot) ? 1 : 0) << UInt64(slot) }
+        return result
+    }
+
+    private func heap(_ page: ObjectPage, _ section: ObjectPage.Section, _ candidates: UInt64) throws(PageError) -> UInt64 {
+        var result: UInt64 = 0
+        let isEquality = comparison == .equal || comparison == .notEqual
+        for slot in SlotIterator(candidates) {
+            let span = try page.span(slot, in: section)
+            let order = isEquality && span.count != bytes.count ? 1 : Self.order(span, bytes)
+            if holds(order) { result |= 1 << UInt64(slot) }
+        }
+        return result
+    }
+
+    private func uuids(_ page: ObjectPage, _ section: ObjectPage.Section, _ candidates: UInt64) -> UInt64 {
+        var result: UInt64 = 0
+        for slot in SlotIterator(candidates) {
+            let cell = UnsafeRawBufferPointer(start: page.base + section.array + slot * 16, count: 16)
+            if holds(Self.order(cell, bytes)) { result |= 1 << UInt64(slot) }
+        }
+        return result
+    }
+
+    @inline(__always)
+    private func holds(_ order: Int) -> Bool {
+        switch comparison {
+        case .equal: order == 0
+        case .notEqual: order != 0
+        case .less: order < 0
+        case .lessOrEqual: order <= 0
+        case .greater: order > 0
+        case .greaterOrEqual: order >= 0
+        }
+    }
+
+    private static func order(_ a: UnsafeRawBufferPointer, _ b: [UInt8]) -> Int {
+        b.withUnsafeBytes { b in
+            let common = min(a.count, b.count)
+            for i in 0..<common where a[i] != b[i] { return a[i] < b[i] ? -1 : 1 }
+            return a.count - b.count
+        }
+    }
+}

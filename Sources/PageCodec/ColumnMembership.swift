@@ -1,0 +1,60 @@
+import StoreInterface
+
+/// A column's value is one of a set.
+struct ColumnMembership: Sendable {
+    let column: Int
+    private let values: Set<Value>
+    /// Few constants of one class become comparisons, which do not build values.
+    private let comparisons: [ColumnComparison]
+    private let hasNull: Bool
+
+    /// Up to here that many scans of a page cost less than 64 look-ups in the set.
+    private static let fewValues = 8
+
+    init(column: Int, values: Set<Value>) {
+        self.column = column
+        self.values = values
+        hasNull = values.contains(.null)
+        // Strings are members by Swift's equality, which knows canonical equivalence: they are not compared by bytes.
+        let plain = values.allSatisfy {
+            switch $0 {
+            case .bool, .int, .uint, .reference, .null: true
+            default: false
+            }
+        }
+        comparisons = plain && values.count <= Self.fewValues
+            ? values.map { ColumnComparison(column: column, comparison: .equal, value: $0) } : []
+    }
+
+    func mask(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
+        guard column < page.columnCount else { return hasNull ? candidates : 0 }
+        if !comparisons.isEmpty, Self.isPlain(page.section(column).code) {
+            var rest = candidates
+            for comparison in comparisons where rest != 0 && fits(comparison.value, page.section(column).code) {
+                rest &= ~(try comparison.mask(page, rest))
+            }
+            return candidates & ~rest
+        }
+        var result: UInt64 = 0
+        for slot in SlotIterator(candidates) where values.contains(try page.value(slot, column)) {
+            result |= 1 << UInt64(slot)
+        }
+        return result
+    }
+
+    private static func isPlain(_ code: ColumnCode) -> Bool {
+        switch code {
+        case .float, .double, .date, .string, .data, .uuid: false
+        default: true
+        }
+    }
+
+    /// Membership is equality of values: a constant of another storage class is never a member, though it may compare equal.
+    private func fits(_ value: Value, _ code: ColumnCode) -> Bool {
+        switch (value, code) {
+        case (.null, _), (.bool, .bool), (.uint, .uint64), (.reference, .reference): true
+        case (.int, .int8), (.int, .int16), (.int, .int32), (.int, .int64), (.int, .uint8), (.int, .uint16), (.int, .uint32): true
+        default: false
+        }
+    }
+}

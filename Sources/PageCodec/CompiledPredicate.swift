@@ -1,0 +1,97 @@
+import StoreInterface
+
+/// A condition prepared for pages: made once for a scan, then asked for a mask a page.
+///
+/// Answers are those of ``StorePredicate/matches(_:key:in:)``. What looks at other objects cannot be answered from a page;
+/// there the mask is the smallest superset that the rest of the condition allows, and ``isExact`` is false.
+public struct CompiledPredicate: Sendable {
+    private let root: PredicateNode
+    private let layout: PageLayout
+    /// false: the caller checks the objects of the mask with the whole condition.
+    public let isExact: Bool
+
+    /// O(size of the condition).
+    public init(_ predicate: StorePredicate, layout: PageLayout) {
+        root = PredicateNode(predicate, bound: .upper)
+        isExact = !predicate.traversesRelationships
+        self.layout = layout
+    }
+
+    /// The objects of a page that satisfy the condition. A number or a Bool costs about 1 ns a row; strings compare in place.
+    public func mask(of page: ObjectPage, number: UInt64) throws(PageError) -> UInt64 {
+        try root.mask(PredicateSubject(page: page, number: number), page.presence)
+    }
+}
+
+/// What a condition is asked about.
+struct PredicateSubject {
+    var page: ObjectPage
+    var number: UInt64
+}
+
+/// A condition in the form that pages are asked.
+indirect enum PredicateNode: Sendable {
+    case constant(Bool)
+    case compare(ColumnComparison)
+    case compareColumns(Int, StorePredicate.Comparison, Int)
+    case isIn(ColumnMembership)
+    case string(StringCondition)
+    /// The wanted slots of each page.
+    case keys([UInt64: UInt64])
+    case and([PredicateNode])
+    case or([PredicateNode])
+    case not(PredicateNode)
+
+    /// Of a condition that a page cannot answer: the objects that may satisfy it, or those that do for sure.
+    enum Bound {
+        case upper, lower
+        var opposite: Bound { self == .upper ? .lower : .upper }
+    }
+
+    init(_ predicate: StorePredicate, bound: Bound) {
+        switch predicate {
+        case .constant(let value): self = .constant(value)
+        case .compare(let column, let comparison, let value):
+            self = .compare(ColumnComparison(column: column, comparison: comparison, value: value))
+        case .compareColumns(let left, let comparison, let right): self = .compareColumns(left, comparison, right)
+        case .isIn(let column, let values): self = .isIn(ColumnMembership(column: column, values: values))
+        case .string(let column, let match, let pattern, let sensitivity):
+            self = .string(StringCondition(column: column, match: match, pattern: pattern, sensitivity: sensitivity))
+        case .keys(let keys):
+            var pages: [UInt64: UInt64] = [:]
+            for key in keys { pages[PageAddress.page(of: key), default: 0] |= 1 << UInt64(PageAddress.slot(of: key)) }
+            self = .keys(pages)
+        case .and(let parts): self = .and(parts.map { PredicateNode($0, bound: bound) })
+        case .or(let parts): self = .or(parts.map { PredicateNode($0, bound: bound) })
+        case .not(let part): self = .not(PredicateNode(part, bound: bound.opposite))
+        case .toOne, .toMany, .toManyCount: self = .constant(bound == .upper)
+        }
+    }
+
+    /// Which of the candidates satisfy the condition.
+    func mask(_ subject: PredicateSubject, _ candidates: UInt64) throws(PageError) -> UInt64 {
+        switch self {
+        case .constant(let value): return value ? candidates : 0
+        case .compare(let condition): return try condition.mask(subject.page, candidates)
+        case .compareColumns(let left, let comparison, let right):
+            var result: UInt64 = 0
+            for slot in SlotIterator(candidates) {
+                let value = try subject.page.value(slot, left)
+                if StorePredicate.compare(value, comparison, try subject.page.value(slot, right)) { result |= 1 << UInt64(slot) }
+            }
+            return result
+        case .isIn(let condition): return try condition.mask(subject.page, candidates)
+        case .string(let condition): return try condition.mask(subject.page, candidates)
+        case .keys(let pages): return candidates & (pages[subject.number] ?? 0)
+        case .and(let parts):
+            var rest = candidates
+            for part in parts where rest != 0 { rest = try part.mask(subject, rest) }
+            return rest
+        case .or(let parts):
+            var rest = candidates
+            for part in parts where rest != 0 { rest &= ~(try part.mask(subject, rest)) }
+            return candidates & ~rest
+        case .not(let part): return candidates & ~(try part.mask(subject, candidates))
+        }
+    }
+}

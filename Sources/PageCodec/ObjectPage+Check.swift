@@ -1,0 +1,124 @@
+import StoreInterface
+
+extension ObjectPage {
+    static func checkStart(_ base: UnsafeRawPointer, count: Int) throws(PageError) {
+        guard base.number(UInt32.self, at: PageFormat.magicOffset) == PageFormat.magic else {
+            throw PageError(offset: PageFormat.magicOffset, field: "magic", reason: "is not that of an object page")
+        }
+        let version = base.number(UInt16.self, at: PageFormat.versionOffset)
+        guard version == PageFormat.version else {
+            throw PageError(
+                offset: PageFormat.versionOffset, field: "format version",
+                reason: "\(version) is unknown; this library reads \(PageFormat.version)")
+        }
+        let flags = base.number(UInt16.self, at: PageFormat.flagsOffset)
+        guard flags == 0 else {
+            throw PageError(offset: PageFormat.flagsOffset, field: "flags", reason: "\(flags) are unknown")
+        }
+        let written = base.number(UInt32.self, at: PageFormat.byteCountOffset)
+        guard Int(written) == count else {
+            throw PageError(
+                offset: PageFormat.byteCountOffset, field: "byte count", reason: "is \(written), but \(count) bytes are here")
+        }
+    }
+
+    /// Makes the invariants true: sections inside the bytes, in order, of the layout's types.
+    func checkSections(_ layout: PageLayout) throws(PageError) {
+        guard capacity > 0, capacity <= PageAddress.slots, capacity & 7 == 0 else {
+            throw PageError(offset: PageFormat.capacityOffset, field: "capacity", reason: "\(capacity) is not 8, 16 ... 64")
+        }
+        guard presence != 0, presence.leadingZeroBitCount >= PageAddress.slots - capacity else {
+            throw PageError(offset: PageFormat.presenceOffset, field: "presence", reason: "is empty or exceeds the capacity")
+        }
+        let known = layout.columns.count
+        guard columnCount <= known, columnCount == known || schemaNumber != layout.schemaNumber else {
+            throw PageError(
+                offset: PageFormat.columnCountOffset, field: "column count",
+                reason: "is \(columnCount), but \(layout.entity.name) has \(known)")
+        }
+        guard PageFormat.headerSize + columnCount * PageFormat.entrySize <= byteCount else {
+            throw PageError(offset: PageFormat.columnCountOffset, field: "directory", reason: "does not fit into the page")
+        }
+        var free = PageFormat.headerSize + columnCount * PageFormat.entrySize
+        for column in 0..<columnCount {
+            free = try checkEntry(column, layout, free)
+        }
+        guard generations >= free, [0, 1, 2, 4, 8].contains(generationWidth),
+            generations + generationWidth * capacity <= byteCount
+        else {
+            throw PageError(offset: PageFormat.generationsOffset, field: "generations", reason: "lie outside the page")
+        }
+    }
+
+    /// - Returns: the end of the section without its heap.
+    @inline(__always)
+    private func checkEntry(_ column: Int, _ layout: PageLayout, _ free: Int) throws(PageError) -> Int {
+        let entry = PageFormat.headerSize + column * PageFormat.entrySize
+        let start = Int(base.number(UInt32.self, at: entry))
+        let expected = layout.columns[column].code
+        let type = base.load(fromByteOffset: entry + PageFormat.entryTypeOffset, as: UInt8.self)
+        guard type == expected.rawValue else {
+            throw PageError(
+                offset: entry + PageFormat.entryTypeOffset, field: layout.name(column),
+                reason: "has type \(type) in the page and \(expected.rawValue) in the schema")
+        }
+        let width = Int(base.load(fromByteOffset: entry + PageFormat.entryWidthOffset, as: UInt8.self))
+        guard expected.allowsWidth(width) else {
+            throw PageError(
+                offset: entry + PageFormat.entryWidthOffset, field: layout.name(column), reason: "cannot have width \(width)")
+        }
+        let flags = base.load(fromByteOffset: entry + PageFormat.entryFlagsOffset, as: UInt8.self)
+        guard flags & ~PageFormat.nullWordFlag == 0 else {
+            throw PageError(
+                offset: entry + PageFormat.entryFlagsOffset, field: layout.name(column), reason: "has unknown flags \(flags)")
+        }
+        let end = start + (flags == 0 ? 0 : 8) + expected.arraySize(width: width, capacity: capacity)
+        guard start >= free, end <= byteCount else {
+            throw PageError(offset: entry, field: layout.name(column), reason: "lies outside its place in the page")
+        }
+        return end
+    }
+
+    func checkChecksum() throws(PageError) {
+        guard PageHash.page(bytes) == base.number(UInt64.self, at: PageFormat.checksumOffset) else {
+            throw PageError(offset: PageFormat.checksumOffset, field: "checksum", reason: "does not fit the page's bytes")
+        }
+    }
+
+    /// Every offset and every string; that no generation overflows; that absent slots are not null and have no bytes.
+    func checkContents() throws(PageError) {
+        for column in 0..<columnCount {
+            let section = section(column)
+            let entry = PageFormat.headerSize + column * PageFormat.entrySize
+            guard base.load(fromByteOffset: entry + PageFormat.entryReservedOffset, as: UInt8.self) == 0 else {
+                throw PageError(offset: entry, field: "directory", reason: "has a reserved byte that is not zero")
+            }
+            guard section.nulls & ~presence == 0 else {
+                throw PageError(offset: section.array - 8, field: "null word", reason: "names slots that hold no object")
+            }
+            if section.code.shape == .heap { try checkHeap(section) }
+        }
+        for slot in SlotIterator(presence) {
+            let delta = base.unsigned(width: generationWidth, at: generations + slot * generationWidth)
+            guard !baseGeneration.addingReportingOverflow(delta).overflow else {
+                throw PageError(offset: generations, field: "generations", reason: "exceed 64 bits")
+            }
+        }
+    }
+
+    private func checkHeap(_ section: Section) throws(PageError) {
+        guard base.unsigned(width: section.width, at: section.array) == 0 else {
+            throw PageError(offset: section.array, field: "heap offsets", reason: "do not begin with 0")
+        }
+        for slot in 0..<capacity {
+            let span = try span(slot, in: section)
+            let isPresent = presence & ~section.nulls & 1 << UInt64(slot) != 0
+            guard isPresent || span.isEmpty else {
+                throw PageError(offset: section.array, field: "heap offsets", reason: "give bytes to an empty slot")
+            }
+            guard section.code == .data || String(validating: span, as: UTF8.self) != nil else {
+                throw PageError(offset: section.array + slot * section.width, field: "string", reason: "is not UTF-8")
+            }
+        }
+    }
+}

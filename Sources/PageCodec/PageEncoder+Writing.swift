@@ -1,0 +1,259 @@
+import StoreInterface
+
+extension PageEncoder {
+    /// The new page; empty when no object is left.
+    func encode() throws(PageError) -> [UInt8] {
+        guard presence != 0 else { return [] }
+        let capacity = (PageAddress.slots - presence.leadingZeroBitCount + 7) & ~7
+        let bound = try upperBound(capacity)
+        var failure: PageError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: bound) { buffer, count in
+            // The bound is at least a header, so there is a base address.
+            let page = UnsafeMutableRawPointer(buffer.baseAddress.unsafelyUnwrapped)
+            do throws(PageError) {
+                count = try write(page, capacity)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    /// What the page takes at most: every column at full width, all heaps, padding, and the room that short copies overwrite.
+    private func upperBound(_ capacity: Int) throws(PageError) -> Int {
+        var bound = PageFormat.headerSize + 8 * capacity + heapCount + (old?.byteCount ?? 0) + Self.shortCount
+        for column in layout.columns {
+            let array = column.code.arraySize(width: column.code.naturalWidth, capacity: capacity)
+            bound += PageFormat.entrySize + 8 + array + 8
+        }
+        guard bound <= PageFormat.maximumByteCount else {
+            throw PageError(field: layout.entity.name, reason: "64 neighbouring objects exceed 4 GB; store such data elsewhere")
+        }
+        return bound
+    }
+
+    private func write(_ page: UnsafeMutableRawPointer, _ capacity: Int) throws(PageError) -> Int {
+        var position = PageFormat.headerSize + layout.columns.count * PageFormat.entrySize
+        // The gathered generations are used up first: `words` then serves the columns.
+        let (base, width) = generationRange(capacity)
+        let generations = PageFormat.aligned(capacity * width)
+        let generationCells = UnsafeMutableRawPointer.allocate(byteCount: generations + 8, alignment: 8)
+        defer { generationCells.deallocate() }
+        generationCells.putArray(words, count: capacity, width: width, at: 0)
+
+        for column in layout.columns.indices {
+            let entry = PageFormat.headerSize + column * PageFormat.entrySize
+            page.put(UInt32(position), at: entry)
+            let end = try writeColumn(column, page, entry, position, capacity)
+            position = PageFormat.aligned(end)
+            for i in end..<position { page.storeBytes(of: 0, toByteOffset: i, as: UInt8.self) }
+        }
+        (page + position).copyMemory(from: generationCells, byteCount: capacity * width)
+        let count = position + capacity * width
+        writeHeader(page, count: count, capacity: capacity, base: base, generations: position, width: width)
+        return count
+    }
+
+    private func writeHeader(
+        _ page: UnsafeMutableRawPointer, count: Int, capacity: Int, base: Generation, generations: Int, width: Int
+    ) {
+        page.put(PageFormat.magic, at: PageFormat.magicOffset)
+        page.put(PageFormat.version, at: PageFormat.versionOffset)
+        page.put(UInt16(0), at: PageFormat.flagsOffset)
+        page.put(UInt32(count), at: PageFormat.byteCountOffset)
+        page.put(layout.schemaNumber, at: PageFormat.schemaNumberOffset)
+        page.put(presence, at: PageFormat.presenceOffset)
+        page.put(base, at: PageFormat.baseGenerationOffset)
+        page.put(UInt32(generations), at: PageFormat.generationsOffset)
+        page.put(UInt8(width), at: PageFormat.generationWidthOffset)
+        page.put(UInt8(capacity), at: PageFormat.capacityOffset)
+        page.put(UInt16(layout.columns.count), at: PageFormat.columnCountOffset)
+        page.put(PageHash.page(UnsafeRawBufferPointer(start: page, count: count)), at: PageFormat.checksumOffset)
+    }
+
+    /// Turns the generations in `words` into distances from the least of the present ones; absent slots get 0.
+    private func generationRange(_ capacity: Int) -> (base: Generation, width: Int) {
+        let some = words[presence.trailingZeroBitCount]
+        if ~presence != 0 {
+            for slot in SlotIterator(~presence) where slot < capacity { words[slot] = some }
+        }
+        var least = some
+        var most = some
+        for slot in 0..<capacity {
+            least = min(least, words[slot])
+            most = max(most, words[slot])
+        }
+        if least == most { return (least, 0) }
+        for slot in 0..<capacity { words[slot] &-= least }
+        for slot in SlotIterator(~presence) where slot < capacity { words[slot] = 0 }
+        return (least, narrowWidth(most - least))
+    }
+
+    /// Writes a section and the rest of its directory entry. Returns where the section ends.
+    private func writeColumn(
+        _ index: Int, _ page: UnsafeMutableRawPointer, _ entry: Int, _ start: Int, _ capacity: Int
+    ) throws(PageError) -> Int {
+        let column = layout.columns[index]
+        let fresh = complete | states[index].set
+        let kept = presence & ~fresh
+        var nulls = states[index].nulls
+        var source: ObjectPage.Section?
+        if let old, kept != 0 {
+            if index < old.columnCount {
+                if fresh & presence == 0, presence == old.presence, capacity == old.capacity {
+                    return copyColumn(index, old, page, entry, start)
+                }
+                let section = old.section(index)
+                nulls |= section.nulls & kept
+                source = section
+            } else {
+                nulls |= kept
+            }
+        }
+        var position = start
+        var flags: UInt8 = 0
+        if column.isOptional || nulls != 0 {
+            page.put(nulls, at: position)
+            position += 8
+            flags = PageFormat.nullWordFlag
+        }
+        let width: Int
+        switch column.shape {
+        case .bits:
+            var bits = cells[column.cells]
+            if let old, let source { bits |= old.base.number(UInt64.self, at: source.array) & kept }
+            page.put(bits & ~nulls, at: position)
+            width = 8
+            position += 8
+        case .signed, .unsigned, .real:
+            width = writeNumbers(column, source, kept & ~nulls, page, position, capacity)
+            position += width * capacity
+        case .uuid:
+            width = writeUUIDs(column, source, kept & ~nulls, page, position, capacity)
+            position += width * capacity
+        case .heap:
+            (width, position) = try writeHeap(column, source, kept & ~nulls, page, position, capacity)
+        }
+        page.put(column.code.rawValue, at: entry + PageFormat.entryTypeOffset)
+        page.put(UInt8(width), at: entry + PageFormat.entryWidthOffset)
+        page.put(flags, at: entry + PageFormat.entryFlagsOffset)
+        page.put(UInt8(0), at: entry + PageFormat.entryReservedOffset)
+        return position
+    }
+
+    /// Nothing in the column changed: the section is copied as it lies.
+    private func copyColumn(
+        _ index: Int, _ old: ObjectPage, _ page: UnsafeMutableRawPointer, _ entry: Int, _ start: Int
+    ) -> Int {
+        let oldEntry = PageFormat.headerSize + index * PageFormat.entrySize
+        let oldStart = Int(old.base.number(UInt32.self, at: oldEntry))
+        let count = old.section(index).end - oldStart
+        (page + start).copyMemory(from: old.base + oldStart, byteCount: count)
+        (page + entry + 4).copyMemory(from: old.base + oldEntry + 4, byteCount: 4)
+        return start + count
+    }
+
+    private func writeNumbers(
+        _ column: PageLayout.Column, _ source: ObjectPage.Section?, _ kept: UInt64, _ page: UnsafeMutableRawPointer,
+        _ position: Int, _ capacity: Int
+    ) -> Int {
+        let cells = cells + column.cells
+        if let old, let source, source.width != 0 {
+            if column.shape == .signed {
+                for slot in SlotIterator(kept) {
+                    let number = old.base.signed(width: source.width, at: source.array + slot * source.width)
+                    cells[slot] = UInt64(bitPattern: number)
+                }
+            } else {
+                for slot in SlotIterator(kept) {
+                    cells[slot] = old.base.unsigned(width: source.width, at: source.array + slot * source.width)
+                }
+            }
+        }
+        var bits: UInt64 = 0
+        let width: Int
+        switch column.shape {
+        case .signed:
+            // Zigzag: a number fits into n bytes with its sign exactly when this fits without.
+            for slot in 0..<capacity { bits |= cells[slot] << 1 ^ UInt64(bitPattern: Int64(bitPattern: cells[slot]) >> 63) }
+            width = narrowWidth(bits)
+        case .unsigned:
+            for slot in 0..<capacity { bits |= cells[slot] }
+            width = narrowWidth(bits)
+        default:
+            for slot in 0..<capacity { bits |= cells[slot] }
+            width = bits == 0 ? 0 : column.code.naturalWidth
+        }
+        page.putArray(cells, count: capacity, width: width, at: position)
+        return width
+    }
+
+    private func writeUUIDs(
+        _ column: PageLayout.Column, _ source: ObjectPage.Section?, _ kept: UInt64, _ page: UnsafeMutableRawPointer,
+        _ position: Int, _ capacity: Int
+    ) -> Int {
+        let cells = cells + column.cells
+        if let old, let source, source.width != 0 {
+            for slot in SlotIterator(kept) {
+                // Native order: the words are bytes here, not numbers.
+                cells[slot * 2] = old.base.loadUnaligned(fromByteOffset: source.array + slot * 16, as: UInt64.self)
+                cells[slot * 2 + 1] = old.base.loadUnaligned(fromByteOffset: source.array + slot * 16 + 8, as: UInt64.self)
+            }
+        }
+        var bits: UInt64 = 0
+        for i in 0..<capacity * 2 { bits |= cells[i] }
+        guard bits != 0 else { return 0 }
+        (page + position).copyMemory(from: cells, byteCount: capacity * 16)
+        return 16
+    }
+
+    /// Writes offsets and heap. Neighbours that lay side by side in their source are copied at once.
+    private func writeHeap(
+        _ column: PageLayout.Column, _ source: ObjectPage.Section?, _ kept: UInt64, _ page: UnsafeMutableRawPointer,
+        _ position: Int, _ capacity: Int
+    ) throws(PageError) -> (width: Int, end: Int) {
+        let cells = cells + column.cells
+        var oldHeap = UnsafeRawPointer(heap)
+        if let old, let source {
+            oldHeap = old.base + source.array + source.width * (old.capacity + 1)
+            for slot in SlotIterator(kept) {
+                let span = try old.span(slot, in: source)
+                // The span lies in the old heap, and the old page is less than 4 GB.
+                let offset = span.baseAddress.unsafelyUnwrapped - oldHeap
+                cells[slot] = UInt64(offset) << 32 | UInt64(span.count)
+            }
+        }
+        var total: UInt64 = 0
+        for slot in 0..<capacity {
+            words[slot] = total
+            total += cells[slot] & 0xFFFF_FFFF
+        }
+        words[capacity] = total
+        let width = narrowWidth(total)
+        page.putArray(words, count: capacity + 1, width: width, at: position)
+        var target = page + position + width * (capacity + 1)
+        var slot = 0
+        while slot < capacity {
+            let isKept = kept >> UInt64(slot) & 1 != 0
+            let from = Int(cells[slot] >> 32)
+            var count = Int(cells[slot] & 0xFFFF_FFFF)
+            slot += 1
+            guard count != 0 else { continue }
+            if isKept {
+                while slot < capacity, kept >> UInt64(slot) & 1 != 0, Int(cells[slot] >> 32) == from + count {
+                    count += Int(cells[slot] & 0xFFFF_FFFF)
+                    slot += 1
+                }
+                target.copyMemory(from: oldHeap + from, byteCount: count)
+            } else if count <= Self.shortCount {
+                let pair = (heap + from).loadUnaligned(as: SIMD2<UInt64>.self)
+                target.storeBytes(of: pair, as: SIMD2<UInt64>.self)
+            } else {
+                target.copyMemory(from: heap + from, byteCount: count)
+            }
+            target += count
+        }
+        return (width, target - page)
+    }
+}

@@ -1,0 +1,69 @@
+extension UnsafeRawPointer {
+    /// A little-endian number at any address.
+    @inline(__always)
+    func number<T: FixedWidthInteger>(_ type: T.Type, at offset: Int) -> T {
+        T(littleEndian: loadUnaligned(fromByteOffset: offset, as: T.self))
+    }
+
+    /// A number of 0, 1, 2, 4 or 8 bytes, extended with zeros.
+    @inline(__always)
+    func unsigned(width: Int, at offset: Int) -> UInt64 {
+        switch width {
+        case 0: 0
+        case 1: UInt64(load(fromByteOffset: offset, as: UInt8.self))
+        case 2: UInt64(number(UInt16.self, at: offset))
+        case 4: UInt64(number(UInt32.self, at: offset))
+        default: number(UInt64.self, at: offset)
+        }
+    }
+
+    /// A number of 0, 1, 2, 4 or 8 bytes, extended with its sign.
+    @inline(__always)
+    func signed(width: Int, at offset: Int) -> Int64 {
+        switch width {
+        case 0: 0
+        case 1: Int64(load(fromByteOffset: offset, as: Int8.self))
+        case 2: Int64(number(Int16.self, at: offset))
+        case 4: Int64(number(Int32.self, at: offset))
+        default: number(Int64.self, at: offset)
+        }
+    }
+}
+
+extension UnsafeMutableRawPointer {
+    @inline(__always)
+    func put<T: FixedWidthInteger>(_ value: T, at offset: Int) {
+        storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)
+    }
+
+    /// Writes the low bytes of 64-bit cells, one behind another.
+    @inline(__always)
+    func putArray(_ cells: UnsafePointer<UInt64>, count: Int, width: Int, at offset: Int) {
+        switch width {
+        case 0: break
+        case 1: putCells(cells, count, UInt8.self, offset)
+        case 2: putCells(cells, count, UInt16.self, offset)
+        case 4: putCells(cells, count, UInt32.self, offset)
+        default: putCells(cells, count, UInt64.self, offset)
+        }
+    }
+
+    @inline(__always)
+    private func putCells<T: FixedWidthInteger>(_ cells: UnsafePointer<UInt64>, _ count: Int, _ type: T.Type, _ offset: Int) {
+        for i in 0..<count {
+            put(T(truncatingIfNeeded: cells[i]), at: offset + i * MemoryLayout<T>.size)
+        }
+    }
+}
+
+/// The narrowest of 0, 1, 2, 4 and 8 bytes that holds all bits of a number.
+@inline(__always)
+func narrowWidth(_ bits: UInt64) -> Int {
+    switch 64 - bits.leadingZeroBitCount {
+    case 0: 0
+    case 1...8: 1
+    case 9...16: 2
+    case 17...32: 4
+    default: 8
+    }
+}

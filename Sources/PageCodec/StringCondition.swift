@@ -1,0 +1,89 @@
+import StoreInterface
+
+/// A string column matched with a pattern, by bytes.
+struct StringCondition: Sendable {
+    let column: Int
+    private let match: StorePredicate.StringMatch
+    private let pattern: String
+    private let sensitivity: StorePredicate.CaseSensitivity
+    /// The pattern's UTF-8; in lower case when case does not matter.
+    private let bytes: [UInt8]
+    private let patternIsASCII: Bool
+
+    init(
+        column: Int, match: StorePredicate.StringMatch, pattern: String, sensitivity: StorePredicate.CaseSensitivity
+    ) {
+        self.column = column
+        self.match = match
+        self.pattern = pattern
+        self.sensitivity = sensitivity
+        bytes = Array((sensitivity == .insensitive ? pattern.lowercased() : pattern).utf8)
+        patternIsASCII = bytes.allSatisfy { $0 < 0x80 }
+    }
+
+    func mask(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
+        guard column < page.columnCount else { return 0 }
+        let section = page.section(column)
+        guard section.code == .string else { return 0 }
+        var result: UInt64 = 0
+        for slot in SlotIterator(candidates & ~section.nulls) {
+            let span = try page.span(slot, in: section)
+            if sensitivity == .sensitive ? matches(span) : try matchesFolded(span, page, slot) { result |= 1 << UInt64(slot) }
+        }
+        return result
+    }
+
+    private func matches(_ text: UnsafeRawBufferPointer) -> Bool {
+        let count = bytes.count
+        guard text.count >= count else { return false }
+        switch match {
+        case .equals: return text.count == count && equal(text, 0) { $0 }
+        case .hasPrefix: return equal(text, 0) { $0 }
+        case .hasSuffix: return equal(text, text.count - count) { $0 }
+        case .contains: return contains(text) { $0 }
+        }
+    }
+
+    /// ASCII in place; other text goes through `lowercased()`, which may change its length.
+    private func matchesFolded(_ text: UnsafeRawBufferPointer, _ page: ObjectPage, _ slot: Int) throws(PageError) -> Bool {
+        guard patternIsASCII, Self.isASCII(text) else {
+            guard case .string(let string) = try page.value(slot, column) else { return false }
+            return match.matches(string, pattern, .insensitive)
+        }
+        let count = bytes.count
+        guard text.count >= count else { return false }
+        switch match {
+        case .equals: return text.count == count && equal(text, 0, Self.lower)
+        case .hasPrefix: return equal(text, 0, Self.lower)
+        case .hasSuffix: return equal(text, text.count - count, Self.lower)
+        case .contains: return contains(text, Self.lower)
+        }
+    }
+
+    @inline(__always)
+    private static func lower(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
+
+    private static func isASCII(_ text: UnsafeRawBufferPointer) -> Bool {
+        var bits: UInt8 = 0
+        for byte in text { bits |= byte }
+        return bits < 0x80
+    }
+
+    @inline(__always)
+    private func equal(_ text: UnsafeRawBufferPointer, _ start: Int, _ fold: (UInt8) -> UInt8) -> Bool {
+        bytes.withUnsafeBufferPointer { pattern in
+            for i in 0..<pattern.count where fold(text[start &+ i]) != pattern[i] { return false }
+            return true
+        }
+    }
+
+    @inline(__always)
+    private func contains(_ text: UnsafeRawBufferPointer, _ fold: (UInt8) -> UInt8) -> Bool {
+        guard let first = bytes.first else { return true }
+        guard text.count >= bytes.count else { return false }
+        for start in 0...(text.count - bytes.count) where fold(text[start]) == first {
+            if equal(text, start, fold) { return true }
+        }
+        return false
+    }
+}
