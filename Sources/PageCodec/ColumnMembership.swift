@@ -22,7 +22,8 @@ struct ColumnMembership: Sendable {
             default: false
             }
         }
-        comparisons = plain && values.count <= Self.fewValues
+        comparisons =
+            plain && values.count <= Self.fewValues
             ? values.map { ColumnComparison(column: column, comparison: .equal, value: $0) } : []
     }
 

@@ -147,6 +147,7 @@ public enum KeyCodec {
 
     private static func wrongCount(_ bytes: UnsafeRawBufferPointer, _ column: ColumnSchema) -> PageError {
         PageError(
-            offset: bytes.count, field: column.name, reason: "an index key of type \(column.type.rawValue) has \(bytes.count) bytes")
+            offset: bytes.count, field: column.name,
+            reason: "an index key of type \(column.type.rawValue) has \(bytes.count) bytes")
     }
 }

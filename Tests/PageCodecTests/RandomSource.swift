@@ -1,0 +1,87 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A seeded generator: a failing run is repeated with STRATA_SEED.
+struct RandomSource: RandomNumberGenerator {
+    private var state: UInt64
+    let seed: UInt64
+
+    init(_ name: String) {
+        seed = ProcessInfo.processInfo.environment["STRATA_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 0 ... .max)
+        state = seed
+        print("\(name): STRATA_SEED=\(seed)")
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
+    }
+
+    mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
+    mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
+
+    mutating func schema(columns: Int? = nil) -> EntitySchema {
+        let count = columns ?? below(10)
+        return EntitySchema(
+            name: "Thing",
+            columns: (0..<count).map { number in
+                let type = ColumnType.allCases.randomElement(using: &self)!  // Never empty.
+                return ColumnSchema(
+                    name: "c\(number)", type: type, isOptional: chance(50), destination: type == .reference ? 0 : nil)
+            })
+    }
+
+    /// A value for a column; small ones often, so that rows meet; every width sometimes.
+    mutating func value(_ column: ColumnSchema) -> Value {
+        if column.isOptional, chance(25) { return .null }
+        switch column.type {
+        case .bool: return .bool(chance(50))
+        case .int8: return .int(Int64(Int8(truncatingIfNeeded: integer())))
+        case .int16: return .int(Int64(Int16(truncatingIfNeeded: integer())))
+        case .int32: return .int(Int64(Int32(truncatingIfNeeded: integer())))
+        case .int64: return .int(integer())
+        case .uint8: return .int(Int64(UInt8(truncatingIfNeeded: integer())))
+        case .uint16: return .int(Int64(UInt16(truncatingIfNeeded: integer())))
+        case .uint32: return .int(Int64(UInt32(truncatingIfNeeded: integer())))
+        case .uint64: return .uint(UInt64(bitPattern: integer()))
+        case .reference: return .reference(UInt64(bitPattern: integer()))
+        case .float: return .double(Double(Float(real())))
+        case .double, .date: return .double(real())
+        case .string: return .string(text())
+        case .data: return .data(Data((0..<length()).map { _ in UInt8(truncatingIfNeeded: next() & 3) }))
+        case .uuid:
+            let tail = UInt8(below(3))
+            let head = chance(50) ? 0 : UInt8(below(256))
+            return .uuid(UUID(uuid: (head, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, tail)))
+        }
+    }
+
+    private mutating func integer() -> Int64 {
+        if chance(60) { return Int64(below(7)) - 3 }
+        return Int64(bitPattern: next()) >> Int64(below(64))
+    }
+
+    private mutating func real() -> Double {
+        let special: [Double] = [0, -0.0, .nan, .infinity, -.infinity, 1, -1, .leastNonzeroMagnitude]
+        if chance(30) { return special.randomElement(using: &self)! }  // Never empty.
+        return chance(50) ? Double(below(5)) : Double.random(in: -1e9...1e9, using: &self)
+    }
+
+    private mutating func length() -> Int {
+        if chance(70) { return below(5) }
+        return chance(95) ? below(40) : below(2000)
+    }
+
+    mutating func text() -> String {
+        let letters: [Character] = ["a", "b", "A", "B", "é", "e\u{301}", "İ", "ß", "\u{212A}", "k", "😀", "\0", "z"]
+        return String((0..<length()).map { _ in letters.randomElement(using: &self)! })  // Never empty.
+    }
+}
