@@ -49,20 +49,22 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         }
     }
 
+    // Through the pointer, because `header` is a class property: each use of it would be checked for exclusive access at run time.
+
     @inlinable public var kind: RowKind {
-        get { header.kind }
-        set { header.kind = newValue }
+        get { withUnsafeMutablePointerToHeader { $0.pointee.kind } }
+        set { withUnsafeMutablePointerToHeader { $0.pointee.kind = newValue } }
     }
     @inlinable public var layer: UInt64 {
-        get { header.layer }
-        set { header.layer = newValue }
+        get { withUnsafeMutablePointerToHeader { $0.pointee.layer } }
+        set { withUnsafeMutablePointerToHeader { $0.pointee.layer = newValue } }
     }
     @inlinable public var version: Generation {
-        get { header.version }
-        set { header.version = newValue }
+        get { withUnsafeMutablePointerToHeader { $0.pointee.version } }
+        set { withUnsafeMutablePointerToHeader { $0.pointee.version = newValue } }
     }
-    @inlinable public var set: ColumnSet { header.set }
-    @inlinable public var columnCount: Int { header.columnCount }
+    @inlinable public var set: ColumnSet { withUnsafeMutablePointerToHeader { $0.pointee.set } }
+    @inlinable public var columnCount: Int { withUnsafeMutablePointerToHeader { $0.pointee.columnCount } }
 
     @inlinable public func isSet(_ column: Int) -> Bool { header.set.contains(column) }
 
