@@ -57,7 +57,7 @@ struct ByteReader {
     mutating func string(_ field: String) throws(PageError) -> String {
         let count = try count(field, size: 1)
         let span = UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count])
-        guard let text = String(validating: span, as: UTF8.self) else {
+        guard let text = String(checkedUTF8: span) else {
             throw PageError(offset: offset, field: field, reason: "is not UTF-8")
         }
         offset += count

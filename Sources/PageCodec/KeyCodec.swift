@@ -132,7 +132,7 @@ public enum KeyCodec {
         if bytes.count == maximumCount { return nil }
         let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst())
         if column.type == .data { return .data(Data(rest)) }
-        guard let text = String(validating: rest, as: UTF8.self) else {
+        guard let text = String(checkedUTF8: rest) else {
             throw PageError(offset: 1, field: column.name, reason: "an index key is not UTF-8")
         }
         return .string(text)

@@ -116,7 +116,7 @@ extension ObjectPage {
             guard isPresent || span.isEmpty else {
                 throw PageError(offset: section.array, field: "heap offsets", reason: "give bytes to an empty slot")
             }
-            guard section.code == .data || String(validating: span, as: UTF8.self) != nil else {
+            guard section.code == .data || span.isASCII || String(checkedUTF8: span) != nil else {
                 throw PageError(offset: section.array + slot * section.width, field: "string", reason: "is not UTF-8")
             }
         }

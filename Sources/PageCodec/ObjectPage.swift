@@ -130,7 +130,7 @@ public struct ObjectPage {
             return .uuid(width == 0 ? UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) : uuid(at: cell))
         case .string:
             let span = try span(slot, in: section)
-            guard let text = String(validating: span, as: UTF8.self) else {
+            guard let text = String(checkedUTF8: span) else {
                 throw PageError(offset: cell, field: "string", reason: "is not UTF-8")
             }
             return .string(text)

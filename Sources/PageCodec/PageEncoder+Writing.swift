@@ -35,13 +35,7 @@ extension PageEncoder {
 
     private func write(_ page: UnsafeMutableRawPointer, _ capacity: Int) throws(PageError) -> Int {
         var position = PageFormat.headerSize + layout.columns.count * PageFormat.entrySize
-        // The gathered generations are used up first: `words` then serves the columns.
         let (base, width) = generationRange(capacity)
-        let generations = PageFormat.aligned(capacity * width)
-        let generationCells = UnsafeMutableRawPointer.allocate(byteCount: generations + 8, alignment: 8)
-        defer { generationCells.deallocate() }
-        generationCells.putArray(words, count: capacity, width: width, at: 0)
-
         for column in layout.columns.indices {
             let entry = PageFormat.headerSize + column * PageFormat.entrySize
             page.put(UInt32(position), at: entry)
@@ -49,7 +43,7 @@ extension PageEncoder {
             position = PageFormat.aligned(end)
             for i in end..<position { page.storeBytes(of: 0, toByteOffset: i, as: UInt8.self) }
         }
-        (page + position).copyMemory(from: generationCells, byteCount: capacity * width)
+        page.putArray(generations, count: capacity, width: width, at: position)
         let count = position + capacity * width
         writeHeader(page, count: count, capacity: capacity, base: base, generations: position, width: width)
         return count
@@ -72,21 +66,21 @@ extension PageEncoder {
         page.put(PageHash.page(UnsafeRawBufferPointer(start: page, count: count)), at: PageFormat.checksumOffset)
     }
 
-    /// Turns the generations in `words` into distances from the least of the present ones; absent slots get 0.
+    /// Turns the gathered generations into distances from the least of the present ones; absent slots get 0.
     private func generationRange(_ capacity: Int) -> (base: Generation, width: Int) {
-        let some = words[presence.trailingZeroBitCount]
+        let some = generations[presence.trailingZeroBitCount]
         if ~presence != 0 {
-            for slot in SlotIterator(~presence) where slot < capacity { words[slot] = some }
+            for slot in SlotIterator(~presence) where slot < capacity { generations[slot] = some }
         }
         var least = some
         var most = some
         for slot in 0..<capacity {
-            least = min(least, words[slot])
-            most = max(most, words[slot])
+            least = min(least, generations[slot])
+            most = max(most, generations[slot])
         }
         if least == most { return (least, 0) }
-        for slot in 0..<capacity { words[slot] &-= least }
-        for slot in SlotIterator(~presence) where slot < capacity { words[slot] = 0 }
+        for slot in 0..<capacity { generations[slot] &-= least }
+        for slot in SlotIterator(~presence) where slot < capacity { generations[slot] = 0 }
         return (least, narrowWidth(most - least))
     }
 
@@ -95,9 +89,9 @@ extension PageEncoder {
         _ index: Int, _ page: UnsafeMutableRawPointer, _ entry: Int, _ start: Int, _ capacity: Int
     ) throws(PageError) -> Int {
         let column = layout.columns[index]
-        let fresh = complete | states[index].set
+        let fresh = complete | states[2 * index]
         let kept = presence & ~fresh
-        var nulls = states[index].nulls
+        var nulls = states[2 * index + 1]
         var source: ObjectPage.Section?
         if let old, kept != 0 {
             if index < old.columnCount {
@@ -226,12 +220,12 @@ extension PageEncoder {
         }
         var total: UInt64 = 0
         for slot in 0..<capacity {
-            words[slot] = total
+            offsets[slot] = total
             total += cells[slot] & 0xFFFF_FFFF
         }
-        words[capacity] = total
+        offsets[capacity] = total
         let width = narrowWidth(total)
-        page.putArray(words, count: capacity + 1, width: width, at: position)
+        page.putArray(offsets, count: capacity + 1, width: width, at: position)
         var target = page + position + width * (capacity + 1)
         var slot = 0
         while slot < capacity {

@@ -2,16 +2,19 @@ import StoreInterface
 
 /// Gathers the cells of changed rows column by column, then writes a page from them and the old page.
 ///
-/// Lives for one merge. The unsafe pointers are its own memory, freed at the end.
-final class PageEncoder {
+/// Lives for one merge. The unsafe pointers are its own memory, one block and the heap, freed at the end.
+struct PageEncoder: ~Copyable {
     let old: ObjectPage?
     let layout: PageLayout
     /// Zero where nothing was gathered. Numbers as 64 bits; a Bool column is one word; a UUID two words a slot; of strings and
     /// data the position in ``heap`` (or, for kept ones, in the old page's heap) in the high half and the count in the low half.
     let cells: UnsafeMutablePointer<UInt64>
-    let states: UnsafeMutablePointer<ColumnState>
-    /// One a slot, and one more so that it can hold a column's offsets as well.
-    let words: UnsafeMutablePointer<UInt64>
+    /// Two words a column: the slots of partial updates that set it, and the slots whose row sets it to null.
+    let states: UnsafeMutablePointer<UInt64>
+    /// The generations, one a slot.
+    let generations: UnsafeMutablePointer<UInt64>
+    /// A column's offsets while it is written.
+    let offsets: UnsafeMutablePointer<UInt64>
     private(set) var heap: UnsafeMutableRawPointer
     private(set) var heapCount = 0
     private var heapCapacity: Int
@@ -20,14 +23,6 @@ final class PageEncoder {
     var presence: UInt64
     /// Slots all of whose columns come from a row.
     private(set) var complete: UInt64 = 0
-    private(set) var changed: UInt64 = 0
-
-    struct ColumnState {
-        /// Slots of partial updates that set the column.
-        var set: UInt64 = 0
-        /// Slots whose row sets the column to null.
-        var nulls: UInt64 = 0
-    }
 
     /// Strings up to this length are copied as two words, so heaps have that much room to spare.
     static let shortCount = 16
@@ -36,138 +31,175 @@ final class PageEncoder {
         self.old = old
         self.layout = layout
         presence = old?.presence ?? 0
-        cells = .allocate(capacity: layout.cellCount + 1)
-        cells.initialize(repeating: 0, count: layout.cellCount + 1)
-        states = .allocate(capacity: layout.columns.count + 1)
-        states.initialize(repeating: ColumnState(), count: layout.columns.count + 1)
-        words = .allocate(capacity: PageAddress.slots + 1)
-        words.initialize(repeating: 0, count: PageAddress.slots + 1)
-        heapCapacity = 4096
+        let count = 2 * PageAddress.slots + 1 + layout.cellCount + 2 * layout.columns.count
+        generations = .allocate(capacity: count)
+        generations.initialize(repeating: 0, count: count)
+        offsets = generations + PageAddress.slots
+        cells = offsets + PageAddress.slots + 1
+        states = cells + layout.cellCount
+        heapCapacity = old == nil ? 4096 : 256
         heap = .allocate(byteCount: heapCapacity, alignment: 8)
         guard let old else { return }
         for slot in 0..<old.capacity {
             let delta = old.base.unsigned(width: old.generationWidth, at: old.generations + slot * old.generationWidth)
-            words[slot] = old.baseGeneration &+ delta
+            generations[slot] = old.baseGeneration &+ delta
         }
     }
 
     deinit {
-        cells.deallocate()
-        states.deallocate()
-        words.deallocate()
+        generations.deallocate()
         heap.deallocate()
     }
 
     /// Takes over the rows of a layer's page.
-    func gather(_ changes: LayerPage) throws(PageError) {
+    mutating func gather(_ changes: LayerPage) throws(PageError) {
         presence &= ~changes.deleted
+        let columns = layout.columns
+        let rows = changes.rows
         for slot in SlotIterator(changes.inserted | changes.updated) {
-            guard let row = changes[slot] else { continue }
-            let bit: UInt64 = 1 << UInt64(slot)
-            let isComplete = row.kind == .insert || row.set == layout.allColumns
-            guard isComplete || presence & bit != 0 else { continue }
-            guard row.columnCount == layout.columns.count else {
-                throw PageError(
-                    field: layout.entity.name, reason: "has \(layout.columns.count) columns, but a row has \(row.columnCount)")
-            }
-            let refused = isComplete ? gatherAll(row, slot) : gatherSet(row, slot)
-            if let refused { throw misfit(refused, row[refused]) }
-            if isComplete { complete |= bit }
-            presence |= bit
-            changed |= bit
-            words[slot] = row.version
+            guard let row = rows[slot] else { continue }
+            let refused = gather(row, slot)
+            if let refused { throw misfit(refused, row) }
+        }
+        guard complete != 0 else { return }
+        for index in columns.indices {
+            let refused = gatherColumn(index, columns[index])
+            if refused != 0, let row = rows[refused.trailingZeroBitCount] { throw misfit(index, row) }
         }
     }
 
-    /// - Returns: the first column whose value does not fit.
+    /// A row that sets every column is only noted, so that columns can be gathered one at a time; another is gathered at once.
+    /// - Returns: the first column whose value does not fit; -1 when the row has another number of columns.
     @inline(__always)
-    private func gatherAll(_ row: Row, _ slot: Int) -> Int? {
-        layout.columns.withUnsafeBufferPointer { columns in
-            row.withValues { _, values in
-                for column in 0..<columns.count where !store(values + column, columns[column], states + column, slot) {
-                    return column
-                }
+    private mutating func gather(_ row: Row, _ slot: Int) -> Int? {
+        let bit: UInt64 = 1 << UInt64(slot)
+        let header = row.withUnsafeMutablePointerToHeader { $0.pointee }
+        let isComplete = header.kind == .insert || header.set == layout.allColumns
+        guard isComplete || presence & bit != 0 else { return nil }
+        guard header.columnCount == layout.columns.count else { return -1 }
+        presence |= bit
+        generations[slot] = header.version
+        return row.withValues { set, values in
+            if isComplete {
+                complete |= bit
+                // Right because the layer's page keeps the row, and a row's values do not move.
+                offsets[slot] = UInt64(UInt(bitPattern: values))
                 return nil
             }
-        }
-    }
-
-    private func gatherSet(_ row: Row, _ slot: Int) -> Int? {
-        layout.columns.withUnsafeBufferPointer { columns in
-            row.withValues { set, values in
-                var refused: Int?
-                set.forEach { column in
-                    guard refused == nil, column < columns.count else { return }
-                    states[column].set |= 1 << UInt64(slot)
-                    if !store(values + column, columns[column], states + column, slot) { refused = column }
+            var refused: Int?
+            set.forEach { index in
+                guard refused == nil, index < layout.columns.count else { return }
+                states[2 * index] |= bit
+                if case .null = values[index] {
+                    states[2 * index + 1] |= bit
+                    if !layout.columns[index].isOptional { refused = index }
+                } else if !store(values + index, layout.columns[index], slot) {
+                    refused = index
                 }
-                return refused
             }
+            return refused
         }
     }
 
-    /// Puts one value among the cells; false when it does not fit the column.
-    @inline(__always)
-    private func store(
-        _ value: UnsafePointer<Value>, _ column: PageLayout.Column, _ state: UnsafeMutablePointer<ColumnState>, _ slot: Int
-    ) -> Bool {
-        let cell = cells + column.cells + slot
-        switch value.pointee {
-        case .null:
-            state.pointee.nulls |= 1 << UInt64(slot)
-            return column.isOptional
-        case .int(let number):
-            cell.pointee = UInt64(bitPattern: number)
-            return number >= column.minimum && number <= column.maximum
-        case .double(let number):
-            if column.code == .float {
-                cell.pointee = UInt64(Float(number).bitPattern)
+    /// Gathers a column of all complete rows. The switch on the type is outside of the loop.
+    /// - Returns: the bit of the first slot whose value does not fit, or 0.
+    private mutating func gatherColumn(_ index: Int, _ column: PageLayout.Column) -> UInt64 {
+        let cells = cells + column.cells
+        switch column.code {
+        case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32:
+            return eachComplete(index, column) { _, value, slot in
+                guard case .int(let number) = value.pointee else { return false }
+                cells[slot] = UInt64(bitPattern: number)
+                return number >= column.minimum && number <= column.maximum
+            }
+        case .double, .date:
+            return eachComplete(index, column) { _, value, slot in
+                guard case .double(let number) = value.pointee else { return false }
+                cells[slot] = number.bitPattern
                 return true
             }
-            cell.pointee = number.bitPattern
-            return column.shape == .real
-        case .string(let text):
-            return column.code == .string && storeText(text, cell)
-        case .reference(let key):
-            cell.pointee = key
-            return column.code == .reference
-        case .bool(let flag):
-            if flag { cells[column.cells] |= 1 << UInt64(slot) }
-            return column.code == .bool
-        default:
-            return storeRare(value, column, slot)
-        }
-    }
-
-    @inline(never)
-    private func storeRare(_ value: UnsafePointer<Value>, _ column: PageLayout.Column, _ slot: Int) -> Bool {
-        switch value.pointee {
-        case .uint(let number):
-            cells[column.cells + slot] = number
-            return column.code == .uint64
-        case .data(let data):
-            return column.code == .data && data.withUnsafeBytes { storeBytes($0, cells + column.cells + slot) }
-        case .uuid(let uuid):
-            guard column.code == .uuid else { return false }
-            withUnsafeBytes(of: uuid.uuid) { bytes in
-                let pair = cells + column.cells + slot * 2
-                pair[0] = bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self)
-                pair[1] = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+        case .bool:
+            return eachComplete(index, column) { _, value, slot in
+                guard case .bool(let flag) = value.pointee else { return false }
+                cells[0] |= (flag ? 1 : 0) << UInt64(slot)
+                return true
             }
-            return true
+        case .reference:
+            return eachComplete(index, column) { _, value, slot in
+                guard case .reference(let key) = value.pointee else { return false }
+                cells[slot] = key
+                return true
+            }
+        case .string:
+            return eachComplete(index, column) { encoder, value, slot in
+                guard case .string(let text) = value.pointee else { return false }
+                return encoder.storeText(text, cells + slot)
+            }
         default:
-            return false
+            return eachComplete(index, column) { encoder, value, slot in encoder.store(value, column, slot) }
         }
     }
 
     @inline(__always)
-    private func storeText(_ text: String, _ cell: UnsafeMutablePointer<UInt64>) -> Bool {
-        var text = text
-        return text.withUTF8 { storeBytes(UnsafeRawBufferPointer($0), cell) }
+    private mutating func eachComplete(
+        _ index: Int, _ column: PageLayout.Column, _ store: (inout PageEncoder, UnsafePointer<Value>, Int) -> Bool
+    ) -> UInt64 {
+        var nulls: UInt64 = 0
+        var rest = complete
+        while rest != 0 {
+            let slot = rest.trailingZeroBitCount
+            // Put there when the row was noted.
+            let values = UnsafePointer<Value>(bitPattern: UInt(offsets[slot])).unsafelyUnwrapped
+            if case .null = values[index] {
+                nulls |= 1 << UInt64(slot)
+                if !column.isOptional { break }
+            } else if !store(&self, values + index, slot) {
+                break
+            }
+            rest &= rest &- 1
+        }
+        states[2 * index + 1] |= nulls
+        return rest & (~rest &+ 1)
+    }
+
+    /// Puts one value that is not null among the cells; false when it does not fit the column.
+    private mutating func store(_ value: UnsafePointer<Value>, _ column: PageLayout.Column, _ slot: Int) -> Bool {
+        let cell = cells + column.cells + (column.shape == .uuid ? slot * 2 : slot)
+        switch (column.code, value.pointee) {
+        case (.int8, .int(let number)), (.int16, .int(let number)), (.int32, .int(let number)), (.int64, .int(let number)),
+            (.uint8, .int(let number)), (.uint16, .int(let number)), (.uint32, .int(let number)):
+            cell.pointee = UInt64(bitPattern: number)
+            return number >= column.minimum && number <= column.maximum
+        case (.uint64, .uint(let number)), (.reference, .reference(let number)): cell.pointee = number
+        case (.double, .double(let number)), (.date, .double(let number)): cell.pointee = number.bitPattern
+        case (.float, .double(let number)): cell.pointee = UInt64(Float(number).bitPattern)
+        case (.bool, .bool(let flag)): if flag { cells[column.cells] |= 1 << UInt64(slot) }
+        case (.string, .string(let text)): return storeText(text, cell)
+        case (.data, .data(let data)): return data.withUnsafeBytes { storeBytes($0, cell) }
+        case (.uuid, .uuid(let uuid)):
+            withUnsafeBytes(of: uuid.uuid) { bytes in
+                cell[0] = bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self)
+                cell[1] = bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+            }
+        default: return false
+        }
+        return true
     }
 
     @inline(__always)
-    private func storeBytes(_ bytes: UnsafeRawBufferPointer, _ cell: UnsafeMutablePointer<UInt64>) -> Bool {
+    private mutating func storeText(_ text: borrowing String, _ cell: UnsafeMutablePointer<UInt64>) -> Bool {
+        if let done = text.utf8.withContiguousStorageIfAvailable({ storeBytes(UnsafeRawBufferPointer($0), cell) }) { return done }
+        return storeForeignText(copy text, cell)
+    }
+
+    /// Only strings bridged from Objective-C do not lie in one piece.
+    @inline(never)
+    private mutating func storeForeignText(_ text: String, _ cell: UnsafeMutablePointer<UInt64>) -> Bool {
+        Array(text.utf8).withUnsafeBytes { storeBytes($0, cell) }
+    }
+
+    @inline(__always)
+    private mutating func storeBytes(_ bytes: UnsafeRawBufferPointer, _ cell: UnsafeMutablePointer<UInt64>) -> Bool {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return true }
         guard heapCount + bytes.count <= PageFormat.maximumByteCount else { return false }
         if heapCount + bytes.count + Self.shortCount > heapCapacity { growHeap(bytes.count) }
@@ -178,7 +210,7 @@ final class PageEncoder {
     }
 
     @inline(never)
-    private func growHeap(_ count: Int) {
+    private mutating func growHeap(_ count: Int) {
         heapCapacity = max(heapCapacity * 2, heapCount + count + Self.shortCount)
         let grown = UnsafeMutableRawPointer.allocate(byteCount: heapCapacity, alignment: 8)
         grown.copyMemory(from: heap, byteCount: heapCount)
@@ -186,7 +218,12 @@ final class PageEncoder {
         heap = grown
     }
 
-    private func misfit(_ column: Int, _ value: Value) -> PageError {
+    private func misfit(_ column: Int, _ row: Row) -> PageError {
+        guard column >= 0 else {
+            return PageError(
+                field: layout.entity.name, reason: "has \(layout.columns.count) columns, but a row has \(row.columnCount)")
+        }
+        let value = row[column]
         let schema = layout.entity.columns[column]
         let kind =
             switch value {

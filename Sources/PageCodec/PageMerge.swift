@@ -11,7 +11,7 @@ public struct PageMerge {
     /// - Parameter old: checked with ``ObjectPage/Check/checksum`` or more, if damage is not to get a fresh checksum.
     /// - Throws: ``PageError`` naming entity and column when a value does not fit its column, and for bad offsets in `old`.
     public init(old: ObjectPage?, changes: LayerPage, layout: PageLayout) throws(PageError) {
-        let encoder = PageEncoder(old: old, layout: layout)
+        var encoder = PageEncoder(old: old, layout: layout)
         try encoder.gather(changes)
         bytes = try encoder.encode()
     }

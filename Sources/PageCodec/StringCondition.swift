@@ -46,7 +46,7 @@ struct StringCondition: Sendable {
 
     /// ASCII in place; other text goes through `lowercased()`, which may change its length.
     private func matchesFolded(_ text: UnsafeRawBufferPointer, _ page: ObjectPage, _ slot: Int) throws(PageError) -> Bool {
-        guard patternIsASCII, Self.isASCII(text) else {
+        guard patternIsASCII, text.isASCII else {
             guard case .string(let string) = try page.value(slot, column) else { return false }
             return match.matches(string, pattern, .insensitive)
         }
@@ -62,12 +62,6 @@ struct StringCondition: Sendable {
 
     @inline(__always)
     private static func lower(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
-
-    private static func isASCII(_ text: UnsafeRawBufferPointer) -> Bool {
-        var bits: UInt8 = 0
-        for byte in text { bits |= byte }
-        return bits < 0x80
-    }
 
     @inline(__always)
     private func equal(_ text: UnsafeRawBufferPointer, _ start: Int, _ fold: (UInt8) -> UInt8) -> Bool {

@@ -43,7 +43,9 @@ import Testing
         var random = RandomSource("any bytes as keys of \(type.rawValue)")
         let column = ColumnSchema(name: "c", type: type)
         for _ in 0..<1000 {
-            let bytes = (0..<random.below(random.chance(90) ? 20 : 600)).map { _ in UInt8(truncatingIfNeeded: random.next() & 0x81) }
+            let bytes = (0..<random.below(random.chance(90) ? 20 : 600)).map { _ in
+                UInt8(truncatingIfNeeded: random.next() & 0x81)
+            }
             _ = bytes.withUnsafeBytes { bytes in try? KeyCodec.decode(bytes, column: column) }
         }
     }

@@ -1,0 +1,18 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Two small measurements behind Docs/FileFormat.md: how many objects a page should hold, and what the codec costs.
+let package = Package(
+    name: "page-spike",
+    platforms: [.macOS(.v15)],
+    dependencies: [.package(name: "strata", path: "../..")],
+    targets: [
+        .systemLibrary(
+            name: "CLMDBSpike", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
+        .executableTarget(name: "page-spike", dependencies: ["CLMDBSpike"]),
+        .executableTarget(
+            name: "codec-timing",
+            dependencies: [.product(name: "PageCodec", package: "strata"), .product(name: "StoreInterface", package: "strata")]),
+    ],
+    swiftLanguageModes: [.v6]
+)

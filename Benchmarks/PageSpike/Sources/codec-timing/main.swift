@@ -1,0 +1,113 @@
+import PageCodec
+import StoreInterface
+
+// Times the page codec on pages of 64 objects of seven columns, two of them strings: medians of 15 rounds.
+// An argument limits the run to the lines that begin with it.
+
+let entity = EntitySchema(
+    name: "Track",
+    columns: [
+        ColumnSchema(name: "title", type: .string), ColumnSchema(name: "isrc", type: .string),
+        ColumnSchema(name: "playCount", type: .int64), ColumnSchema(name: "rating", type: .double),
+        ColumnSchema(name: "added", type: .date), ColumnSchema(name: "isLoved", type: .bool),
+        ColumnSchema(name: "artist", type: .reference, isOptional: true, destination: 0),
+    ])
+let schema = StoreSchema(entities: [entity])
+let layout = try PageLayout(entity, schemaNumber: 1)
+let pages = 500
+
+func value(_ key: UInt64, _ column: Int) -> Value {
+    switch column {
+    case 0: .string("Title of song \(key)")
+    case 1: .string("USRC1\(1_000_000 + key)")
+    case 2: .int(Int64(key &* 7919 % 5000))
+    case 3: .double(Double(key % 50) / 10)
+    case 4: .double(7e8 + Double(key))
+    case 5: .bool(key % 3 == 0)
+    default: .reference(key % 4000 + 64)
+    }
+}
+
+func makeLayer(_ columns: [Int], _ kind: RowKind, every: Int) -> Layer {
+    let layer = Layer(schema: schema)
+    for key in stride(from: UInt64(64), to: UInt64(64 * (pages + 1)), by: every) {
+        let row = Row.make(kind: kind, layer: layer.id, columnCount: entity.columns.count)
+        for column in columns { row[column] = value(key + (kind == .update ? 1 : 0), column) }
+        layer.put(row, entity: 0, key: key)
+    }
+    layer.stamp(kind == .insert ? 1 : 2)
+    return layer
+}
+
+func layerPages(_ layer: Layer) -> [LayerPage] {
+    (1...UInt64(pages)).compactMap { layer.entity(0)?.page($0) }
+}
+
+func measure(_ name: String, per count: Int, _ unit: String, _ body: () throws -> Int) throws {
+    if CommandLine.arguments.count > 1, !name.hasPrefix(CommandLine.arguments[1]) { return }
+    var times: [Double] = []
+    var sink = 0
+    for _ in 0..<15 {
+        let time = try ContinuousClock().measure { sink &+= try body() }
+        times.append(Double(time.components.attoseconds) / 1e9 / Double(count))
+    }
+    times.sort()
+    print("\(name): \((times[7] * 10).rounded() / 10) ns \(unit) (least \((times[0] * 10).rounded() / 10)), sink \(sink & 0xFF)")
+}
+
+func withPages(_ bytes: [[UInt8]], _ check: ObjectPage.Check, _ body: (ObjectPage) throws -> Int) throws -> Int {
+    var sum = 0
+    for page in bytes {
+        sum &+= try page.withUnsafeBytes { try body(ObjectPage($0, layout: layout, check: check)) }
+    }
+    return sum
+}
+
+let inserts = layerPages(makeLayer([0, 1, 2, 3, 4, 5, 6], .insert, every: 1))
+var encoded: [[UInt8]] = []
+for changes in inserts {
+    encoded.append(try PageMerge(old: nil, changes: changes, layout: layout).withBytes { Array($0) })
+}
+print("page of 64 objects: \(encoded[0].count) bytes")
+
+try measure("encode fresh", per: pages * 64, "an object") {
+    try inserts.reduce(0) { $0 &+ (try PageMerge(old: nil, changes: $1, layout: layout).byteCount) }
+}
+for (name, column) in [("number", 2), ("Bool", 5), ("string", 0)] {
+    let updates = layerPages(makeLayer([column], .update, every: 64))
+    try measure("update one \(name)", per: pages, "a page") {
+        var sum = 0
+        for (old, changes) in zip(encoded, updates) {
+            sum &+= try old.withUnsafeBytes {
+                try PageMerge(old: ObjectPage($0, layout: layout, check: .checksum), changes: changes, layout: layout).byteCount
+            }
+        }
+        return sum
+    }
+}
+try measure("open, header", per: pages, "a page") { try withPages(encoded, .header) { $0.presence.nonzeroBitCount } }
+try measure("open, checksum", per: pages, "a page") { try withPages(encoded, .checksum) { $0.presence.nonzeroBitCount } }
+try measure("open, full", per: pages, "a page") { try withPages(encoded, .full) { $0.presence.nonzeroBitCount } }
+for (name, column) in [("string", 0), ("number", 2), ("date", 4), ("Bool", 5), ("reference", 6)] {
+    try measure("value, \(name)", per: pages * 64, "a value") {
+        try withPages(encoded, .header) { page in
+            var sum = 0
+            for slot in 0..<64 { if case .null = try page.value(slot, column) { sum += 1 } }
+            return sum
+        }
+    }
+}
+let predicates: [(String, StorePredicate)] = [
+    ("number > n", .compare(2, .greater, .int(4000))), ("date < d", .compare(4, .less, .double(7e8 + 9000))),
+    ("Bool", .compare(5, .equal, .bool(true))), ("string == s", .compare(1, .equal, .string("USRC11000100"))),
+    ("string contains", .string(0, .contains, "99", .sensitive)),
+    ("string hasPrefix, any case", .string(0, .hasPrefix, "TITLE OF SONG 9", .insensitive)),
+    ("number in 4", .isIn(2, [.int(1), .int(2), .int(3), .int(4)])),
+    ("number and date", .and([.compare(2, .greater, .int(4000)), .compare(4, .less, .double(7e8 + 9000))])),
+]
+for (name, predicate) in predicates {
+    let compiled = CompiledPredicate(predicate, layout: layout)
+    try measure("mask, \(name)", per: pages * 64, "a row") {
+        try withPages(encoded, .header) { try compiled.mask(of: $0, number: 1).nonzeroBitCount }
+    }
+}
