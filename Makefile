@@ -13,6 +13,10 @@ NO_MACROS := STRATA_NO_MACROS=1
 STRATA_BENCH := Benchmarks/.build/release/strata-bench
 
 say = printf '==> %s\n' $(1)
+# Builds and runs the tests of a package: flags, environment. Prints suites, failures and what tests print.
+run_tests = set -e -o pipefail; \
+    $(2) swift build $(QUIET) --build-tests $(1); \
+    $(2) swift test --skip-build --disable-xctest $(1) 2>&1 | awk '!/^◇/ && (!/^✔/ || /^✔ (Suite|Test run)/) { print; fflush() }'
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,24 +50,24 @@ shootout: strata-bench ## build and run the shootout: every stack on LMDB and on
 
 test: setup ## run the tests of the package and of the benchmarks
 	@$(call say,"Tests")
-	@swift test --parallel
+	@$(call run_tests)
 	@if [ -d Benchmarks/Tests ]; then \
 	    $(call say,"Tests of the benchmarks"); \
-	    $(NO_MACROS) swift test --parallel --package-path Benchmarks; \
+	    $(call run_tests,--package-path Benchmarks,$(NO_MACROS)); \
 	fi
 
 test-long: setup ## run the tests with long random runs and many crashes
 	@$(call say,"Tests with long runs")
-	@STRATA_LONG=1 swift test --parallel
+	@$(call run_tests,,STRATA_LONG=1)
 
 test-tsan: setup ## run the tests under the thread sanitizer
 	@$(call say,"Tests under the thread sanitizer")
-	@$(NO_MACROS) swift test --sanitize=thread --scratch-path .build-tsan
+	@$(call run_tests,--sanitize=thread --scratch-path .build-tsan,$(NO_MACROS))
 
-# The XCTest runner leaks, which would fail the run.
+# Always without XCTest: its runner leaks, which would fail the run.
 test-asan: setup ## run the tests under the address sanitizer
 	@$(call say,"Tests under the address sanitizer")
-	@$(NO_MACROS) swift test --disable-xctest --sanitize=address --scratch-path .build-asan
+	@$(call run_tests,--sanitize=address --scratch-path .build-asan,$(NO_MACROS))
 
 # Two --sanitize flags give one of the two; a crash with backtraces on hangs for minutes.
 fuzz: setup ## run every fuzz target for 60 s (FUZZ_SECONDS=n)
