@@ -1,4 +1,4 @@
-public import StoreInterface
+import StoreInterface
 
 extension LayeredView {
     /// The keys that a query selects, with the layers' changes applied before sorting, offset and limit.

@@ -1,4 +1,4 @@
-public import StoreInterface
+import StoreInterface
 
 /// What a context or a live result sees: layers of changes over a snapshot.
 ///

@@ -1,4 +1,4 @@
-internal import StoreInterface
+import StoreInterface
 
 /// Which entities and links a predicate looks at besides the object that it is asked about.
 struct QueryInvolvement: Sendable, Equatable {

@@ -1,4 +1,4 @@
-internal import StoreInterface
+import StoreInterface
 
 /// One object's place in a sorted result: its sort values, then its key.
 ///
