@@ -101,3 +101,46 @@ extension Layer {
         return set
     }
 }
+
+extension ChangeSet {
+    /// What several saves, oldest first, touched together. The generation is the newest.
+    public static func union(_ sets: [ChangeSet]) -> ChangeSet {
+        guard let last = sets.last else { return ChangeSet() }
+        if sets.count == 1 { return last }
+        var pages: [Int: [UInt64: PageChange]] = [:]
+        var links: [Int: (sources: Set<ObjectKey>, destinations: Set<ObjectKey>)] = [:]
+        for set in sets {
+            for change in set.entities {
+                for page in change.pages {
+                    pages[change.entity, default: [:]][page.number, default: PageChange(empty: page.number)].add(page)
+                }
+            }
+            for change in set.links {
+                links[change.link, default: ([], [])].sources.formUnion(change.sources)
+                links[change.link, default: ([], [])].destinations.formUnion(change.destinations)
+            }
+        }
+        var union = ChangeSet(generation: last.generation, author: last.author)
+        union.entities = pages.sorted { $0.key < $1.key }.map { entity, pages in
+            EntityChange(entity: entity, pages: pages.values.sorted { $0.number < $1.number })
+        }
+        union.links = links.sorted { $0.key < $1.key }.map { link, ends in
+            LinkChange(link: link, sources: ends.sources.sorted(), destinations: ends.destinations.sorted())
+        }
+        return union
+    }
+}
+
+extension ChangeSet.PageChange {
+    fileprivate init(empty number: UInt64) {
+        self.init(number: number, inserted: 0, updated: 0, deleted: 0, columns: ColumnSet())
+    }
+
+    /// Adds what a newer save did: an inserted object that is updated stays inserted, a deleted one is deleted.
+    fileprivate mutating func add(_ newer: ChangeSet.PageChange) {
+        inserted = (inserted | newer.inserted) & ~newer.deleted
+        updated = (updated | newer.updated) & ~newer.deleted & ~inserted
+        deleted = (deleted & ~newer.inserted & ~newer.updated) | newer.deleted
+        columns.formUnion(newer.columns)
+    }
+}

@@ -12,9 +12,13 @@ public final class Layer: @unchecked Sendable {
     /// The save that made the layer part of a store's state; 0 before.
     public private(set) var generation: Generation = 0
     public private(set) var isSealed = false
+    /// Whether a row of the layer may be a deletion; false is certain.
+    public private(set) var mayDelete = false
     public private(set) var links: [LinkLayer]
     private var entities: [EntityLayer?]
     private let indexes = Mutex<[IndexKey: [Value: [ObjectKey]]]>([:])
+    /// Whether the owner asked for an index before sealing, so that writing must keep it up. The owner's alone.
+    private var mustKeepIndexes = false
 
     private struct IndexKey: Hashable {
         var entity: Int
@@ -34,6 +38,7 @@ public final class Layer: @unchecked Sendable {
         id = Self.nextID.add(1, ordering: .relaxed).oldValue
         entities = other.entities.map { $0.map { EntityLayer(copying: $0) } }
         links = other.links
+        mayDelete = other.mayDelete
     }
 
     public var isEmpty: Bool {
@@ -58,6 +63,7 @@ public final class Layer: @unchecked Sendable {
     /// Puts a row in place of what the layer had for the key.
     public func put(_ row: Row, entity: Int, key: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
+        if row.kind == .delete { mayDelete = true }
         if let found = entities[entity] {
             found.put(row, for: key)
         } else {
@@ -86,8 +92,8 @@ public final class Layer: @unchecked Sendable {
 
     /// Called by the owner after it changed a column of a row that the layer already holds.
     public func didSet(_ column: Int, of row: Row, entity: Int, key: ObjectKey) {
+        guard mustKeepIndexes else { return }
         indexes.withLock { indexes in
-            guard !indexes.isEmpty else { return }
             let place = IndexKey(entity: entity, column: column)
             guard indexes[place] != nil else { return }
             indexes[place]![row[column], default: []].append(key)
@@ -111,6 +117,7 @@ public final class Layer: @unchecked Sendable {
     /// The first call for a column costs O(rows of the entity); later ones O(1).
     public func candidates(entity: Int, column: Int, value: Value) -> [ObjectKey] {
         guard self.entity(entity) != nil else { return [] }
+        if !isSealed { mustKeepIndexes = true }
         return indexes.withLock { indexes in
             let place = IndexKey(entity: entity, column: column)
             if indexes[place] == nil { indexes[place] = makeIndex(entity: entity, column: column) }
@@ -130,8 +137,8 @@ public final class Layer: @unchecked Sendable {
     }
 
     private func extendIndexes(_ row: Row, entity: Int, key: ObjectKey) {
+        guard mustKeepIndexes else { return }
         indexes.withLock { indexes in
-            guard !indexes.isEmpty else { return }
             for place in indexes.keys where place.entity == entity && row.isSet(place.column) {
                 indexes[place]![row[place.column], default: []].append(key)
             }

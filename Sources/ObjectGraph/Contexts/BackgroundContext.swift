@@ -1,0 +1,63 @@
+import Dispatch
+import StoreInterface
+
+/// A context with an executor of its own: imports, long reads, children.
+///
+/// Work is given to it as closures that return `Sendable` values; objects never leave (S170). Dropping the last reference drops
+/// the context and what it has not saved.
+public actor BackgroundContext: ContextHost {
+    private let context: ManagedObjectContext
+    private nonisolated let executor: QueueExecutor
+    public nonisolated let name: String
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    init(_ setup: ContextSetup) {
+        name = setup.name
+        executor = QueueExecutor(label: setup.name)
+        let place = ContextPlace(executor: executor)
+        context = ManagedObjectContext(setup, place: place)
+        place.host = self
+        if setup.automaticallyMergesChanges { enqueue { $0.follow() } }
+    }
+
+    /// Runs `body` on the context's executor with exclusive use of the context; pending changes are processed at its end.
+    ///
+    /// What it returns must be `Sendable`, so objects cannot leave; return their ids. Throws what `body` throws.
+    public func perform<T: Sendable, E: Error>(_ body: @Sendable (ManagedObjectContext) throws(E) -> T) throws(E) -> T {
+        defer { context.processPendingChanges() }
+        return try body(context)
+    }
+
+    /// Saves one level: a root context to the store, a child to its parent. See ``ManagedObjectContext/save(_:)``.
+    public func save(_ durability: Durability = .durable) async throws {
+        try await context.save(durability)
+    }
+
+    /// Saves the context, its parents and the root as one step (S064).
+    public func save(through target: SaveTarget, _ durability: Durability = .durable) async throws {
+        try await context.save(through: target, durability)
+    }
+
+    /// Moves a child to its parent's present state (S072).
+    public func refreshFromParent() async throws { try await context.refreshFromParent() }
+
+    public nonisolated func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void) {
+        executor.queue.async { self.runIsolated(job) }
+    }
+
+    public nonisolated func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void) {
+        if executor.isCurrent { return assumeIsolated { job($0.context) } }
+        executor.queue.sync { self.runIsolated(job) }
+    }
+
+    private nonisolated func runIsolated(_ job: @Sendable (ManagedObjectContext) -> Void) {
+        executor.running { assumeIsolated { job($0.context) } }
+    }
+}
+
+/// How far up a save goes.
+public enum SaveTarget: Sendable {
+    /// Through every parent to the store.
+    case store
+}

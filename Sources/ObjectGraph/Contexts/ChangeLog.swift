@@ -1,0 +1,72 @@
+import StoreInterface
+
+/// Which objects changed in a context since changes were last processed. Kept only while somebody wants to know.
+struct ChangeLog {
+    /// Whether there are observers; without them nothing is noted.
+    var isOn = false
+    /// How many changes were made, noted or not.
+    private(set) var count = 0
+    private var touched: Set<Place> = []
+    private var links: Set<LinkPlace> = []
+
+    struct Place: Hashable {
+        var entity: Int
+        var key: ObjectKey
+    }
+
+    struct LinkPlace: Hashable {
+        var link: Int
+        var source: ObjectKey
+        var destination: ObjectKey
+    }
+
+    var isEmpty: Bool { touched.isEmpty && links.isEmpty }
+
+    @inline(__always)
+    mutating func note(_ entity: Int, _ key: ObjectKey) {
+        count &+= 1
+        guard isOn else { return }
+        touched.insert(Place(entity: entity, key: key))
+    }
+
+    mutating func noteLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey) {
+        count &+= 1
+        guard isOn else { return }
+        links.insert(LinkPlace(link: link, source: source, destination: destination))
+    }
+
+    /// The noted objects as a change set, and an empty log. `kind` says what an object is now; nil leaves it out as an update.
+    mutating func take(author: String, _ kind: (Int, ObjectKey) -> RowKind?) -> ChangeSet {
+        var pages: [Int: [UInt64: ChangeSet.PageChange]] = [:]
+        for place in touched {
+            let number = PageAddress.page(of: place.key)
+            let bit: UInt64 = 1 << UInt64(PageAddress.slot(of: place.key))
+            var page =
+                pages[place.entity, default: [:]][number]
+                ?? .init(number: number, inserted: 0, updated: 0, deleted: 0, columns: ColumnSet(first: 128))
+            switch kind(place.entity, place.key) {
+            case .insert: page.inserted |= bit
+            case .delete: page.deleted |= bit
+            case .update, nil: page.updated |= bit
+            }
+            pages[place.entity]?[number] = page
+        }
+        var set = ChangeSet(author: author)
+        set.entities = pages.sorted { $0.key < $1.key }.map { entity, pages in
+            .init(entity: entity, pages: pages.values.sorted { $0.number < $1.number })
+        }
+        set.links = Dictionary(grouping: links, by: \.link).sorted { $0.key < $1.key }.map { link, places in
+            .init(
+                link: link, sources: Set(places.map(\.source)).sorted(),
+                destinations: Set(places.map(\.destination)).sorted())
+        }
+        touched = []
+        links = []
+        return set
+    }
+
+    mutating func removeAll() {
+        touched = []
+        links = []
+    }
+}

@@ -1,0 +1,74 @@
+import Dispatch
+import StoreInterface
+import Synchronization
+
+/// Where a context lives: the main actor, or an actor of its own. The one way from other executors to a context.
+public protocol ContextHost: AnyObject, Sendable {
+    /// Runs a job on the context's executor, after the jobs enqueued before. Never waits.
+    func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void)
+    /// Runs a job on the context's executor and waits for it, blocking the calling thread. Only for the routing `ancestors`.
+    func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void)
+}
+
+extension ContextHost {
+    /// Runs a job on the context's executor and gives what it returns.
+    func run<T: Sendable>(_ job: @escaping @Sendable (ManagedObjectContext) throws -> T) async throws -> T {
+        try await withCheckedThrowingContinuation { continuation in
+            enqueue { context in continuation.resume(with: Result { try job(context) }) }
+        }
+    }
+
+    /// Runs a job on the context's executor, waits, and gives what it returns.
+    func wait<T: Sendable>(_ job: @Sendable (ManagedObjectContext) throws -> T) throws -> T {
+        // The job runs to its end before `runAndWait` returns, so the variable is never used by two threads at once.
+        nonisolated(unsafe) var result: Result<T, any Error>?
+        runAndWait { context in result = Result { try job(context) } }
+        guard let result else {
+            throw StoreError(.closed, "the context's executor did not run a job; the context is gone")
+        }
+        return try result.get()
+    }
+
+    func storeDidChange(_ state: StoreState, _ changes: ChangeSet?) {
+        enqueue { $0.storeDidChange(state, changes) }
+    }
+}
+
+/// Where a context finds its host, which is made after it and holds it.
+final class ContextPlace: Sendable {
+    /// nil: the main actor.
+    let executor: QueueExecutor?
+    private let box = Mutex<WeakContext>(WeakContext(host: nil))
+
+    init(executor: QueueExecutor?) { self.executor = executor }
+
+    var host: (any ContextHost)? {
+        get { box.withLock { $0.host } }
+        set { box.withLock { $0.host = newValue } }
+    }
+}
+
+/// The host of a context on the main actor.
+@MainActor
+final class MainContextHost: ContextHost {
+    let context: ManagedObjectContext
+
+    init(_ setup: ContextSetup) {
+        let place = ContextPlace(executor: nil)
+        context = ManagedObjectContext(setup, place: place)
+        place.host = self
+        context.follow()
+    }
+
+    nonisolated func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void) {
+        DispatchQueue.main.async {
+            MainActor.assumeIsolated { job(self.context) }
+        }
+    }
+
+    nonisolated func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void) {
+        DispatchQueue.main.sync {
+            MainActor.assumeIsolated { job(self.context) }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import StoreInterface
+import Synchronization
+
+/// All that a new context must know, in a form that can travel to the executor where it will live.
+struct ContextSetup: @unchecked Sendable {
+    // `@unchecked Sendable` is right because every part is immutable and every layer in `foundation` is sealed.
+    let name: String
+    let model: Model
+    /// What contexts would otherwise work out each for itself.
+    let traits: ModelTraits
+    /// The root's coordinator; a child keeps it to take keys and read the store.
+    let coordinator: PersistentStoreCoordinator?
+    let writer: StoreWriter
+    var foundation: ManagedObjectContext.Foundation
+    let parent: ParentLink?
+    var automaticallyMergesChanges: Bool
+
+    /// The way to a parent. The parent is not kept alive: a save into one that is gone throws (S078).
+    final class ParentLink: Sendable {
+        private let box: Mutex<Box>
+        let name: String
+
+        private struct Box {
+            weak var host: (any ContextHost)?
+        }
+
+        init(_ host: any ContextHost, name: String) {
+            box = Mutex(Box(host: host))
+            self.name = name
+        }
+
+        var host: (any ContextHost)? { box.withLock { $0.host } }
+    }
+
+    var storeIdentity: StoreIdentity { writer.store.identity }
+
+    private static let counter = Atomic<UInt64>(1)
+
+    static func nextNumber() -> UInt64 { counter.add(1, ordering: .relaxed).oldValue }
+}
+
+/// Facts of a model that contexts ask for often: worked out once a coordinator.
+struct ModelTraits: Sendable {
+    /// By entity: whether its model type has life cycle hooks.
+    let hasLifecycle: [Bool]
+    let hasAnyLifecycle: Bool
+    let hasDenyRules: Bool
+    let noKeys: [Range<ObjectKey>]
+
+    init(_ model: Model) {
+        hasLifecycle = model.entities.map { entity in
+            model.type(of: entity).map { $0 is any ManagedObjectLifecycle.Type } ?? false
+        }
+        hasAnyLifecycle = hasLifecycle.contains(true)
+        hasDenyRules = model.entities.contains { $0.relationships.contains { $0.deleteRule == .deny } }
+        noKeys = Array(repeating: 0..<0, count: model.entities.count)
+    }
+}

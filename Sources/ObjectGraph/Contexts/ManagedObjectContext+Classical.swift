@@ -1,0 +1,111 @@
+import StoreInterface
+
+/// What saving into a parent costs in Core Data, kept for comparison (routing `ancestors`): the parent makes an object of
+/// everything that passes, on its own executor, and a save to the store blocks the executor that asks for it.
+extension ManagedObjectContext {
+    /// Applies a child's changes object by object. O(changed objects), each with an instance.
+    func materialise(_ push: Push) {
+        sealTop()
+        for change in push.changes.entities {
+            for page in change.pages {
+                for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
+                    let key = PageAddress.key(page: page.number, slot: slot)
+                    guard let row = push.layer.row(change.entity, key) else { continue }
+                    materialise(row, change.entity, key)
+                }
+            }
+        }
+        for (link, changes) in push.layer.links.enumerated() {
+            for (source, pairs) in changes.forward {
+                for (destination, linked) in pairs {
+                    top.setLink(link, source, destination, linked: linked)
+                    changeLog.noteLink(link, source, destination)
+                }
+            }
+        }
+        processPendingChanges()
+    }
+
+    private func materialise(_ row: Row, _ entity: Int, _ key: ObjectKey) {
+        let object = object(entity, key)
+        switch row.kind {
+        case .insert:
+            let own = row.copy(layer: top.id)
+            object.row = own
+            registry.retain(object)
+            top.put(own, entity: entity, key: key)
+            changeLog.note(entity, key)
+        case .update:
+            row.set.forEach { write(object, $0, row[$0]) }
+        case .delete:
+            object.isDeletedHere = true
+            let tombstone = row.copy(layer: top.id)
+            object.row = tombstone
+            registry.retain(object)
+            top.put(tombstone, entity: entity, key: key)
+            changeLog.note(entity, key)
+        }
+    }
+
+    /// Takes pushes and saves up to the store, all of it while this executor, and each one above, waits.
+    func classicalSaveThrough(
+        _ pushes: [Push], _ durability: Durability,
+        _ completion: @escaping @Sendable (Result<PlaceAbove, any Error>) -> Void
+    ) throws {
+        sealTop()
+        let kept = sealed.count
+        do {
+            for push in pushes { materialise(push) }
+            if try prepareSave() { try saveUpAndWait(durability) }
+        } catch {
+            dropLayers(above: kept)
+            throw error
+        }
+        completion(
+            .success(PlaceAbove(state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false)))
+        endSave()
+    }
+
+    private func saveUpAndWait(_ durability: Durability) throws {
+        if isRoot {
+            let outcome = try setup.writer.submitAndWait(saveRequest(sealed, durability), origin: number)
+            didWrite(outcome)
+            return
+        }
+        guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
+        let push = makePush()
+        let place = try parent.wait { parent in try parent.saveClassically(push, durability) }
+        didPush(push, place)
+    }
+
+    private func saveClassically(_ push: Push, _ durability: Durability) throws -> PlaceAbove {
+        try checkNotReset(push)
+        sealTop()
+        let kept = sealed.count
+        do {
+            materialise(push)
+            if try prepareSave() { try saveUpAndWait(durability) }
+        } catch {
+            dropLayers(above: kept)
+            throw error
+        }
+        return PlaceAbove(state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false)
+    }
+
+    /// Forgets changes that were taken in for a save that failed.
+    private func dropLayers(above kept: Int) {
+        inFlight = 0
+        let dropped = Array(sealed.dropFirst(kept)) + [top]
+        sealed.removeLast(max(0, sealed.count - kept))
+        top = Layer(schema: model.storeSchema)
+        epoch += 1
+        rebuildView()
+        for layer in dropped {
+            forEachRegistered(in: layer) { object, _ in
+                object.row = newestOwnRow(object.entity, object.key)
+                object.isDeletedHere = object.row?.kind == .delete
+                if object.row == nil, !retainsRegisteredObjects { registry.release(object) }
+            }
+        }
+    }
+}

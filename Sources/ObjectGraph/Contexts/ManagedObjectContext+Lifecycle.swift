@@ -1,0 +1,114 @@
+import StoreInterface
+
+/// Calls the hooks of models that have them; others cost one array look-up.
+extension ManagedObjectContext {
+    func awakeFromInsert(_ object: ManagedObject) {
+        object.hasAwoken = true
+        lifecycle(object)?.awakeFromInsert()
+    }
+
+    /// Once, when a fault is first read (S021). Changes made in the hook are not tracked as such: it should set transient
+    /// properties only.
+    func awakeFromFetch(_ object: ManagedObject) {
+        object.hasAwoken = true
+        guard setup.traits.hasLifecycle[object.entity], object.row?.kind != .insert else { return }
+        lifecycle(object)?.awakeFromFetch()
+    }
+
+    func prepareForDeletion(_ object: ManagedObject) { lifecycle(object)?.prepareForDeletion() }
+
+    func didSave(_ object: ManagedObject) { lifecycle(object)?.didSave() }
+
+    func lifecycle(_ object: ManagedObject) -> (any ManagedObjectLifecycle)? {
+        guard setup.traits.hasLifecycle[object.entity] else { return nil }
+        if object.model == nil, let type = model.type(of: model.entities[object.entity]) {
+            let made = type.init(managedObject: object)
+            object.model = made
+            registry.didWrap(object)
+            return made as? any ManagedObjectLifecycle
+        }
+        return object.model as? any ManagedObjectLifecycle
+    }
+
+    private static let maximumRounds = 1000
+
+    /// `willSave` for each changed object until a round changes nothing more (S060).
+    func runWillSave() throws {
+        guard setup.traits.hasAnyLifecycle else { return }
+        for _ in 0..<Self.maximumRounds {
+            let before = changeLog.count
+            forEachChanged { object, _ in lifecycle(object)?.willSave() }
+            if changeLog.count == before { return }
+        }
+        throw SaveError.willSaveDoesNotSettle(rounds: Self.maximumRounds)
+    }
+
+    /// Validation by state (S061 in its hooks) and the delete rule deny (S043). Throws one error for all failures.
+    func validate() throws {
+        try checkDenied()
+        guard setup.traits.hasAnyLifecycle else { return }
+        var failures: [(ObjectID, any Error)] = []
+        forEachChanged { object, kind in
+            guard let model = lifecycle(object) else { return }
+            do {
+                switch kind {
+                case .insert: try model.validateForInsert()
+                case .update: try model.validateForUpdate()
+                case .delete: try model.validateForDelete()
+                }
+            } catch {
+                failures.append((object.objectID, error))
+            }
+        }
+        if !failures.isEmpty { throw SaveError.validation(failures) }
+    }
+
+    private func forEachChanged(_ body: (ManagedObject, RowKind) -> Void) {
+        let changes = foldedChanges()
+        for entity in 0..<changes.entityCount where setup.traits.hasLifecycle[entity] {
+            guard let layer = changes.entity(entity) else { continue }
+            for number in layer.sortedPageNumbers {
+                guard let page = layer.page(number) else { continue }
+                for slot in SlotIterator(page.touched) {
+                    guard let row = page[slot] else { continue }
+                    body(object(entity, PageAddress.key(page: number, slot: slot)), row.kind)
+                }
+            }
+        }
+    }
+
+    /// Deleted objects whose deny relationships still lead to living ones.
+    private func checkDenied() throws {
+        guard setup.traits.hasDenyRules, hasDeletes else { return }
+        let changes = foldedChanges()
+        for entity in model.entities {
+            let denying = entity.relationships.filter { $0.deleteRule == .deny }
+            guard !denying.isEmpty, let layer = changes.entity(entity.number) else { continue }
+            for number in layer.sortedPageNumbers {
+                guard let page = layer.page(number) else { continue }
+                for slot in SlotIterator(page.deleted) {
+                    try checkDenied(denying, entity, PageAddress.key(page: number, slot: slot))
+                }
+            }
+        }
+    }
+
+    private func checkDenied(_ denying: [Relationship], _ entity: Entity, _ key: ObjectKey) throws {
+        for relationship in denying {
+            let far: [ObjectKey]
+            switch relationship.kind {
+            case .toMany(let relation):
+                far = try view.related(relation, to: key)
+            case .toOne(let column):
+                let below = LayeredView(base: view.base, layers: Array(view.layers.dropFirst(sealed.count + 1)))
+                let old = try below.value(entity.number, key, column)?.referenceKey
+                far = try old.map { try exists(relationship.destination, $0) ? [$0] : [] } ?? []
+            }
+            guard !far.isEmpty else { continue }
+            throw SaveError.deleteDenied(
+                object: ObjectID(store: storeIdentity, entity: entity.number, key: key),
+                relationship: "\(entity.name).\(relationship.name)",
+                blocking: far.map { ObjectID(store: storeIdentity, entity: relationship.destination, key: $0) })
+        }
+    }
+}

@@ -1,0 +1,176 @@
+import StoreInterface
+
+/// Moving on: merges of siblings' saves, refresh, rollback, reset.
+extension ManagedObjectContext {
+    /// Moves a root context to a state that holds the save with these changes (S091): registered updated objects show new
+    /// values, deleted ones are gone, inserted ones can be fetched. Local changes stay, property by property.
+    ///
+    /// The context moves to the newest state, which may hold more saves. O(pages in the change set + registered objects in it).
+    /// In a child this does nothing: it follows its parent (``refreshFromParent()``).
+    public func mergeChanges(from changes: ChangeSet) {
+        checkIsolation()
+        guard isRoot, changes.generation > foundation.state.generation else { return }
+        advance(to: setup.writer.state)
+    }
+
+    /// Called on the context's executor after a save elsewhere on the coordinator (S093).
+    func storeDidChange(_ state: StoreState, _ changes: ChangeSet?) {
+        guard isRoot, automaticallyMergesChanges, state.generation > foundation.state.generation else { return }
+        // A newer state may be there already: one move for a burst of saves.
+        advance(to: setup.writer.state)
+    }
+
+    func advance(to state: StoreState) {
+        guard state.generation > foundation.state.generation else { return }
+        let between = setup.writer.changes(after: foundation.state.generation, through: state.generation)
+        var moved = foundation
+        moved.state = state
+        setFoundation(moved)
+        let changes = between.map(ChangeSet.union)
+        tell(changes, refreshed: refreshRegistered(changes))
+        tellFollowers()
+    }
+
+    /// Reads another state of the store from now on (S151). Unsaved changes stay on top. Programmer error in a child.
+    public func pin(to snapshot: Snapshot) {
+        checkIsolation()
+        precondition(isRoot, "a child reads its parent's state; pin its root")
+        var moved = foundation
+        moved.state = snapshot.state
+        setFoundation(moved)
+        tell(nil, refreshed: refreshRegistered(nil))
+    }
+
+    /// Finds registered objects whose values may have changed below them, and notices those whose record is gone or is back.
+    ///
+    /// - Parameter changes: nil when what changed is not known: then every registered object counts.
+    func refreshRegistered(_ changes: ChangeSet?) -> [ObjectID] {
+        var refreshed: [ObjectID] = []
+        guard let changes else {
+            registry.forEach { note($0, &refreshed) }
+            return refreshed
+        }
+        for change in changes.entities {
+            for page in change.pages {
+                guard let registered = registry.page(change.entity, page.number) else { continue }
+                ObjectRegistry.forEach(in: registered, page.inserted | page.updated | page.deleted) { note($0, &refreshed) }
+            }
+        }
+        return refreshed
+    }
+
+    private func note(_ object: ManagedObject, _ refreshed: inout [ObjectID]) {
+        if object.row == nil {
+            object.isDeletedHere = !rethrowing { try exists(object.entity, object.key) }
+        }
+        refreshed.append(object.objectID)
+    }
+
+    // MARK: Refresh
+
+    /// Makes an object show the store's latest values. `mergeChanges: false` drops its unsaved changes first; true keeps them
+    /// (S024). Moves a root context to the newest state: a context reads one state at a time.
+    public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
+        checkIsolation()
+        precondition(object.context === self, "an object is refreshed in the context that it belongs to")
+        if !mergeChanges { dropChanges(of: object) }
+        refreshAllObjects()
+    }
+
+    /// Moves a root context to the newest state; unsaved changes stay (S024). In a child it does nothing: see `refreshFromParent()`.
+    public func refreshAllObjects() {
+        checkIsolation()
+        if isRoot { advance(to: setup.writer.state) }
+    }
+
+    private func dropChanges(of object: ManagedObject) {
+        guard object.row != nil, pendingKind(object.entity, object.key) != .insert else { return }
+        unseal()
+        top.remove(entity: object.entity, key: object.key)
+        changeLog.note(object.entity, object.key)
+        object.row = newestOwnRow(object.entity, object.key)
+        object.isDeletedHere = object.row?.kind == .delete
+        if object.row == nil, !retainsRegisteredObjects { registry.release(object) }
+    }
+
+    /// Makes the sealed layers that no save has taken writable again, as one with the top layer.
+    private func unseal() {
+        let own = Array(sealed.dropFirst(inFlight))
+        guard !own.isEmpty else { return }
+        top = Layer.folding(own + [top], schema: model.storeSchema)
+        sealed.removeLast(own.count)
+        epoch += 1
+        rebuildView()
+        reconnectRows()
+    }
+
+    // MARK: Rollback and reset
+
+    /// Drops all unsaved changes: inserted objects are gone, deleted ones are back with their relationships, updated ones show
+    /// the committed values (S048). Reads nothing. Changes that a running save has taken are not touched.
+    public func rollback() {
+        checkIsolation()
+        let dropped = Layer.folding(Array(sealed.dropFirst(inFlight)) + [top], schema: model.storeSchema)
+        guard !dropped.isEmpty || !top.isEmpty || sealed.count > inFlight else { return }
+        let affected = Array(sealed.dropFirst(inFlight)) + [top]
+        sealed.removeLast(sealed.count - inFlight)
+        top = Layer(schema: model.storeSchema)
+        epoch += 1
+        rebuildView()
+        for layer in affected {
+            forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
+        }
+        changeLog.removeAll()
+        let changes = dropped.changeSet(author: name).inverted
+        tell(changes, refreshed: refreshRegistered(changes))
+    }
+
+    private func revert(_ object: ManagedObject, wasInserted: Bool) {
+        let own = newestOwnRow(object.entity, object.key)
+        object.row = own
+        if wasInserted, own == nil {
+            registry.forget(object)
+            object.state = .invalid
+            object.context = nil
+        } else {
+            object.isDeletedHere = own?.kind == .delete
+        }
+        if own == nil { registry.release(object) }
+    }
+
+    /// Forgets every object and every unsaved change, and moves a root context to the newest state (S049). Using an object from
+    /// before is a programmer error; a child's save from before throws (S078).
+    public func reset() {
+        checkIsolation()
+        sealed.removeLast(sealed.count - inFlight)
+        top = Layer(schema: model.storeSchema)
+        resetCount += 1
+        changeLog.removeAll()
+        registry.forEach { object in
+            registry.forget(object)
+            object.state = .invalid
+            object.context = nil
+            object.row = nil
+            registry.release(object)
+        }
+        var moved = foundation
+        if isRoot { moved.state = setup.writer.state }
+        setFoundation(moved)
+        tell(nil, refreshed: [])
+    }
+}
+
+extension ChangeSet {
+    /// What undoing the changes does: inserted objects go, deleted ones come back.
+    var inverted: ChangeSet {
+        var inverse = self
+        for entity in inverse.entities.indices {
+            for page in inverse.entities[entity].pages.indices {
+                let old = entities[entity].pages[page]
+                inverse.entities[entity].pages[page].inserted = old.deleted
+                inverse.entities[entity].pages[page].deleted = old.inserted
+            }
+        }
+        return inverse
+    }
+}

@@ -1,0 +1,106 @@
+import StoreInterface
+
+/// What happened in a context: the payload of observers and of ``ManagedObjectContext/notices``. Only ids, so it may travel.
+public struct ContextNotice: Sendable {
+    public enum Kind: Sendable, Hashable { case objectsDidChange, willSave, didSave }
+
+    public var kind: Kind
+    public var contextName: String
+    /// Inserted, updated and deleted objects.
+    public var changes: ChangeSet
+    /// Registered objects whose values changed below them; empty but for `objectsDidChange` after a merge or a child's save.
+    public var refreshed: [ObjectID]
+}
+
+/// Told when what a context shows has changed: live results. Called on the context's executor; must only hand over.
+package protocol ViewObserver: AnyObject, Sendable {
+    /// - Parameters:
+    ///   - view: sealed, so that any thread may read it.
+    ///   - changes: nil when what changed is not known.
+    func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?)
+}
+
+extension ManagedObjectContext {
+    // MARK: Observing
+
+    /// Calls `observer` on the context's executor, synchronously, for every notice until the token is given to
+    /// ``removeObserver(_:)`` (S120).
+    public func addObserver(_ observer: @escaping (ContextNotice) -> Void) -> UInt64 {
+        checkIsolation()
+        nextObserver += 1
+        noticeObservers[nextObserver] = observer
+        changeLog.isOn = true
+        return nextObserver
+    }
+
+    public func removeObserver(_ token: UInt64) {
+        noticeObservers[token] = nil
+        switchLog()
+    }
+
+    /// The notices as a sequence, from now on; buffered, and ended with the context or the iteration (S120).
+    public var notices: AsyncStream<ContextNotice> {
+        let (stream, continuation) = AsyncStream<ContextNotice>.makeStream()
+        let token = addObserver { continuation.yield($0) }
+        let host = WeakContext(host: host)
+        continuation.onTermination = { _ in host.host?.enqueue { $0.removeObserver(token) } }
+        return stream
+    }
+
+    package func addViewObserver(_ observer: any ViewObserver) -> LayeredView {
+        checkIsolation()
+        viewObservers.append(observer)
+        changeLog.isOn = true
+        return sealedView()
+    }
+
+    package func removeViewObserver(_ observer: any ViewObserver) {
+        viewObservers.removeAll { $0 === observer }
+        switchLog()
+    }
+
+    private func switchLog() {
+        changeLog.isOn = !viewObservers.isEmpty || !noticeObservers.isEmpty
+        if !changeLog.isOn { changeLog.removeAll() }
+    }
+
+    // MARK: Telling
+
+    /// Makes one notice of all changes since the last call (S035). Called at the end of each `perform` and before a save; call it
+    /// on the main context when observers should see a group of changes now. O(changed objects).
+    public func processPendingChanges() {
+        checkIsolation()
+        guard !changeLog.isEmpty else { return }
+        let changes = changeLog.take(author: name) { pendingKind($0, $1) }
+        tell(changes, refreshed: [])
+    }
+
+    /// Tells observers of the view and of notices of changes that are visible now.
+    func tell(_ changes: ChangeSet?, refreshed: [ObjectID]) {
+        if !viewObservers.isEmpty {
+            let view = sealedView()
+            for observer in viewObservers { observer.viewDidChange(view, changes) }
+        }
+        guard !noticeObservers.isEmpty, let changes, !changes.isEmpty || !refreshed.isEmpty else { return }
+        post(.objectsDidChange, changes, refreshed: refreshed)
+    }
+
+    func post(_ kind: ContextNotice.Kind, _ changes: ChangeSet, refreshed: [ObjectID] = []) {
+        guard !noticeObservers.isEmpty else { return }
+        let notice = ContextNotice(kind: kind, contextName: name, changes: changes, refreshed: refreshed)
+        for observer in noticeObservers.sorted(by: { $0.key < $1.key }) { observer.value(notice) }
+    }
+}
+
+extension ChangeSet {
+    /// The ids of what was inserted, of every entity.
+    public func insertedIDs(in store: StoreIdentity) -> [ObjectID] { ids(store, \.insertedKeys) }
+    public func updatedIDs(in store: StoreIdentity) -> [ObjectID] { ids(store, \.updatedKeys) }
+    public func deletedIDs(in store: StoreIdentity) -> [ObjectID] { ids(store, \.deletedKeys) }
+
+    private func ids(_ store: StoreIdentity, _ keys: KeyPath<EntityChange, [ObjectKey]>) -> [ObjectID] {
+        entities.flatMap { change in
+            change[keyPath: keys].map { ObjectID(store: store, entity: change.entity, key: $0) }
+        }
+    }
+}

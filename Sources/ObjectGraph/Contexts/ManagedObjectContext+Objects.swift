@@ -1,0 +1,249 @@
+import StoreInterface
+
+/// Inserting, deleting and finding objects.
+extension ManagedObjectContext {
+    // MARK: Insert
+
+    /// Makes a new object of an entity known by name, with the model's defaults. O(columns); reads nothing.
+    ///
+    /// A programmer error if the model has no such entity.
+    @discardableResult
+    public func insert(_ entityName: String) -> ManagedObject {
+        guard let entity = model.entity(named: entityName) else {
+            preconditionFailure("the model has no entity named \(entityName)")
+        }
+        return insert(entity)
+    }
+
+    @discardableResult
+    public func insert(_ entity: Entity) -> ManagedObject {
+        checkIsolation()
+        let key = nextKey(entity.number)
+        let object = ManagedObject(context: self, entity: entity.number, key: key)
+        let row = Row.make(kind: .insert, layer: top.id, columnCount: entity.columns.count)
+        for (column, value) in entity.defaults.enumerated() { row[column] = value }
+        attach(object, row)
+        return object
+    }
+
+    /// Takes a new object, and the new objects that it refers to, into the context. Its id is final from here on (S002).
+    ///
+    /// Inserting an object that is in the context already does nothing. A programmer error if the object belongs to another
+    /// context or its type is not in the model.
+    public func insert<M: PersistentModel>(_ model: M) {
+        checkIsolation()
+        let object = model.managedObject
+        guard object.state == .detached else {
+            precondition(object.context === self, "an object belongs to one context; it cannot be inserted into another")
+            return
+        }
+        guard let entity = self.model.entity(for: M.self) else {
+            preconditionFailure("\(M.self) is not in the model of the context \(name)")
+        }
+        object.model = model
+        attachDetached(object, entity)
+    }
+
+    private func attachDetached(_ object: ManagedObject, _ entity: Entity) {
+        // A detached object always has a row, made with it.
+        guard let row = object.row else { preconditionFailure("a new object has lost its values") }
+        object.context = self
+        object.entityNumber = Int32(entity.number)
+        object.key = nextKey(entity.number)
+        object.state = .registered
+        row.layer = top.id
+        if row.set.count < row.columnCount {
+            for (column, value) in entity.defaults.enumerated() where !row.isSet(column) { row[column] = value }
+        }
+        let relations = object.detachedState
+        object.detachedState = nil
+        attach(object, row)
+        if let relations { connect(object, entity, relations) }
+        awakeFromInsert(object)
+    }
+
+    private func attach(_ object: ManagedObject, _ row: Row) {
+        object.row = row
+        registry.register(object)
+        registry.retain(object)
+        top.put(row, entity: object.entity, key: object.key)
+        changeLog.note(object.entity, object.key)
+    }
+
+    /// Sets the relationships that were set before the object had a key.
+    private func connect(_ object: ManagedObject, _ entity: Entity, _ relations: DetachedState) {
+        for (number, other) in relations.toOne.sorted(by: { $0.key < $1.key }) {
+            setToOne(object, entity.relationships[number], to: adopted(other.object))
+        }
+        for (number, others) in relations.toMany.sorted(by: { $0.key < $1.key }) {
+            for other in others { addToMany(object, entity.relationships[number], adopted(other.object)) }
+        }
+    }
+
+    /// An object of this context: inserted now when it is new.
+    func adopted(_ object: ManagedObject) -> ManagedObject {
+        if object.state == .detached {
+            guard let name = object.detachedState?.entity.name, let entity = model.entity(named: name) else {
+                preconditionFailure("a related object's type is not in the model of the context \(self.name)")
+            }
+            attachDetached(object, entity)
+        }
+        precondition(object.context === self, "objects of two contexts cannot be related; take the other by its id")
+        return object
+    }
+
+    /// The next key of an entity; a page's worth is taken from the pool at a time.
+    @inline(__always)
+    private func nextKey(_ entity: Int) -> ObjectKey {
+        if keys[entity].isEmpty { keys[entity] = takeKeys(entity) }
+        let key = keys[entity].lowerBound
+        keys[entity] = key + 1..<keys[entity].upperBound
+        return key
+    }
+
+    private func takeKeys(_ entity: Int) -> Range<ObjectKey> {
+        do { return try setup.writer.takeKeys(entity) } catch {
+            // Inserting cannot throw: without a lease there is no id, and the store cannot be written anyway.
+            preconditionFailure("no ids could be leased from the store: \(error)")
+        }
+    }
+
+    // MARK: Look up
+
+    /// The registered object with this id, or nil. Never reads the store (S004).
+    public func registeredObject(for id: ObjectID) -> ManagedObject? {
+        checkIsolation()
+        guard id.store == storeIdentity, id.entity < model.entities.count else { return nil }
+        return registry.object(id.entity, id.key)
+    }
+
+    /// The object with this id: registered, or a fault made now. Does no I/O and never fails (S005).
+    ///
+    /// A programmer error for an id of another store.
+    public func object(with id: ObjectID) -> ManagedObject {
+        checkIsolation()
+        precondition(
+            id.store == storeIdentity && id.entity < model.entities.count,
+            "the id \(id) belongs to another store than that of the context \(name)")
+        return object(id.entity, id.key)
+    }
+
+    /// The object with this id, known to exist. Throws ``ContextError/objectNotFound(_:)`` (S005).
+    public func existingObject(with id: ObjectID) throws -> ManagedObject {
+        checkIsolation()
+        guard id.store == storeIdentity, id.entity < model.entities.count, try exists(id.entity, id.key) else {
+            throw ContextError.objectNotFound(id)
+        }
+        return object(id.entity, id.key)
+    }
+
+    /// The typed object with this id. Throws ``ContextError/objectNotFound(_:)`` also when it is of another type.
+    public func existingObject<M: PersistentModel>(_ type: M.Type = M.self, with id: ObjectID) throws -> M {
+        guard let entity = model.entity(for: M.self), entity.number == id.entity else {
+            throw ContextError.objectNotFound(id)
+        }
+        return wrapped(try existingObject(with: id), as: M.self)
+    }
+
+    /// The typed object with this id: registered, or a fault. A programmer error for an id of another entity or store.
+    public func object<M: PersistentModel>(_ type: M.Type = M.self, with id: ObjectID) -> M {
+        precondition(model.entity(for: M.self)?.number == id.entity, "the id \(id) is not of \(M.self)")
+        return wrapped(object(with: id), as: M.self)
+    }
+
+    func object(_ entity: Int, _ key: ObjectKey) -> ManagedObject {
+        if let known = registry.object(entity, key) { return known }
+        let object = ManagedObject(context: self, entity: entity, key: key)
+        registry.register(object)
+        if let kind = newestOwnRow(entity, key) {
+            object.row = kind
+            object.isDeletedHere = kind.kind == .delete
+            registry.retain(object)
+        } else if retainsRegisteredObjects {
+            registry.retain(object)
+        }
+        return object
+    }
+
+    /// The one typed object around an object.
+    func wrapped<M: PersistentModel>(_ object: ManagedObject, as type: M.Type) -> M {
+        if let model = object.model {
+            if ObjectIdentifier(Swift.type(of: model)) == ObjectIdentifier(M.self) {
+                return unsafeDowncast(model as AnyObject, to: M.self)
+            }
+            preconditionFailure("\(object.objectID) is a \(Swift.type(of: model)), not a \(M.self)")
+        }
+        let model = M(managedObject: object)
+        object.model = model
+        registry.didWrap(object)
+        return model
+    }
+
+    func newestOwnRow(_ entity: Int, _ key: ObjectKey) -> Row? {
+        for layer in view.layers.prefix(sealed.count + 1) {
+            if let row = layer.row(entity, key) { return row }
+        }
+        return nil
+    }
+
+    /// Whether the context shows an object.
+    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
+        if let row = view.row(entity, key) { return row.kind != .delete }
+        let page = try pages.page(entity, PageAddress.page(of: key), in: view.base)
+        return page.map { $0.presence >> UInt64(PageAddress.slot(of: key)) & 1 != 0 } ?? false
+    }
+
+    // MARK: Sets
+
+    /// The registered objects. O(registered).
+    public var registeredObjects: [ManagedObject] {
+        var all: [ManagedObject] = []
+        registry.forEach { all.append($0) }
+        return all
+    }
+
+    public var insertedObjects: [ManagedObject] { pendingObjects(.insert) }
+    public var updatedObjects: [ManagedObject] { pendingObjects(.update) }
+    /// Deleted and not yet saved. Objects that were never saved are not among them (S041).
+    public var deletedObjects: [ManagedObject] { pendingObjects(.delete) }
+
+    private func pendingObjects(_ kind: RowKind) -> [ManagedObject] {
+        checkIsolation()
+        let changes = foldedChanges()
+        var objects: [ManagedObject] = []
+        for entity in 0..<changes.entityCount {
+            guard let layer = changes.entity(entity) else { continue }
+            for number in layer.sortedPageNumbers {
+                guard let page = layer.page(number) else { continue }
+                let mask = kind == .insert ? page.inserted : kind == .update ? page.updated : page.deleted
+                for slot in SlotIterator(mask) {
+                    objects.append(object(entity, PageAddress.key(page: number, slot: slot)))
+                }
+            }
+        }
+        return objects
+    }
+
+    func didChangeRetention() {
+        registry.forEach { object in
+            if retainsRegisteredObjects {
+                registry.retain(object)
+            } else if object.row == nil {
+                registry.release(object)
+            }
+        }
+    }
+}
+
+/// What a context cannot do.
+public enum ContextError: Error, Sendable, CustomStringConvertible {
+    case objectNotFound(ObjectID)
+    case notAChild(context: String)
+
+    public var description: String {
+        switch self {
+        case .objectNotFound(let id): "there is no object \(id); it was deleted, never saved, or belongs to another store"
+        case .notAChild(let context): "the context \(context) has no parent; use mergeChanges or refreshAllObjects"
+        }
+    }
+}

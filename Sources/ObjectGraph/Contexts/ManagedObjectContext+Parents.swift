@@ -1,0 +1,290 @@
+import StoreInterface
+
+/// A child's changes on their way up.
+struct Push: Sendable {
+    /// Sealed; all of the child's changes as one.
+    var layer: Layer
+    var changes: ChangeSet
+    /// The parent's epoch that the child reads, and how often the parent had been reset then.
+    var parentEpoch: UInt64
+    var parentResetCount: UInt64
+    var author: String
+}
+
+/// Where a child stands after a push.
+struct PlaceAbove: Sendable {
+    /// The store's state, and the layers of the parent and its ancestors over it, newest first.
+    var state: StoreState
+    var inherited: [Layer]
+    var epoch: UInt64
+    /// Whether the parent shows just what the child showed: then the child may stand on it without seeing anything change.
+    var showsTheSame: Bool
+}
+
+/// Parents and children. A child is a snapshot in time: it shares its ancestors' sealed layers and never asks them again (S071).
+extension ManagedObjectContext {
+    /// A child with an executor of its own, which sees this context's present state (S071). O(layers), whatever they hold.
+    public func newBackgroundChild(name: String = "child") -> BackgroundContext {
+        BackgroundContext(childSetup(name: name))
+    }
+
+    /// From now on the child is moved after each save and merge of this context.
+    func addFollower(_ child: any ContextHost) {
+        followers.removeAll { $0.host == nil || $0.host === child }
+        followers.append(WeakContext(host: child))
+    }
+
+    func childSetup(name: String, merging: Bool = false) -> ContextSetup {
+        checkIsolation()
+        return ContextSetup(
+            name: name, model: model, traits: setup.traits, coordinator: setup.coordinator, writer: setup.writer,
+            foundation: foundationForChild(), parent: .init(requiredHost, name: self.name),
+            automaticallyMergesChanges: merging)
+    }
+
+    /// What a child made now reads.
+    func foundationForChild() -> Foundation {
+        sealTop()
+        if setup.coordinator?.routing == .ancestors {
+            return Foundation(
+                state: foundation.state, inherited: [], parentEpoch: epoch, parentResetCount: resetCount,
+                ancestors: AncestorSnapshot(parent: .init(requiredHost, name: name), schema: model.storeSchema))
+        }
+        return Foundation(
+            state: foundation.state, inherited: sealed.reversed() + foundation.inherited, parentEpoch: epoch,
+            parentResetCount: resetCount)
+    }
+
+    /// Moves a child to its parent's present state and keeps its own changes, by property (S072).
+    ///
+    /// Throws ``ContextError/notAChild(context:)`` in a root context, ``SaveError/parentGone(context:)`` without a parent.
+    nonisolated(nonsending) public func refreshFromParent() async throws {
+        checkIsolation()
+        guard let link = setup.parent else { throw ContextError.notAChild(context: name) }
+        guard let parent = link.host else { throw SaveError.parentGone(context: name) }
+        moveToParent(try await parent.run { $0.sealedFoundationForChild() })
+    }
+
+    func moveToParent(_ new: SealedFoundation) {
+        setFoundation(new.foundation)
+        tell(nil, refreshed: refreshRegistered(nil))
+    }
+
+    func sealedFoundationForChild() -> SealedFoundation { SealedFoundation(foundation: foundationForChild()) }
+
+    /// After a save or a merge of this context: children that follow it are moved (S072).
+    func tellFollowers() {
+        guard !followers.isEmpty else { return }
+        let new = sealedFoundationForChild()
+        for child in followers {
+            child.host?.enqueue { child in
+                if child.automaticallyMergesChanges { child.moveToParent(new) }
+            }
+        }
+    }
+
+    // MARK: The child's side
+
+    func makePush() -> Push {
+        let layer = Layer.folding(Array(sealed.prefix(inFlight)), schema: model.storeSchema)
+        layer.seal()
+        return Push(
+            layer: layer, changes: layer.changeSet(author: name), parentEpoch: foundation.parentEpoch,
+            parentResetCount: foundation.parentResetCount, author: name)
+    }
+
+    nonisolated(nonsending) func pushOneLevel(_ push: Push) async throws -> PlaceAbove {
+        guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
+        return try await parent.run { try $0.take(push) }
+    }
+
+    nonisolated(nonsending) func pushThrough(_ push: Push, _ durability: Durability) async throws -> PlaceAbove {
+        guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
+        return try await withCheckedThrowingContinuation { continuation in
+            parent.enqueue { parent in
+                parent.takeThrough([push], durability) { continuation.resume(with: $0) }
+            }
+        }
+    }
+
+    /// After the parent, or the store, has what this child saved.
+    func didPush(_ push: Push, _ place: PlaceAbove) {
+        let written = Array(sealed.prefix(inFlight))
+        sealed.removeFirst(inFlight)
+        inFlight = 0
+        var moved = foundation
+        if place.showsTheSame {
+            moved.state = place.state
+            moved.inherited = place.inherited
+            moved.parentEpoch = place.epoch
+        } else if !push.layer.isEmpty, moved.ancestors == nil {
+            moved.inherited.insert(push.layer, at: 0)
+            if moved.inherited.count > Self.inheritedLimit {
+                let folded = Layer.folding(moved.inherited.reversed(), schema: model.storeSchema)
+                folded.seal()
+                moved.inherited = [folded]
+            }
+        }
+        setFoundation(moved)
+        clean(written)
+        if !viewObservers.isEmpty { tell(ChangeSet(), refreshed: []) }
+        post(.didSave, push.changes)
+        tellFollowers()
+    }
+
+    private static let inheritedLimit = 16
+
+    // MARK: The parent's side
+
+    /// Takes a child's changes as unsaved changes of this context (S070, S074, S075). O(pages of the push) plus the registered
+    /// objects among them (S079).
+    func take(_ push: Push) throws -> PlaceAbove {
+        try checkNotReset(push)
+        if setup.coordinator?.routing == .ancestors {
+            materialise(push)
+            return PlaceAbove(state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false)
+        }
+        sealTop()
+        let showsTheSame = epoch == push.parentEpoch
+        if !push.layer.isEmpty {
+            sealed.append(withoutOrphans(push))
+            epoch += 1
+            rebuildView()
+            foldIfLong()
+            tell(push.changes, refreshed: showPushed(push))
+        }
+        return place(showsTheSame)
+    }
+
+    /// Takes children's changes through to the store, with this context's own, in one step.
+    func takeThrough(
+        _ pushes: [Push], _ durability: Durability,
+        _ completion: @escaping @Sendable (Result<PlaceAbove, any Error>) -> Void
+    ) {
+        whenIdle { [self] in
+            do {
+                for push in pushes { try checkNotReset(push) }
+                if setup.coordinator?.routing == .ancestors {
+                    try classicalSaveThrough(pushes, durability, completion)
+                    return
+                }
+                _ = try prepareSave()
+                let same = epoch == pushes[0].parentEpoch
+                let began = epoch
+                sendUp(pushes, durability) { [self] result in
+                    completion(Result { try didSendUp(pushes, same && began == epoch, result) })
+                    endSave()
+                }
+            } catch {
+                completion(.failure(error))
+                endSave()
+            }
+        }
+    }
+
+    /// What the level above answered.
+    private enum Answer: Sendable {
+        case written(SaveOutcome)
+        case pushed(PlaceAbove)
+    }
+
+    /// Hands own layers and the pushes to the writer or to the parent; `then` runs on this context's executor.
+    private func sendUp(
+        _ pushes: [Push], _ durability: Durability, _ then: @escaping (Result<Answer, any Error>) -> Void
+    ) {
+        let host = requiredHost
+        // `then` is called once, on this context's executor, where it was made.
+        nonisolated(unsafe) let then = then
+        if isRoot {
+            var request = saveRequest(Array(sealed.prefix(inFlight)) + pushes.map(\.layer), durability)
+            request.author = pushes[0].author
+            setup.writer.submit(request, origin: number) { result in
+                host.enqueue { _ in then(result.map { .written($0) }) }
+            }
+            return
+        }
+        guard let parent = setup.parent?.host else {
+            then(.failure(SaveError.parentGone(context: name)))
+            return
+        }
+        let own = makePush()
+        var joined = own
+        joined.layer = Layer.folding([own.layer] + pushes.map(\.layer), schema: model.storeSchema)
+        joined.layer.seal()
+        joined.changes = ChangeSet.union([own.changes] + pushes.map(\.changes))
+        joined.author = pushes[0].author
+        let push = joined
+        parent.enqueue { parent in
+            parent.takeThrough([push], durability) { result in
+                host.enqueue { _ in then(result.map { .pushed($0) }) }
+            }
+        }
+    }
+
+    /// After the store has this context's own changes and the children's.
+    private func didSendUp(_ pushes: [Push], _ same: Bool, _ result: Result<Answer, any Error>) throws -> PlaceAbove {
+        let changes = ChangeSet.union(pushes.map(\.changes))
+        switch try result.get() {
+        case .written(let outcome):
+            let isAlone = outcome.state.generation == foundation.state.generation + 1
+            didWrite(outcome, adopted: changes)
+            return place(same && isAlone)
+        case .pushed(let above):
+            var own = makePush()
+            own.layer = Layer.folding([own.layer] + pushes.map(\.layer), schema: model.storeSchema)
+            own.layer.seal()
+            didPush(own, above)
+            tell(changes, refreshed: refreshRegistered(changes))
+            return place(same && above.showsTheSame)
+        }
+    }
+
+    private func place(_ showsTheSame: Bool) -> PlaceAbove {
+        PlaceAbove(
+            state: foundation.state, inherited: sealed.reversed() + foundation.inherited, epoch: epoch,
+            showsTheSame: showsTheSame)
+    }
+
+    func checkNotReset(_ push: Push) throws {
+        guard push.parentResetCount == resetCount else { throw SaveError.parentGone(context: push.author) }
+    }
+
+    /// A child's updates to objects that this context has deleted meanwhile have nothing to apply to, and are left out.
+    private func withoutOrphans(_ push: Push) -> Layer {
+        guard hasDeletes else { return push.layer }
+        var kept: Layer?
+        for change in push.changes.entities {
+            for key in change.updatedKeys
+            where pendingKind(change.entity, key) == .delete || isGoneAfterInsert(change.entity, key) {
+                let layer = kept ?? Layer(copying: push.layer)
+                layer.remove(entity: change.entity, key: key)
+                kept = layer
+            }
+        }
+        kept?.seal()
+        return kept ?? push.layer
+    }
+
+    private func isGoneAfterInsert(_ entity: Int, _ key: ObjectKey) -> Bool {
+        newestOwnRow(entity, key)?.kind == .delete
+    }
+
+    /// Registered objects that a push changed show its rows and count as changed here. Gives their ids.
+    private func showPushed(_ push: Push) -> [ObjectID] {
+        var refreshed: [ObjectID] = []
+        guard let layer = sealed.last else { return [] }
+        forEachRegistered(in: layer) { object, row in
+            object.row = row
+            object.isDeletedHere = row.kind == .delete
+            registry.retain(object)
+            refreshed.append(object.objectID)
+        }
+        return refreshed
+    }
+}
+
+/// A foundation whose layers are all sealed, on its way to another executor.
+struct SealedFoundation: @unchecked Sendable {
+    // `@unchecked Sendable` is right because everything in a foundation is immutable once its layers are sealed.
+    var foundation: ManagedObjectContext.Foundation
+}

@@ -1,0 +1,206 @@
+import StoreInterface
+
+/// Relationships: both sides follow at once (S044, S045). A to-many is the index of its inverse, so only the to-one side is
+/// written; a many-to-many is a set of pairs.
+extension ManagedObjectContext {
+    /// The object at the far end of a to-one relationship; nil when there is none or its record is gone.
+    func toOne(_ object: ManagedObject, _ column: Int, destination: Int) -> ManagedObject? {
+        guard let key = read(object, column)?.referenceKey else { return nil }
+        if let known = registry.object(destination, key) { return known.isDeletedHere ? nil : known }
+        guard rethrowing({ try exists(destination, key) }) else { return nil }
+        return self.object(destination, key)
+    }
+
+    /// The keys at the far end of a to-many relationship, ascending.
+    func toManyKeys(_ object: ManagedObject, _ relation: Relation) -> [ObjectKey] {
+        object.isDeletedHere ? [] : rethrowing { try view.related(relation, to: object.key) }
+    }
+
+    func setToOne(_ object: ManagedObject, _ relationship: Relationship, to other: ManagedObject?) {
+        guard case .toOne(let column) = relationship.kind, !object.isDeletedHere else { return }
+        let other = other.map(adopted)
+        let old = read(object, column)?.referenceKey
+        guard old != other?.key else { return }
+        let inverse = relationship.inverse.map { model.entities[relationship.destination].relationships[$0] }
+        if case .toOne(let back)? = inverse?.kind {
+            if let old { write(relationship.destination, old, back, .null) }
+            if let other {
+                if let partner = read(other, back)?.referenceKey { write(object.entity, partner, column, .null) }
+                write(other, back, .reference(object.key))
+            }
+        } else if inverse != nil {
+            if let old { changeLog.note(relationship.destination, old) }
+            if let other { changeLog.note(relationship.destination, other.key) }
+        }
+        write(object, column, other.map { .reference($0.key) } ?? .null)
+    }
+
+    /// Replaces a whole to-many: un-relates the missing, relates the new (S045).
+    func setToMany(_ object: ManagedObject, _ relationship: Relationship, to others: [ManagedObject]) {
+        guard case .toMany(let relation) = relationship.kind else { return }
+        let wanted = others.map(adopted)
+        let old = toManyKeys(object, relation)
+        let new = Set(wanted.map(\.key))
+        for key in old where !new.contains(key) { unrelate(object, relation, key) }
+        let kept = Set(old)
+        for other in wanted where !kept.contains(other.key) { relate(object, relationship, relation, other) }
+    }
+
+    func addToMany(_ object: ManagedObject, _ relationship: Relationship, _ other: ManagedObject) {
+        guard case .toMany(let relation) = relationship.kind else { return }
+        relate(object, relationship, relation, adopted(other))
+    }
+
+    func removeFromMany(_ object: ManagedObject, _ relationship: Relationship, _ other: ManagedObject) {
+        guard case .toMany(let relation) = relationship.kind, other.state == .registered else { return }
+        unrelate(object, relation, other.key)
+    }
+
+    private func relate(
+        _ object: ManagedObject, _ relationship: Relationship, _ relation: Relation, _ other: ManagedObject
+    ) {
+        switch relation {
+        case .referrers(let entity, _):
+            guard let inverse = relationship.inverse else { return }
+            setToOne(other, model.entities[entity].relationships[inverse], to: object)
+        case .link(let link, let direction, let destination):
+            let (source, target) = direction == .forward ? (object.key, other.key) : (other.key, object.key)
+            guard !isLinked(link, source, target, object, relation) else { return }
+            top.setLink(link, source, target, linked: true)
+            noteLink(link, source, target, object, destination, other.key)
+        }
+    }
+
+    private func unrelate(_ object: ManagedObject, _ relation: Relation, _ other: ObjectKey) {
+        switch relation {
+        case .referrers(let entity, let column):
+            write(entity, other, column, .null)
+            changeLog.note(object.entity, object.key)
+        case .link(let link, let direction, let destination):
+            let (source, target) = direction == .forward ? (object.key, other) : (other, object.key)
+            top.setLink(link, source, target, linked: false)
+            noteLink(link, source, target, object, destination, other)
+        }
+    }
+
+    private func noteLink(
+        _ link: Int, _ source: ObjectKey, _ target: ObjectKey, _ object: ManagedObject, _ entity: Int, _ other: ObjectKey
+    ) {
+        changeLog.noteLink(link, source, target)
+        changeLog.note(object.entity, object.key)
+        changeLog.note(entity, other)
+    }
+
+    private func isLinked(
+        _ link: Int, _ source: ObjectKey, _ target: ObjectKey, _ object: ManagedObject, _ relation: Relation
+    ) -> Bool {
+        for layer in view.layers {
+            if let known = layer.links[link].forward[source]?[target] { return known }
+        }
+        // An object that is new here has no pairs below.
+        if pendingKind(object.entity, object.key) == .insert { return false }
+        let partner = source == object.key ? target : source
+        return rethrowing { try view.base.related(relation, to: object.key) }.contains(partner)
+    }
+
+    // MARK: Delete
+
+    /// Deletes an object; fetches leave it out at once (S047), the store follows with the save. Its relationships are torn
+    /// down by their delete rules now, except deny, which a save checks (S043). Deleting twice does nothing.
+    public func delete(_ object: ManagedObject) {
+        checkIsolation()
+        guard object.state == .registered, !object.isDeletedHere else { return }
+        precondition(object.context === self, "an object is deleted in the context that it belongs to")
+        prepareForDeletion(object)
+        guard !object.isDeletedHere else { return }
+        let entity = model.entities[object.entity]
+        let far = entity.relationships.map { farEnd(object, $0) }
+        object.isDeletedHere = true
+        for (relationship, keys) in zip(entity.relationships, far) { tearDown(object, relationship, keys) }
+        clearIncoming(object)
+        bury(object)
+    }
+
+    public func delete(_ model: some PersistentModel) { delete(model.managedObject) }
+
+    private func farEnd(_ object: ManagedObject, _ relationship: Relationship) -> [ObjectKey] {
+        switch relationship.kind {
+        case .toOne(let column): (read(object, column)?.referenceKey).map { [$0] } ?? []
+        case .toMany(let relation): toManyKeys(object, relation)
+        }
+    }
+
+    private func tearDown(_ object: ManagedObject, _ relationship: Relationship, _ keys: [ObjectKey]) {
+        if relationship.deleteRule == .noAction || relationship.deleteRule == .deny { return }
+        for key in keys {
+            if case .toMany(.link(let link, let direction, _)) = relationship.kind {
+                let (source, target) = direction == .forward ? (object.key, key) : (key, object.key)
+                top.setLink(link, source, target, linked: false)
+                changeLog.noteLink(link, source, target)
+                changeLog.note(relationship.destination, key)
+            }
+            if relationship.deleteRule == .cascade {
+                delete(self.object(relationship.destination, key))
+            } else {
+                nullify(relationship, key, object)
+            }
+        }
+    }
+
+    private func nullify(_ relationship: Relationship, _ key: ObjectKey, _ object: ManagedObject) {
+        switch relationship.kind {
+        case .toMany(.referrers(let entity, let column)):
+            write(entity, key, column, .null)
+        case .toOne:
+            changeLog.note(relationship.destination, key)
+            guard let inverse = relationship.inverse else { return }
+            if case .toOne(let back) = model.entities[relationship.destination].relationships[inverse].kind {
+                write(relationship.destination, key, back, .null)
+            }
+        case .toMany(.link):
+            break
+        }
+    }
+
+    /// To-one relationships without an inverse that point here would dangle: they are set to nil.
+    private func clearIncoming(_ object: ManagedObject) {
+        for entity in model.entities {
+            for relationship in entity.relationships
+            where relationship.destination == object.entity && relationship.inverse == nil {
+                guard case .toOne(let column) = relationship.kind, relationship.deleteRule != .noAction else { continue }
+                let relation = Relation.referrers(entity: entity.number, column: column)
+                for key in rethrowing({ try view.related(relation, to: object.key) }) {
+                    write(entity.number, key, column, .null)
+                }
+            }
+        }
+    }
+
+    /// Puts a tombstone in the top layer, or nothing at all for an object that never left it (S041).
+    private func bury(_ object: ManagedObject) {
+        changeLog.note(object.entity, object.key)
+        let isNewInTop = top.row(object.entity, object.key)?.kind == .insert
+        let isKnownBelow = sealed.contains { $0.row(object.entity, object.key) != nil }
+        if isNewInTop, !isKnownBelow {
+            top.remove(entity: object.entity, key: object.key)
+            object.row = nil
+            forgetUnsaved(object)
+            return
+        }
+        let row = Row.make(
+            kind: .delete, layer: top.id, columnCount: model.entities[object.entity].columns.count)
+        top.put(row, entity: object.entity, key: object.key)
+        object.row = row
+        registry.retain(object)
+    }
+
+    /// An object that was inserted and deleted again stays registered, as deleted, while somebody holds it.
+    private func forgetUnsaved(_ object: ManagedObject) {
+        if !retainsRegisteredObjects { registry.release(object) }
+    }
+
+    /// Errors of reading below a property come from a damaged file; see ``readBelow(_:_:_:)``.
+    func rethrowing<T>(_ body: () throws -> T) -> T {
+        do { return try body() } catch { preconditionFailure("reading the store failed: \(error)") }
+    }
+}

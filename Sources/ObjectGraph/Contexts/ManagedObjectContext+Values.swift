@@ -1,0 +1,114 @@
+import StoreInterface
+
+/// Reading and writing properties through the layers.
+extension ManagedObjectContext {
+    /// The value of a column: the newest layer's, else the snapshot's; nil when the object does not exist.
+    @inline(__always)
+    func read(_ object: ManagedObject, _ column: Int) -> Value? {
+        if let row = object.row, row.isSet(column) { return row[column] }
+        return readBelow(object.entity, object.key, column)
+    }
+
+    /// A value looked up by key. A damaged page stops the program with the store's own message: reads of properties cannot
+    /// throw, and going on with a wrong value would be worse. `verify` finds damage without stopping.
+    func readBelow(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
+        let number = PageAddress.page(of: key)
+        let slot = PageAddress.slot(of: key)
+        for layer in view.layers {
+            guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
+            if row.kind == .delete { return nil }
+            if row.isSet(column) { return row[column] }
+            if row.kind == .insert { return .null }
+        }
+        do {
+            guard let page = try pages.page(entity, number, in: view.base), page.presence >> UInt64(slot) & 1 != 0 else {
+                return nil
+            }
+            return try page.value(slot, column)
+        } catch {
+            preconditionFailure("reading \(model.entities[entity].name) \(key) failed: \(error)")
+        }
+    }
+
+    /// What a property reads as when the record is gone (S022).
+    func inaccessible(_ object: ManagedObject, _ column: Int) -> Value {
+        if !object.isDeletedHere {
+            precondition(
+                shouldDeleteInaccessibleFaults,
+                "faultCannotBeFulfilled: the record of \(object.objectID) is gone")
+            object.isDeletedHere = true
+        }
+        return model.entities[object.entity].columns[column].isOptional ? .null : zeroValue(object.entity, column)
+    }
+
+    private func zeroValue(_ entity: Int, _ column: Int) -> Value {
+        let type = model.entities[entity].columns[column].type
+        return Value.zero(of: type)
+    }
+
+    /// Sets a column; an equal value is not a change (S032).
+    func write(_ object: ManagedObject, _ column: Int, _ value: Value) {
+        if object.isDeletedHere { return }
+        if let row = object.row, row.layer == top.id, row.isSet(column) {
+            guard row[column] != value else { return }
+            row[column] = value
+            top.didSet(column, of: row, entity: object.entity, key: object.key)
+            changeLog.note(object.entity, object.key)
+            return
+        }
+        guard let old = read(object, column), old != value else { return }
+        let row = writableRow(object)
+        row[column] = value
+        top.didSet(column, of: row, entity: object.entity, key: object.key)
+        changeLog.note(object.entity, object.key)
+    }
+
+    /// Sets a column of an object that need not be registered; no instance is made for it.
+    func write(_ entity: Int, _ key: ObjectKey, _ column: Int, _ value: Value) {
+        if let known = registry.object(entity, key) { return write(known, column, value) }
+        guard let old = readBelow(entity, key, column), old != value else { return }
+        let row = makeWritableRow(entity, key)
+        row[column] = value
+        top.didSet(column, of: row, entity: entity, key: key)
+        changeLog.note(entity, key)
+    }
+
+    private func writableRow(_ object: ManagedObject) -> Row {
+        if let row = object.row, row.layer == top.id { return row }
+        let row = makeWritableRow(object.entity, object.key)
+        object.row = row
+        registry.retain(object)
+        return row
+    }
+}
+
+extension ManagedObjectContext {
+    /// The top layer's own row for an object, made if need be.
+    private func makeWritableRow(_ entity: Int, _ key: ObjectKey) -> Row {
+        let row: Row
+        if let own = top.row(entity, key) {
+            if own.layer == top.id { return own }
+            row = own.copy(layer: top.id)
+        } else {
+            row = Row.make(kind: .update, layer: top.id, columnCount: model.entities[entity].columns.count)
+        }
+        top.put(row, entity: entity, key: key)
+        return row
+    }
+}
+
+extension Value {
+    /// Zero, empty or the reference date: what a property that is not optional reads as when there is nothing to read.
+    static func zero(of type: ColumnType) -> Value {
+        switch type {
+        case .bool: .bool(false)
+        case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32: .int(0)
+        case .uint64: .uint(0)
+        case .float, .double, .date: .double(0)
+        case .string: .string("")
+        case .data: .data(.init())
+        case .uuid: .uuid(.init(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+        case .reference: .null
+        }
+    }
+}

@@ -1,0 +1,245 @@
+import Dispatch
+import StoreInterface
+
+/// A place to work with objects: one mutable layer of unsaved changes over sealed ones, over what it was made on.
+///
+/// Not `Sendable`: a context and its objects are used where they live, the main actor (`container.mainContext`) or inside
+/// ``BackgroundContext/perform(_:)``. Reads are synchronous and never wait for a writer; saves are `async`, their work runs
+/// elsewhere. A root context is attached to a coordinator, a child to its parent.
+public final class ManagedObjectContext {
+    public let model: Model
+    /// For messages, notices and the author of saves.
+    public var name: String
+    /// What a save of a root context does about objects that the store has in a newer version.
+    public var mergePolicy: MergePolicy = .error
+    /// Whether the context moves on by itself after other contexts' saves (root) or its parent's (child).
+    public var automaticallyMergesChanges: Bool {
+        didSet { follow() }
+    }
+    /// Hold clean objects strongly too (S006). Turning it off releases the clean ones.
+    public var retainsRegisteredObjects = false {
+        didSet { didChangeRetention() }
+    }
+    /// Whether reading a fault whose record is gone gives nil and zero values (true), or stops the program (false).
+    public var shouldDeleteInaccessibleFaults = true
+
+    let setup: ContextSetup
+    /// Unique in the process.
+    let number: UInt64
+    let storeIdentity: StoreIdentity
+    let registry: ObjectRegistry
+    let place: ContextPlace
+
+    /// Unsaved changes, still changing.
+    var top: Layer
+    /// Unsaved changes of this context that were sealed because somebody else looks at them; oldest first.
+    var sealed: [Layer] = []
+    /// What lies below the context's own layers.
+    var foundation: Foundation
+    /// All of it, newest first: what the context shows.
+    var view: LayeredView
+    /// Grows with every change of what a child made now would see.
+    var epoch: UInt64 = 0
+
+    var pages = PageCache()
+    var keys: [Range<ObjectKey>]
+    /// How many of ``sealed``, from the oldest, a running save has taken; 0 when none runs.
+    var inFlight = 0
+    var isSaving = false
+    /// Saves that wait for the running one.
+    var waitingSaves: [() -> Void] = []
+    /// How often the context was reset: a child made before does not save into it any more.
+    var resetCount: UInt64 = 0
+    var changeLog = ChangeLog()
+    var viewObservers: [any ViewObserver] = []
+    var noticeObservers: [UInt64: (ContextNotice) -> Void] = [:]
+    var nextObserver: UInt64 = 0
+    var isFolding = false
+    var watched: Set<ObjectID> = []
+    /// Children that are moved after each save.
+    var followers: [WeakContext] = []
+    /// What a context reads below its own changes.
+    struct Foundation {
+        /// The store's state; in a child, the one its root was on.
+        var state: StoreState
+        /// Layers of ancestors, newest first; empty in a root context.
+        var inherited: [Layer]
+        /// The parent's epoch that `inherited` shows, and how often it had been reset.
+        var parentEpoch: UInt64 = 0
+        var parentResetCount: UInt64 = 0
+        /// With the routing `ancestors`: reads through the parent.
+        var ancestors: AncestorSnapshot?
+    }
+
+    init(_ setup: ContextSetup, place: ContextPlace) {
+        self.setup = setup
+        self.place = place
+        model = setup.model
+        name = setup.name
+        number = ContextSetup.nextNumber()
+        automaticallyMergesChanges = setup.automaticallyMergesChanges
+        storeIdentity = setup.storeIdentity
+        registry = ObjectRegistry(entityCount: setup.model.entities.count)
+        top = Layer(schema: setup.model.storeSchema)
+        foundation = setup.foundation
+        view = LayeredView(base: setup.foundation.state.base, layers: [])
+        keys = setup.traits.noKeys
+        rebuildView()
+    }
+
+    deinit {
+        registry.forEach { object in
+            object.context = nil
+            object.state = .invalid
+        }
+        // Dirty objects are held by the registry alone; letting go of them may deallocate them.
+        registry.forEach { self.registry.release($0) }
+        for (entity, rest) in keys.enumerated() { setup.writer.keys.giveBack(rest, entity) }
+        setup.coordinator?.unregister(number)
+    }
+
+    var host: (any ContextHost)? { place.host }
+
+    /// Asks to be told of saves elsewhere, when the context is to move on by itself.
+    func follow() {
+        guard automaticallyMergesChanges, let host else { return }
+        if isRoot {
+            setup.coordinator?.register(host, number: number)
+        } else {
+            setup.parent?.host?.enqueue { $0.addFollower(host) }
+        }
+    }
+
+    var requiredHost: any ContextHost {
+        guard let host else { preconditionFailure("the context \(name) is used after its host was released") }
+        return host
+    }
+
+    var isRoot: Bool { setup.parent == nil }
+
+    /// The coordinator of a root context; nil in a child.
+    public var persistentStoreCoordinator: PersistentStoreCoordinator? { isRoot ? setup.coordinator : nil }
+
+    /// The state of the store that the context reads below all unsaved changes (S151).
+    public var snapshot: Snapshot { Snapshot(state: foundation.state) }
+
+    /// Whether the context has unsaved inserts, updates or deletes (S007).
+    public var hasChanges: Bool {
+        if sealed.isEmpty { return !top.isEmpty }
+        // Without deletions nothing can cancel out.
+        if !hasDeletes { return !top.isEmpty || sealed.contains { !$0.isEmpty } }
+        return !Layer.folding(sealed + [top], schema: model.storeSchema).isEmpty
+    }
+
+    /// Stops the program when called off the context's executor: always in debug builds, in release when the environment has
+    /// `STRATA_CONCURRENCY_DEBUG=1` (S171).
+    @inline(__always)
+    func checkIsolation() {
+        if ConcurrencyCheck.isOn { ConcurrencyCheck.verify(self) }
+    }
+
+    var hasDeletes: Bool { top.mayDelete || sealed.contains(where: \.mayDelete) }
+
+    // MARK: Layers
+
+    /// Makes the unsaved changes so far immutable, so that others can look at them. O(layers).
+    func sealTop() {
+        guard !top.isEmpty else { return }
+        top.seal()
+        sealed.append(top)
+        top = Layer(schema: model.storeSchema)
+        epoch += 1
+        rebuildView()
+        foldIfLong()
+    }
+
+    /// After any change of the layers or of what lies below.
+    func rebuildView() {
+        let below = foundation.inherited + (foundation.ancestors == nil ? foundation.state.deferred : [])
+        view = LayeredView(
+            base: foundation.ancestors ?? foundation.state.base, layers: [top] + sealed.reversed() + below)
+    }
+
+    /// Moves what lies below the context's own layers. The caller refreshes objects and tells observers.
+    func setFoundation(_ new: Foundation) {
+        foundation = new
+        pages.removeAll()
+        epoch += 1
+        rebuildView()
+    }
+
+    /// What the context shows now, sealed: any thread may read it.
+    func sealedView() -> LayeredView {
+        sealTop()
+        return LayeredView(base: view.base, layers: Array(view.layers.dropFirst()))
+    }
+
+    /// This context's own unsaved changes as one layer.
+    func foldedChanges() -> Layer {
+        sealed.isEmpty ? top : Layer.folding(sealed + [top], schema: model.storeSchema)
+    }
+
+    /// Whether, and how, an object is changed in this context and not saved; nil also for one that was inserted and deleted.
+    func pendingKind(_ entity: Int, _ key: ObjectKey) -> RowKind? {
+        var newest: RowKind?
+        var isInsertedHere = false
+        for layer in view.layers.prefix(sealed.count + 1) {
+            guard let row = layer.row(entity, key) else { continue }
+            newest = newest ?? row.kind
+            if row.kind == .insert { isInsertedHere = true }
+        }
+        if newest == .delete { return isInsertedHere ? nil : .delete }
+        return isInsertedHere ? .insert : newest
+    }
+
+    // MARK: Folding
+
+    private static let foldLimit = 8
+
+    /// A long list of sealed layers is folded into one off the context's executor; reads stay short.
+    func foldIfLong() {
+        guard sealed.count > Self.foldLimit, !isFolding, !isSaving, let host else { return }
+        isFolding = true
+        let layers = sealed
+        let schema = model.storeSchema
+        DispatchQueue.global().async {
+            let folded = Layer.folding(layers, schema: schema)
+            folded.seal()
+            host.enqueue { $0.didFold(layers, into: folded) }
+        }
+    }
+
+    private func didFold(_ layers: [Layer], into folded: Layer) {
+        isFolding = false
+        // A save or a rollback may have taken them meanwhile.
+        guard !isSaving, sealed.count >= layers.count, zip(sealed, layers).allSatisfy({ $0 === $1 }) else { return }
+        sealed.replaceSubrange(0..<layers.count, with: folded.isEmpty ? [] : [folded])
+        reconnectRows()
+        rebuildView()
+    }
+
+    /// Points every object with unsaved changes at its newest row, after layers were replaced.
+    func reconnectRows() {
+        for layer in sealed + [top] {
+            forEachRegistered(in: layer) { object, row in object.row = row }
+        }
+    }
+
+    /// Calls `body` with each registered object that a layer has a row for. O(pages of the layer + such objects).
+    func forEachRegistered(in layer: Layer, _ body: (ManagedObject, Row) -> Void) {
+        for entity in 0..<layer.entityCount {
+            guard let changes = layer.entity(entity) else { continue }
+            for (number, page) in changes.pages {
+                guard let registered = registry.page(entity, number) else { continue }
+                ObjectRegistry.forEach(in: registered, page.touched) { object in
+                    if let row = page[PageAddress.slot(of: object.key)] { body(object, row) }
+                }
+            }
+        }
+    }
+}
+
+/// A reference to a context that does not keep it.
+struct WeakContext {
+    weak var host: (any ContextHost)?
+}

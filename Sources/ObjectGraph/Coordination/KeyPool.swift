@@ -1,0 +1,103 @@
+import StoreInterface
+import Synchronization
+
+/// Keys leased from the store and not yet given out, per entity.
+///
+/// Contexts take whole pages of keys (64), so that two of them never insert into one page, and give back what they did not
+/// use. The pool is filled by the writer before it is empty, so that taking does not wait for the disk.
+final class KeyPool: Sendable {
+    private struct Supply {
+        /// Whole pages, the next to give first.
+        var leased: Range<ObjectKey> = 0..<0
+        /// Rests of pages that contexts gave back.
+        var returned: [Range<ObjectKey>] = []
+        /// How many pages the next lease asks for; doubles with every lease, up to ``maximumLease``.
+        var nextLease = KeyPool.firstLease
+        var isRefilling = false
+    }
+
+    static let firstLease = 1024
+    static let maximumLease = 1 << 18
+
+    private let supplies: Mutex<[Supply]>
+
+    init(entityCount: Int) {
+        supplies = Mutex(Array(repeating: Supply(), count: entityCount))
+    }
+
+    enum Taken {
+        case keys(Range<ObjectKey>)
+        /// These, and the pool wants to be filled.
+        case keysLow(Range<ObjectKey>)
+        case empty
+    }
+
+    /// Up to one page of keys. O(1), a lock held for some nanoseconds.
+    func take(_ entity: Int) -> Taken {
+        supplies.withLock { supplies in
+            if let rest = supplies[entity].returned.popLast() { return .keys(rest) }
+            let leased = supplies[entity].leased
+            guard !leased.isEmpty else { return .empty }
+            let end = min(leased.lowerBound | 63, leased.upperBound - 1) + 1
+            supplies[entity].leased = end..<leased.upperBound
+            let low = leased.count < supplies[entity].nextLease * PageAddress.slots / 4
+            if low, !supplies[entity].isRefilling {
+                supplies[entity].isRefilling = true
+                return .keysLow(leased.lowerBound..<end)
+            }
+            return .keys(leased.lowerBound..<end)
+        }
+    }
+
+    func giveBack(_ keys: Range<ObjectKey>, _ entity: Int) {
+        guard !keys.isEmpty else { return }
+        supplies.withLock { $0[entity].returned.append(keys) }
+    }
+
+    /// How many pages to lease now for each entity that runs low; empty when none does. The writer calls it inside a transaction.
+    func wanted() -> [(entity: Int, pages: Int)] {
+        supplies.withLock { supplies in
+            supplies.indices.compactMap { entity in
+                let supply = supplies[entity]
+                let low = supply.leased.count < supply.nextLease * PageAddress.slots / 4
+                return low && (supply.isRefilling || supply.leased.isEmpty) ? (entity, supply.nextLease) : nil
+            }
+        }
+    }
+
+    func markWanted(_ entity: Int) {
+        supplies.withLock { $0[entity].isRefilling = true }
+    }
+
+    /// Adds a lease that is on disk. What was left of the one before stays available.
+    func add(_ keys: Range<ObjectKey>, _ entity: Int) {
+        supplies.withLock { supplies in
+            let rest = supplies[entity].leased
+            if rest.upperBound == keys.lowerBound, !rest.isEmpty {
+                supplies[entity].leased = rest.lowerBound..<keys.upperBound
+            } else {
+                if !rest.isEmpty { supplies[entity].returned.append(contentsOf: Self.pages(of: rest)) }
+                supplies[entity].leased = keys
+            }
+            supplies[entity].nextLease = min(supplies[entity].nextLease * 2, Self.maximumLease)
+            supplies[entity].isRefilling = false
+        }
+    }
+
+    func refillFailed() {
+        supplies.withLock { supplies in
+            for entity in supplies.indices { supplies[entity].isRefilling = false }
+        }
+    }
+
+    private static func pages(of keys: Range<ObjectKey>) -> [Range<ObjectKey>] {
+        var pages: [Range<ObjectKey>] = []
+        var start = keys.lowerBound
+        while start < keys.upperBound {
+            let end = min(start | 63, keys.upperBound - 1) + 1
+            pages.append(start..<end)
+            start = end
+        }
+        return pages
+    }
+}

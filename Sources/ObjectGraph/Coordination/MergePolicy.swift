@@ -1,0 +1,79 @@
+import StoreInterface
+
+/// What a save does when the store's version of an object is newer than the one the context read.
+public enum MergePolicy: Sendable {
+    /// The save throws ``SaveError/conflicts(_:)``; nothing is written.
+    case error
+    /// By property: changed on both sides takes the store's value, changed on one side takes that side's.
+    case storeTrump
+    /// By property: changed on both sides takes the context's value, changed on one side takes that side's.
+    case objectTrump
+    /// The context's whole object is written.
+    case overwrite
+    /// The context's changes to the objects in conflict are dropped; the rest of the save goes on.
+    case rollback
+}
+
+/// One object that was changed here and in the store since it was read.
+public struct MergeConflict: Sendable, CustomStringConvertible {
+    /// One property in the three states; nil where the object did not or does not exist.
+    public struct Property: Sendable {
+        public var name: String
+        public var base: Value?
+        public var ours: Value?
+        public var theirs: Value?
+    }
+
+    public var objectID: ObjectID
+    public var entityName: String
+    /// The properties that one side or both changed.
+    public var properties: [Property]
+    public var isDeletedHere: Bool
+    public var isDeletedInStore: Bool
+
+    public var description: String {
+        let what =
+            isDeletedHere
+            ? "deleted here, changed in the store"
+            : isDeletedInStore
+                ? "changed here, deleted in the store" : "changed here and in the store"
+        return "\(entityName) \(objectID): \(what) (\(properties.map(\.name).joined(separator: ", ")))"
+    }
+}
+
+/// Why a save did not happen. The context keeps its pending changes, the store is as it was.
+public enum SaveError: Error, Sendable, CustomStringConvertible {
+    case conflicts([MergeConflict])
+    /// Another object already has this value of a unique attribute.
+    case uniqueConstraint(entity: String, property: String, value: Value, objects: [ObjectID])
+    /// A relationship with delete rule deny still has objects at its far end.
+    case deleteDenied(object: ObjectID, relationship: String, blocking: [ObjectID])
+    /// One or more objects refused; each error with its object.
+    case validation([(ObjectID, any Error)])
+    /// `willSave` kept changing objects.
+    case willSaveDoesNotSettle(rounds: Int)
+    /// The parent of the context was released or reset.
+    case parentGone(context: String)
+
+    public var description: String {
+        switch self {
+        case .conflicts(let conflicts):
+            "\(conflicts.count) object(s) changed in the store since they were read: "
+                + conflicts.map(\.description).joined(separator: "; ")
+                + "; merge and save again, or choose a merge policy"
+        case .uniqueConstraint(let entity, let property, let value, let objects):
+            "\(entity).\(property) must be unique, but \(value) is the value of "
+                + objects.map(\.description).joined(separator: " and ")
+        case .deleteDenied(let object, let relationship, let blocking):
+            "\(object) cannot be deleted: its \(relationship) still holds "
+                + blocking.map(\.description).joined(separator: ", ") + "; delete or move them first"
+        case .validation(let failures):
+            "\(failures.count) object(s) are not valid: "
+                + failures.map { "\($0.0): \($0.1)" }.joined(separator: "; ")
+        case .willSaveDoesNotSettle(let rounds):
+            "willSave changed objects in each of \(rounds) rounds; it must stop changing them at some point"
+        case .parentGone(let context):
+            "the parent of the context \(context) was released or reset; nothing was saved"
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import StoreInterface
+import Synchronization
+
+/// Stands between root contexts and one store: knows the newest state, takes saves, tells contexts of each other's.
+///
+/// `Sendable`; its calls may come from anywhere. Two coordinators on one file share the store and its writer, and keep separate
+/// notions of which state is newest for their contexts.
+public final class PersistentStoreCoordinator: Sendable {
+    public let model: Model
+    public let name: String
+    let writer: StoreWriter
+    let routing: Routing
+    let traits: ModelTraits
+    private let contexts = Mutex<[UInt64: WeakHost]>([:])
+    private let listener = Mutex<UInt64>(0)
+
+    private struct WeakHost {
+        weak var host: (any ContextHost)?
+    }
+
+    /// Opens nothing: `store` is open. Blocking work (leasing the first keys) is done here, so call it off the main thread.
+    public init(model: Model, store: any ObjectStore, routing: Routing = .snapshot, name: String = "coordinator") throws {
+        self.model = model
+        self.name = name
+        self.routing = routing
+        traits = ModelTraits(model)
+        writer = try StoreWriterRegistry.writer(for: store)
+        let number = writer.addListener { [weak self] state, changes, origin in
+            self?.didSave(state, changes, origin)
+        }
+        listener.withLock { $0 = number }
+    }
+
+    deinit {
+        writer.removeListener(listener.withLock { $0 })
+        // What is saved must not be lost with the last coordinator: the writer's queue finishes it.
+        writer.flushAtRelease()
+    }
+
+    public var store: any ObjectStore { writer.store }
+
+    /// The newest state, to be kept or given to contexts. O(1); never waits.
+    public func snapshot() -> Snapshot { Snapshot(state: writer.state) }
+
+    /// Returns when every save made so far, deferred ones too, is on disk.
+    public func flush() async throws { try await writer.flush() }
+
+    /// Looks whether another process, or another connection, has saved, and tells the contexts if so.
+    public func refresh() async throws { try await writer.refresh() }
+
+    func register(_ host: any ContextHost, number: UInt64) {
+        contexts.withLock { contexts in
+            contexts[number] = WeakHost(host: host)
+            if contexts.count > 64 { contexts = contexts.filter { $0.value.host != nil } }
+        }
+    }
+
+    func unregister(_ number: UInt64) {
+        _ = contexts.withLock { $0.removeValue(forKey: number) }
+    }
+
+    private func didSave(_ state: StoreState, _ changes: ChangeSet?, _ origin: UInt64) {
+        let hosts = contexts.withLock { contexts in
+            contexts.compactMap { $0.key == origin ? nil : $0.value.host }
+        }
+        for host in hosts { host.storeDidChange(state, changes) }
+    }
+}
+
+/// One writer a store object, for as long as somebody uses it.
+enum StoreWriterRegistry {
+    private struct Entry {
+        weak var writer: StoreWriter?
+    }
+
+    private static let writers = Mutex<[ObjectIdentifier: Entry]>([:])
+
+    static func writer(for store: any ObjectStore) throws -> StoreWriter {
+        try writers.withLock { writers in
+            writers = writers.filter { $0.value.writer != nil }
+            if let known = writers[ObjectIdentifier(store)]?.writer, known.store === store { return known }
+            let made = try StoreWriter(store: store)
+            writers[ObjectIdentifier(store)] = Entry(writer: made)
+            return made
+        }
+    }
+}

@@ -1,0 +1,189 @@
+import StoreInterface
+
+/// Checks one save against the state that it would follow: versions (S100 … S106), unique values, and gives the layer to write.
+///
+/// Runs on the writer's queue. Cost: O(changed objects) when the state has moved since the context read it, O(objects with a
+/// changed unique attribute) otherwise.
+struct SaveCheck {
+    let request: SaveRequest
+    let state: StoreState
+    let writer: StoreWriter
+    private var conflicts: [MergeConflict] = []
+    /// Made when a policy changes what is written; the request's own layers stay as they are.
+    private var resolved: Layer?
+    private let folded: Layer
+
+    init(request: SaveRequest, state: StoreState, writer: StoreWriter) {
+        self.request = request
+        self.state = state
+        self.writer = writer
+        let layers = request.layers
+        folded = layers.count == 1 ? layers[0] : Layer.folding(layers, schema: writer.store.schema)
+    }
+
+    /// The layer to write, not yet stamped. Throws ``SaveError``.
+    mutating func resolvedLayer() throws -> Layer {
+        if request.base.generation != state.generation {
+            try checkVersions()
+            try checkWatched()
+            if !conflicts.isEmpty { throw SaveError.conflicts(conflicts) }
+        }
+        let layer = resolved ?? folded
+        try checkUnique(layer)
+        return layer
+    }
+
+    // MARK: Versions
+
+    private mutating func checkVersions() throws {
+        let base = request.base.view
+        let current = state.view
+        for entity in 0..<folded.entityCount {
+            guard let changes = folded.entity(entity) else { continue }
+            for number in changes.sortedPageNumbers {
+                guard let page = changes.page(number) else { continue }
+                for slot in SlotIterator(page.updated | page.deleted) {
+                    guard let row = page[slot] else { continue }
+                    let key = PageAddress.key(page: number, slot: slot)
+                    let theirs = try current.version(entity, key)
+                    guard try base.version(entity, key) != theirs else { continue }
+                    try resolve(row, entity, key, isInStore: theirs != nil)
+                }
+            }
+        }
+    }
+
+    private mutating func checkWatched() throws {
+        let base = request.base.view
+        let current = state.view
+        for id in request.watched where folded.row(id.entity, id.key) == nil {
+            let theirs = try current.version(id.entity, id.key)
+            guard try base.version(id.entity, id.key) != theirs else { continue }
+            conflicts.append(try conflict(nil, id.entity, id.key, isInStore: theirs != nil))
+        }
+    }
+
+    private mutating func resolve(_ row: Row, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws {
+        switch (request.policy, row.kind, isInStore) {
+        case (_, .delete, false):
+            writable().remove(entity: entity, key: key)
+        case (.error, _, _):
+            conflicts.append(try conflict(row, entity, key, isInStore: isInStore))
+        case (.rollback, _, _), (.storeTrump, .delete, _), (.storeTrump, _, false):
+            writable().remove(entity: entity, key: key)
+        case (.objectTrump, .delete, _), (.overwrite, .delete, _):
+            break
+        case (.storeTrump, _, true):
+            try keepUncontested(row, entity, key)
+        case (.objectTrump, _, true):
+            break
+        case (.objectTrump, _, false):
+            try putWhole(row, entity, key, kind: .insert)
+        case (.overwrite, _, _):
+            try putWhole(row, entity, key, kind: isInStore ? .update : .insert)
+        }
+    }
+
+    /// Drops our value of each property that the store changed too.
+    private mutating func keepUncontested(_ row: Row, _ entity: Int, _ key: ObjectKey) throws {
+        let base = request.base.view
+        let current = state.view
+        let layer = writable()
+        let ours = row.copy(layer: layer.id)
+        try row.set.forEach { column in
+            if try base.value(entity, key, column) != current.value(entity, key, column) { ours.clear(column) }
+        }
+        if ours.set.isEmpty {
+            layer.remove(entity: entity, key: key)
+        } else {
+            layer.put(ours, entity: entity, key: key)
+        }
+    }
+
+    /// Writes our whole object: changed properties as they are, the others as we read them.
+    private mutating func putWhole(_ row: Row, _ entity: Int, _ key: ObjectKey, kind: RowKind) throws {
+        let base = request.base.view
+        let layer = writable()
+        let whole = row.copy(layer: layer.id)
+        whole.kind = kind
+        for column in 0..<whole.columnCount where !whole.isSet(column) {
+            whole[column] = try base.value(entity, key, column) ?? .null
+        }
+        layer.put(whole, entity: entity, key: key)
+    }
+
+    private mutating func writable() -> Layer {
+        if let resolved { return resolved }
+        let copy = Layer(copying: folded)
+        resolved = copy
+        return copy
+    }
+
+    private func conflict(_ row: Row?, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws -> MergeConflict {
+        let base = request.base.view
+        let current = state.view
+        let schema = writer.store.schema.entities[entity]
+        var properties: [MergeConflict.Property] = []
+        for (column, definition) in schema.columns.enumerated() {
+            let before = try base.value(entity, key, column)
+            let theirs = try current.value(entity, key, column)
+            let isOurs = row?.isSet(column) ?? false
+            guard isOurs || before != theirs else { continue }
+            let ours = row?.kind == .delete ? nil : isOurs ? row?[column] : before
+            properties.append(.init(name: definition.name, base: before, ours: ours, theirs: theirs))
+        }
+        return MergeConflict(
+            objectID: ObjectID(store: writer.store.identity, entity: entity, key: key), entityName: schema.name,
+            properties: properties, isDeletedHere: row?.kind == .delete, isDeletedInStore: !isInStore)
+    }
+
+    // MARK: Unique values
+
+    private func checkUnique(_ layer: Layer) throws {
+        for (entity, schema) in writer.store.schema.entities.enumerated() {
+            guard let changes = layer.entity(entity) else { continue }
+            for (column, definition) in schema.columns.enumerated() where definition.index == .unique {
+                try checkUnique(layer, changes, entity, column)
+            }
+        }
+    }
+
+    private func checkUnique(_ layer: Layer, _ changes: EntityLayer, _ entity: Int, _ column: Int) throws {
+        var seen: [Value: ObjectKey] = [:]
+        for number in changes.sortedPageNumbers {
+            guard let page = changes.page(number) else { continue }
+            for slot in SlotIterator(page.inserted | page.updated) {
+                guard let row = page[slot], row.isSet(column), !row[column].isNull else { continue }
+                let value = row[column]
+                let key = PageAddress.key(page: number, slot: slot)
+                let twin = seen.updateValue(key, forKey: value)
+                if let other = try twin ?? holder(of: value, entity, column, layer, key) {
+                    throw duplicate(value, entity, column, [other, key])
+                }
+            }
+        }
+    }
+
+    /// An object other than `key`, not touched by this save in that column, that has the value already.
+    private func holder(
+        of value: Value, _ entity: Int, _ column: Int, _ layer: Layer, _ key: ObjectKey
+    ) throws -> ObjectKey? {
+        let view = state.view
+        var candidates = try state.base.lookup(entity, column: column, value: value)
+        for deferred in state.deferred {
+            candidates += deferred.candidates(entity: entity, column: column, value: value)
+        }
+        return try candidates.first { other in
+            guard other != key else { return false }
+            if let own = layer.row(entity, other), own.kind == .delete || own.isSet(column) { return false }
+            return try view.value(entity, other, column) == value
+        }
+    }
+
+    private func duplicate(_ value: Value, _ entity: Int, _ column: Int, _ keys: [ObjectKey]) -> SaveError {
+        let schema = writer.store.schema.entities[entity]
+        return .uniqueConstraint(
+            entity: schema.name, property: schema.columns[column].name, value: value,
+            objects: keys.map { ObjectID(store: writer.store.identity, entity: entity, key: $0) })
+    }
+}

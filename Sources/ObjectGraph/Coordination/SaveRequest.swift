@@ -1,0 +1,21 @@
+import StoreInterface
+
+/// What a root context hands to the writer: its sealed layers and what they lie on.
+struct SaveRequest: Sendable {
+    /// Oldest first, all sealed.
+    var layers: [Layer]
+    /// The state that the context read.
+    var base: StoreState
+    /// Objects that the context did not change but wants checked all the same.
+    var watched: [ObjectID]
+    var policy: MergePolicy
+    var durability: Durability
+    var author: String
+}
+
+/// What came of a save.
+struct SaveOutcome: Sendable {
+    /// A state that holds the save.
+    var state: StoreState
+    var changes: ChangeSet
+}

@@ -1,0 +1,99 @@
+import Dispatch
+import StoreInterface
+
+extension StoreWriter {
+    /// The jobs that the writer takes together: checked in their order, each against the state with those before it.
+    final class Group {
+        let jobs: [Job]
+        /// What the jobs are checked against; newer than the writer's state when another process has saved.
+        var start: StoreState
+        var state: StoreState
+        /// By job: the changes of an accepted save (empty for a flush), or why it was refused.
+        var results: [Result<ChangeSet, any Error>] = []
+        private let writer: StoreWriter
+        private var authors: [Generation: String] = [:]
+
+        init(jobs: [Job], writer: StoreWriter) {
+            self.jobs = jobs
+            self.writer = writer
+            start = writer.state
+            state = start
+        }
+
+        /// Whether some job waits for the disk, or the store has no use for saves held in memory.
+        var mustWrite: Bool {
+            writer.store.deferralStyle == .native
+                || jobs.contains { job in
+                    guard let request = job.request else { return !state.deferred.isEmpty }
+                    return request.durability == .durable
+                }
+        }
+
+        /// What the transaction must survive: the strictest of what the jobs ask for.
+        var durability: Durability {
+            guard writer.store.deferralStyle == .native else { return .durable }
+            return bound == nil || jobs.contains { $0.request?.durability == .durable || $0.request == nil }
+                ? .durable : .deferred
+        }
+
+        /// The shortest time within which a deferred save of the group must be on disk.
+        var bound: DispatchTimeInterval? {
+            let bounds = jobs.compactMap { job -> Duration? in
+                guard case .deferred(let within)? = job.request?.durability else { return nil }
+                return within
+            }
+            guard let shortest = bounds.min() else { return nil }
+            let (seconds, attoseconds) = shortest.components
+            let nanoseconds = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+            return .nanoseconds(
+                nanoseconds.overflow ? .max : Int(nanoseconds.partialValue + attoseconds / 1_000_000_000))
+        }
+
+        func author(of layer: Layer) -> String { authors[layer.generation] ?? "" }
+
+        /// Checks each job. May be called again with another base when the transaction is repeated.
+        func check(from base: StoreState) throws {
+            state = base
+            results = jobs.map { job in
+                guard let request = job.request else { return .success(ChangeSet()) }
+                return Result { try accept(request) }
+            }
+        }
+
+        private func accept(_ request: SaveRequest) throws -> ChangeSet {
+            var check = SaveCheck(request: request, state: state, writer: writer)
+            let layer = try check.resolvedLayer()
+            guard !layer.isEmpty else { return ChangeSet() }
+            layer.stamp(state.generation + 1)
+            layer.seal()
+            state = state.adding(layer)
+            authors[layer.generation] = request.author
+            return layer.changeSet(author: request.author)
+        }
+    }
+}
+
+extension Layer {
+    /// A copy whose rows are this layer's under another generation: for deferred saves that another process overtook.
+    func restamped(_ generation: Generation, schema: StoreSchema) -> Layer {
+        let copy = Layer(schema: schema)
+        for entity in 0..<entityCount {
+            guard let changes = self.entity(entity) else { continue }
+            for (number, page) in changes.pages {
+                for slot in SlotIterator(page.touched) {
+                    guard let row = page[slot] else { continue }
+                    copy.put(
+                        row.copy(layer: copy.id), entity: entity, key: PageAddress.key(page: number, slot: slot))
+                }
+            }
+        }
+        for (link, changes) in links.enumerated() {
+            for (source, pairs) in changes.forward {
+                for (destination, linked) in pairs { copy.setLink(link, source, destination, linked: linked) }
+            }
+        }
+        copy.stamp(generation)
+        copy.seal()
+        return copy
+    }
+}

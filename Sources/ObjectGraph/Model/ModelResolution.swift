@@ -1,0 +1,197 @@
+import StoreInterface
+
+/// Turns descriptions into entities with numbers, checking that they fit together.
+struct ModelResolution {
+    private let descriptions: [EntityDescription]
+    private let numbers: [String: Int]
+    private(set) var links: [LinkSchema] = []
+    /// By "Entity.relationship": the link that a many-to-many relationship uses, and from which end.
+    private var linkOfRelationship: [String: (number: Int, direction: LinkDirection)] = [:]
+
+    /// Names that the stores use for columns of their own.
+    private static let reserved: Set<String> = ["id", "version"]
+
+    init(_ descriptions: [EntityDescription]) throws(ModelError) {
+        guard !descriptions.isEmpty else {
+            throw ModelError(.noEntities, entity: "", remedy: "give at least one entity")
+        }
+        var numbers: [String: Int] = [:]
+        for (number, entity) in descriptions.enumerated() {
+            guard numbers.updateValue(number, forKey: entity.name) == nil else {
+                throw ModelError(.duplicateEntity, entity: entity.name, remedy: "each entity needs a name of its own")
+            }
+        }
+        self.descriptions = descriptions
+        self.numbers = numbers
+        for entity in descriptions { try Self.checkNames(entity) }
+    }
+
+    private static func checkNames(_ entity: EntityDescription) throws(ModelError) {
+        if entity.name.isEmpty { throw ModelError(.emptyName, entity: "", remedy: "an entity needs a name") }
+        var seen: Set<String> = []
+        for property in entity.properties {
+            if property.name.isEmpty {
+                throw ModelError(.emptyName, entity: entity.name, remedy: "each property needs a name")
+            }
+            if reserved.contains(property.name.lowercased()) {
+                throw ModelError(
+                    .reservedName, entity: entity.name, property: property.name,
+                    remedy: "every object has an id and a version already; choose another name")
+            }
+            if !seen.insert(property.name.lowercased()).inserted {
+                throw ModelError(
+                    .duplicateProperty, entity: entity.name, property: property.name,
+                    remedy: "property names must differ by more than case")
+            }
+        }
+        let columns = entity.properties.filter(\.hasColumn).count
+        if columns > EntitySchema.maximumColumns {
+            throw ModelError(
+                .tooManyColumns, entity: entity.name,
+                remedy: "\(columns) attributes and to-one relationships, at most \(EntitySchema.maximumColumns); split the entity"
+            )
+        }
+    }
+
+    mutating func entities() throws(ModelError) -> [Entity] {
+        var entities: [Entity] = []
+        for (number, description) in descriptions.enumerated() {
+            entities.append(try entity(description, number))
+        }
+        return entities
+    }
+
+    private mutating func entity(_ description: EntityDescription, _ number: Int) throws(ModelError) -> Entity {
+        var columns: [ColumnSchema] = []
+        var defaults: [Value] = []
+        var attributes: [Attribute] = []
+        var relationships: [Relationship] = []
+        for property in description.properties {
+            switch property {
+            case .attribute(let attribute):
+                defaults.append(try Self.defaultValue(attribute, description.name))
+                attributes.append(
+                    Attribute(
+                        name: attribute.name, column: columns.count, type: attribute.type,
+                        isOptional: attribute.isOptional, index: attribute.index))
+                columns.append(
+                    ColumnSchema(
+                        name: attribute.name, type: attribute.type, isOptional: attribute.isOptional,
+                        index: attribute.index))
+            case .relationship(let relationship):
+                let resolved = try resolve(relationship, description, number, column: columns.count, relationships.count)
+                relationships.append(resolved)
+                guard relationship.cardinality == .toOne else { continue }
+                columns.append(
+                    ColumnSchema(
+                        name: relationship.name, type: .reference, isOptional: true, index: .indexed,
+                        destination: resolved.destination))
+                defaults.append(.null)
+            }
+        }
+        return Entity(
+            name: description.name, number: number, columns: columns, defaults: defaults, attributes: attributes,
+            relationships: relationships)
+    }
+
+    // MARK: Relationships
+
+    private mutating func resolve(
+        _ relationship: RelationshipDescription, _ entity: EntityDescription, _ number: Int, column: Int, _ position: Int
+    ) throws(ModelError) -> Relationship {
+        guard let destination = numbers[relationship.destination] else {
+            throw ModelError(
+                .noSuchDestination, entity: entity.name, property: relationship.name,
+                remedy: "the model has no entity named \(relationship.destination)")
+        }
+        let inverse = try inverse(of: relationship, entity, descriptions[destination])
+        let kind: Relationship.Kind
+        switch relationship.cardinality {
+        case .toOne:
+            kind = .toOne(column: column)
+        case .toMany:
+            let back = inverse.map { descriptions[destination].relationships[$0] }
+            if let back, back.cardinality == .toOne, let far = descriptions[destination].column(named: back.name) {
+                kind = .toMany(.referrers(entity: destination, column: far))
+            } else {
+                let link = link(relationship, entity, number, destination, back)
+                kind = .toMany(.link(link.number, link.direction, destination: destination))
+            }
+        }
+        return Relationship(
+            name: relationship.name, number: position, destination: destination, deleteRule: relationship.deleteRule,
+            inverse: inverse, kind: kind)
+    }
+
+    /// The position of the relationship that leads back, named on either side.
+    private func inverse(
+        of relationship: RelationshipDescription, _ entity: EntityDescription, _ destination: EntityDescription
+    ) throws(ModelError) -> Int? {
+        if let name = relationship.inverse {
+            guard let position = destination.relationships.firstIndex(where: { $0.name == name }) else {
+                throw ModelError(
+                    .noSuchInverse, entity: entity.name, property: relationship.name,
+                    remedy: "\(destination.name) has no relationship named \(name)")
+            }
+            let back = destination.relationships[position]
+            guard back.destination == entity.name, back.inverse == nil || back.inverse == relationship.name else {
+                throw ModelError(
+                    .inverseDoesNotPointBack, entity: entity.name, property: relationship.name,
+                    remedy: "\(destination.name).\(name) must lead to \(entity.name) with \(relationship.name) as its inverse")
+            }
+            return position
+        }
+        return destination.relationships.firstIndex {
+            $0.destination == entity.name && $0.inverse == relationship.name
+        }
+    }
+
+    /// The link of a many-to-many relationship, one for both of its ends, or of a to-many without an inverse.
+    private mutating func link(
+        _ relationship: RelationshipDescription, _ entity: EntityDescription, _ number: Int, _ destination: Int,
+        _ back: RelationshipDescription?
+    ) -> (number: Int, direction: LinkDirection) {
+        let name = "\(entity.name).\(relationship.name)"
+        if let known = linkOfRelationship[name] { return known }
+        let made = (number: links.count, direction: LinkDirection.forward)
+        links.append(LinkSchema(name: name, source: number, destination: destination))
+        linkOfRelationship[name] = made
+        if let back, "\(relationship.destination).\(back.name)" != name {
+            linkOfRelationship["\(relationship.destination).\(back.name)"] = (made.number, .backward)
+        }
+        return made
+    }
+
+    // MARK: Defaults
+
+    private static func defaultValue(_ attribute: AttributeDescription, _ entity: String) throws(ModelError) -> Value {
+        if attribute.type == .reference {
+            throw ModelError(
+                .unsupportedType, entity: entity, property: attribute.name,
+                remedy: "a reference is a relationship, not an attribute")
+        }
+        let value = attribute.defaultValue
+        if value.isNull { return attribute.isOptional ? .null : .zero(of: attribute.type) }
+        guard fits(value, attribute.type) else {
+            throw ModelError(
+                .wrongDefault, entity: entity, property: attribute.name,
+                remedy: "the default \(value) is not a \(attribute.type.rawValue)")
+        }
+        return value
+    }
+
+    private static func fits(_ value: Value, _ type: ColumnType) -> Bool {
+        switch (value, type) {
+        case (.bool, .bool), (.double, .float), (.double, .double), (.double, .date), (.string, .string), (.data, .data),
+            (.uuid, .uuid), (.uint, .uint64), (.int, .int64):
+            true
+        case (.int(let number), .int8): Int8(exactly: number) != nil
+        case (.int(let number), .int16): Int16(exactly: number) != nil
+        case (.int(let number), .int32): Int32(exactly: number) != nil
+        case (.int(let number), .uint8): UInt8(exactly: number) != nil
+        case (.int(let number), .uint16): UInt16(exactly: number) != nil
+        case (.int(let number), .uint32): UInt32(exactly: number) != nil
+        default: false
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import StoreInterface
+
+/// Typed access by number, for the `@Model` macro's accessors. Relationship numbers are positions among the relationships.
+extension ManagedObject {
+    public func toOne<M: PersistentModel>(_ relationship: Int, _ column: Int, as type: M.Type = M.self) -> M? {
+        if state == .detached { return detachedState?.toOne[relationship]?.model as? M }
+        let context = requiredContext
+        let destination = context.model.entities[entity].relationships[relationship].destination
+        return context.toOne(self, column, destination: destination).map { context.wrapped($0, as: M.self) }
+    }
+
+    public func setToOne<M: PersistentModel>(_ relationship: Int, _ column: Int, to other: M?) {
+        if let other, other.managedObject.state == .detached { other.managedObject.model = other }
+        setToOne(relationship, to: other?.managedObject)
+    }
+
+    func setToOne(_ relationship: Int, to other: ManagedObject?) {
+        if state == .detached {
+            detachedState?.toOne[relationship] = other.map(DetachedState.Partner.init)
+            return
+        }
+        let context = requiredContext
+        context.setToOne(self, context.model.entities[entity].relationships[relationship], to: other)
+    }
+
+    /// The objects at the far end, in the order of their keys. O(objects).
+    public func toMany<M: PersistentModel>(_ relationship: Int, as type: M.Type = M.self) -> [M] {
+        if state == .detached { return (detachedState?.toMany[relationship] ?? []).compactMap { $0.model as? M } }
+        let context = requiredContext
+        return related(relationship).map { context.wrapped($0, as: M.self) }
+    }
+
+    public func setToMany<M: PersistentModel>(_ relationship: Int, to others: [M]) {
+        for other in others where other.managedObject.state == .detached { other.managedObject.model = other }
+        setToMany(relationship, to: others.map(\.managedObject))
+    }
+
+    func setToMany(_ relationship: Int, to others: [ManagedObject]) {
+        if state == .detached {
+            detachedState?.toMany[relationship] = others.map(DetachedState.Partner.init)
+            return
+        }
+        let context = requiredContext
+        context.setToMany(self, context.model.entities[entity].relationships[relationship], to: others)
+    }
+
+    func related(_ relationship: Int) -> [ManagedObject] {
+        let context = requiredContext
+        let description = context.model.entities[entity].relationships[relationship]
+        guard case .toMany(let relation) = description.kind else { return [] }
+        return context.toManyKeys(self, relation).map { context.object(description.destination, $0) }
+    }
+}
+
+/// Access by name: for models known only at run time. A wrong name or cardinality is a programmer error.
+extension ManagedObject {
+    public func relatedObject(_ name: String) -> ManagedObject? {
+        let relationship = relationship(name)
+        guard case .toOne(let column) = relationship.kind else {
+            preconditionFailure("\(description.name).\(name) is a to-many relationship")
+        }
+        return requiredContext.toOne(self, column, destination: relationship.destination)
+    }
+
+    public func setRelatedObject(_ name: String, to other: ManagedObject?) {
+        requiredContext.setToOne(self, relationship(name), to: other)
+    }
+
+    /// The objects at the far end of a to-many, in the order of their keys. O(objects).
+    public func relatedObjects(_ name: String) -> [ManagedObject] { related(relationship(name).number) }
+
+    public func setRelatedObjects(_ name: String, to others: [ManagedObject]) {
+        requiredContext.setToMany(self, relationship(name), to: others)
+    }
+
+    /// Relates one more object. O(1) but for the check whether it is related already.
+    public func add(_ other: ManagedObject, to name: String) {
+        requiredContext.addToMany(self, relationship(name), other)
+    }
+
+    public func remove(_ other: ManagedObject, from name: String) {
+        requiredContext.removeFromMany(self, relationship(name), other)
+    }
+
+    private func relationship(_ name: String) -> Relationship {
+        guard let relationship = description.relationship(named: name) else {
+            preconditionFailure("\(description.name) has no relationship named \(name)")
+        }
+        return relationship
+    }
+}

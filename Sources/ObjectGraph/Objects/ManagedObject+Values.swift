@@ -1,0 +1,109 @@
+import StoreInterface
+
+/// Access by number: what the `@Model` macro's accessors call. Numbers are positions in declaration order.
+extension ManagedObject {
+    /// The value of a column as a Swift type. Decodes this one property only (S020).
+    @inline(__always)
+    public func get<T: AttributeValue>(_ column: Int, as type: T.Type = T.self) -> T {
+        let value = rawValue(column)
+        if let typed = T(value) { return typed }
+        return Self.fallback(value, column)
+    }
+
+    private static func fallback<T: AttributeValue>(_ value: Value, _ column: Int) -> T {
+        guard let zero = T(Value.zero(of: T.columnType)) else {
+            preconditionFailure("column \(column) holds \(value), which is not a \(T.self)")
+        }
+        return zero
+    }
+
+    /// Sets a column; an equal value is not a change (S032).
+    @inline(__always)
+    public func set<T: AttributeValue>(_ column: Int, to value: T) {
+        setRawValue(column, to: value.storeValue)
+    }
+
+    /// Gives a column of a new object its first value.
+    @inline(__always)
+    public func initialize<T: AttributeValue>(_ column: Int, to value: T) {
+        row?[column] = value.storeValue
+    }
+
+    func rawValue(_ column: Int) -> Value {
+        guard state == .registered else { return detachedValue(column) }
+        let context = requiredContext
+        if !hasAwoken { context.awakeFromFetch(self) }
+        return context.read(self, column) ?? context.inaccessible(self, column)
+    }
+
+    func setRawValue(_ column: Int, to value: Value) {
+        if state == .detached {
+            row?[column] = value
+            return
+        }
+        requiredContext.write(self, column, value)
+    }
+
+    private func detachedValue(_ column: Int) -> Value {
+        guard let row, let detachedState else { return requiredContextValue(column) }
+        return row.isSet(column) ? row[column] : detachedState.entity.defaults[column]
+    }
+
+    /// An object whose context is gone still knows what was unsaved; anything else is a programmer error (S008).
+    private func requiredContextValue(_ column: Int) -> Value {
+        _ = requiredContext
+        return .null
+    }
+}
+
+/// Access by name: for models known only at run time.
+extension ManagedObject {
+    /// The name of the object's entity.
+    public var entityName: String { description.name }
+
+    var description: Entity { requiredContext.model.entities[entity] }
+
+    /// The value of an attribute, or of a to-one relationship as a reference. A programmer error if there is no such property.
+    public subscript(name: String) -> Value {
+        get { rawValue(column(name)) }
+        set { setRawValue(column(name), to: newValue) }
+    }
+
+    /// The value of an attribute by its number in the entity: for loops, where looking up a name is too slow.
+    public subscript(attribute attribute: Attribute) -> Value {
+        get { rawValue(attribute.column) }
+        set { setRawValue(attribute.column, to: newValue) }
+    }
+
+    private func column(_ name: String) -> Int {
+        guard let column = description.column(named: name) else {
+            preconditionFailure("\(description.name) has no attribute or to-one relationship named \(name)")
+        }
+        return column
+    }
+
+    /// Properties with unsaved new values, by name (S030). Transient properties are never among them (S033).
+    public var changedValues: [String: Value] {
+        guard state == .registered, !isDeletedHere else { return [:] }
+        let context = requiredContext
+        var values: [String: Value] = [:]
+        for layer in context.view.layers.prefix(context.sealed.count + 1).reversed() {
+            guard let row = layer.row(entity, key) else { continue }
+            row.set.forEach { values[description.columns[$0].name] = row[$0] }
+        }
+        return values
+    }
+
+    /// The values before the unsaved changes; nil names mean all. Empty for an object that was never saved (S030).
+    public func committedValues(for names: [String]? = nil) -> [String: Value] {
+        guard state == .registered else { return [:] }
+        let context = requiredContext
+        let below = LayeredView(
+            base: context.view.base, layers: Array(context.view.layers.dropFirst(context.sealed.count + 1)))
+        var values: [String: Value] = [:]
+        for (column, schema) in description.columns.enumerated() where names?.contains(schema.name) ?? true {
+            values[schema.name] = context.rethrowing { try below.value(entity, key, column) }
+        }
+        return values
+    }
+}

@@ -1,0 +1,115 @@
+import StoreInterface
+
+/// One record in one context: its identity, its unsaved values, and the way to the values below.
+///
+/// A typed model (`@Model`) holds one of these; a model known only at run time is used through it, by property name.
+/// An object belongs to its context and is used where that context is used; it is not `Sendable`. A clean object holds no
+/// values: each read goes to the newest layer that has the property, else to the snapshot, and decodes that property only.
+public final class ManagedObject {
+    /// What becomes of an object.
+    enum State: UInt8 {
+        /// Made, not yet inserted into a context: its row is its own.
+        case detached
+        /// Registered in ``context``.
+        case registered
+        /// Its context was reset, rolled back past its insertion, or is gone.
+        case invalid
+    }
+
+    /// `unowned(unsafe)` is right because a context clears it in each of its objects before it goes.
+    unowned(unsafe) var context: ManagedObjectContext?
+    /// The typed model around this object, if one is alive.
+    ///
+    /// `unowned(unsafe)` is right because the model's ``ModelAnchor`` clears it when the model goes.
+    unowned(unsafe) var model: (any PersistentModel)?
+    /// The newest row of this context's own unsaved layers; nil for a clean object.
+    var row: Row?
+    var key: ObjectKey = 0
+    var entityNumber: Int32 = -1
+    var state: State
+    /// Whether the context holds the object (and its model) strongly because it has unsaved changes.
+    var isRetained = false
+    /// Whether what is retained is the model rather than the object.
+    var retainsModel = false
+    var isDeletedHere = false
+    var hasAwoken = false
+    /// Only while detached.
+    var detachedState: DetachedState?
+
+    /// An object of its own, to be inserted into a context later.
+    public init(detached entity: DetachedEntity) {
+        state = .detached
+        row = Row.make(kind: .insert, layer: 0, columnCount: entity.columnCount)
+        detachedState = DetachedState(entity: entity)
+    }
+
+    /// A fault in a context.
+    init(context: ManagedObjectContext, entity: Int, key: ObjectKey) {
+        self.context = context
+        self.entityNumber = Int32(entity)
+        self.key = key
+        state = .registered
+    }
+
+    deinit {
+        if state == .registered, let context { context.registry.forget(self) }
+    }
+
+    var entity: Int { Int(entityNumber) }
+
+    /// The context, for an operation that needs one.
+    ///
+    /// Using an object whose context is gone, or was reset, is a programmer error and stops the program with its name.
+    var requiredContext: ManagedObjectContext {
+        if let context, state == .registered {
+            context.checkIsolation()
+            return context
+        }
+        preconditionFailure(
+            "the object \(entityNumber)/\(key) is used after its context was reset or released; "
+                + "keep its objectID and ask a living context for it")
+    }
+}
+
+extension ManagedObject {
+    /// The object's id. A programmer error while the object is in no context: it has none yet.
+    public var objectID: ObjectID {
+        precondition(state != .detached, "an object has an id once it is inserted into a context")
+        guard let context else {
+            preconditionFailure("the object's context is gone; take its objectID while the context lives")
+        }
+        return ObjectID(store: context.storeIdentity, entity: entity, key: key)
+    }
+
+    /// The context in which the object is registered; nil for one that is not inserted yet, or no longer.
+    public var managedObjectContext: ManagedObjectContext? { state == .registered ? context : nil }
+
+    /// Deleted in this context, not yet saved; or its record is gone.
+    public var isDeleted: Bool { isDeletedHere }
+
+    /// New in this context, not yet saved.
+    public var isInserted: Bool { state == .registered && requiredContext.pendingKind(entity, key) == .insert }
+
+    /// Changed in this context, not yet saved.
+    public var isUpdated: Bool { state == .registered && requiredContext.pendingKind(entity, key) == .update }
+
+    /// Inserted, updated or deleted in this context and not yet saved.
+    public var hasChanges: Bool { state == .registered && requiredContext.pendingKind(entity, key) != nil }
+
+    /// Whether the object holds nothing of its own: every read goes below.
+    public var isFault: Bool { state == .registered && row == nil }
+}
+
+extension ManagedObject: Hashable {
+    public static func == (a: ManagedObject, b: ManagedObject) -> Bool { a === b }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// What ties a typed model to its object: tells the object when the model goes.
+public struct ModelAnchor: ~Copyable {
+    public let object: ManagedObject
+
+    public init(_ object: ManagedObject) { self.object = object }
+
+    deinit { object.model = nil }
+}

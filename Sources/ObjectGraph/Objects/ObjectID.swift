@@ -1,0 +1,63 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The name of an object: final at birth, the same in every context, process and run.
+///
+/// Equality is by (store, entity, key). It crosses threads and processes freely; two words are compared and hashed.
+public struct ObjectID: Sendable, Hashable {
+    public let store: StoreIdentity
+    /// The entity's number in the store's schema.
+    public let entity: Int
+    public let key: ObjectKey
+
+    public init(store: StoreIdentity, entity: Int, key: ObjectKey) {
+        self.store = store
+        self.entity = entity
+        self.key = key
+    }
+}
+
+extension ObjectID: CustomStringConvertible, LosslessStringConvertible {
+    private static let scheme = "strata://"
+
+    /// `strata://STORE-UUID/ENTITY-NUMBER/KEY`
+    public var description: String { "\(Self.scheme)\(store.uuid.uuidString)/\(entity)/\(key)" }
+
+    /// nil unless the text is what ``description`` gives.
+    public init?(_ description: String) {
+        guard description.hasPrefix(Self.scheme) else { return nil }
+        let parts = description.dropFirst(Self.scheme.count).split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 3, let uuid = UUID(uuidString: String(parts[0])), let entity = UInt16(parts[1]),
+            let key = ObjectKey(parts[2])
+        else { return nil }
+        self.init(store: StoreIdentity(uuid), entity: Int(entity), key: key)
+    }
+
+    public var url: URL {
+        // The text is made of a scheme, hexadecimal digits, hyphens, slashes and decimal digits: always a valid URL.
+        URL(string: description)!
+    }
+
+    public init?(url: URL) { self.init(url.absoluteString) }
+}
+
+extension ObjectID: Codable {
+    public init(from decoder: any Decoder) throws {
+        let text = try decoder.singleValueContainer().decode(String.self)
+        guard let id = ObjectID(text) else {
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: decoder.codingPath, debugDescription: "not an object id: \(text)"))
+        }
+        self = id
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

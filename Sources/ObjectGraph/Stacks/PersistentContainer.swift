@@ -1,0 +1,141 @@
+import Dispatch
+import StoreInterface
+import Synchronization
+
+/// A model, a store and a stack of contexts: where a program begins.
+///
+/// `Sendable`. Contexts work as long as the container lives; deferred saves are written when it goes.
+public final class PersistentContainer: Sendable {
+    public let model: Model
+    public let stack: ContextStack
+    /// The coordinator of the main context's root.
+    public let coordinator: PersistentStoreCoordinator
+    /// The coordinator of background contexts in `.split` and of batch contexts in `.hybrid`; otherwise ``coordinator``.
+    public let backgroundCoordinator: PersistentStoreCoordinator
+    private let master: BackgroundContext?
+    private let main: MainContextHost
+    private let bridges: [Bridge]
+
+    /// Opens the store and builds the stack. Blocking work is done off the calling executor.
+    ///
+    /// Throws ``StoreError`` when the store cannot be opened with the model.
+    public init(model: Model, store: StoreDescription, stack: ContextStack = .siblings) async throws {
+        self.model = model
+        self.stack = stack
+        let (first, second) = try await Self.open(model, store, stack)
+        coordinator = first
+        backgroundCoordinator = second
+        switch stack {
+        case .nested, .siblings, .split:
+            master = nil
+            let setup = Self.rootSetup(first, name: "main", merging: stack != .nested)
+            main = await MainActor.run { MainContextHost(setup) }
+        case .masterMainWorker, .hybrid:
+            let root = BackgroundContext(Self.rootSetup(first, name: "master", merging: stack == .hybrid))
+            master = root
+            let setup = try await root.run { $0.childSetup(name: "main", merging: stack == .hybrid) }
+            main = await MainActor.run { MainContextHost(setup) }
+        }
+        bridges = first.writer === second.writer ? [] : [Bridge(from: second, to: first), Bridge(from: first, to: second)]
+    }
+
+    /// Makes the model of these types. Throws ``ModelError`` when they do not fit together.
+    public convenience init(
+        for types: any PersistentModel.Type..., store: StoreDescription, stack: ContextStack = .siblings
+    ) async throws {
+        try await self.init(model: Model(types), store: store, stack: stack)
+    }
+
+    /// The context of the main actor: synchronous reads, `async` saves. Its objects stay on the main actor.
+    @MainActor public var mainContext: ManagedObjectContext { main.context }
+
+    /// A context with an executor of its own, placed as the stack says. O(1) whatever main holds.
+    @MainActor public func newBackgroundContext(name: String = "background") -> BackgroundContext {
+        switch stack {
+        case .nested, .masterMainWorker, .hybrid: mainContext.newBackgroundChild(name: name)
+        case .siblings: coordinator.newBackgroundContext(name: name)
+        case .split: backgroundCoordinator.newBackgroundContext(name: name)
+        }
+    }
+
+    /// A root context for large imports: in `.hybrid` and `.split` on a coordinator of its own.
+    public func newBatchOperationContext(name: String = "batch") -> BackgroundContext {
+        backgroundCoordinator.newBackgroundContext(name: name)
+    }
+
+    /// Returns when every save made so far is on disk.
+    public func flush() async throws {
+        try await coordinator.flush()
+        if backgroundCoordinator !== coordinator { try await backgroundCoordinator.flush() }
+    }
+
+    // MARK: Building
+
+    private static func open(
+        _ model: Model, _ store: StoreDescription, _ stack: ContextStack
+    ) async throws -> (PersistentStoreCoordinator, PersistentStoreCoordinator) {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(with: Result { try openNow(model, store, stack) })
+            }
+        }
+    }
+
+    private static func openNow(
+        _ model: Model, _ description: StoreDescription, _ stack: ContextStack
+    ) throws -> (PersistentStoreCoordinator, PersistentStoreCoordinator) {
+        let store = try description.open(model.storeSchema)
+        let first = try PersistentStoreCoordinator(
+            model: model, store: store, routing: description.routing, name: "coordinator")
+        guard stack == .split || stack == .hybrid else { return (first, first) }
+        let again = try description.open(model.storeSchema)
+        // A store in memory is new each time it is opened: then both coordinators take the first.
+        let second = try PersistentStoreCoordinator(
+            model: model, store: again.identity == store.identity ? again : store, routing: description.routing,
+            name: "background coordinator")
+        return (first, second)
+    }
+
+    private static func rootSetup(
+        _ coordinator: PersistentStoreCoordinator, name: String, merging: Bool
+    ) -> ContextSetup {
+        coordinator.rootSetup(name: name, merging: merging)
+    }
+
+    /// Tells one coordinator of the other's saves when each has a store object of its own (SQLite).
+    private final class Bridge: Sendable {
+        private let source: StoreWriter
+        private let listener: UInt64
+
+        init(from: PersistentStoreCoordinator, to: PersistentStoreCoordinator) {
+            source = from.writer
+            listener = from.writer.addListener { [weak to] _, _, origin in
+                // Saves that were themselves learned from the other side have no origin.
+                guard let to, origin != 0 else { return }
+                to.writer.lookForForeignSaves()
+            }
+        }
+
+        deinit { source.removeListener(listener) }
+    }
+}
+
+extension PersistentStoreCoordinator {
+    /// A root context with an executor of its own. It reads the newest state until it saves, merges or is advanced (S090).
+    public func newBackgroundContext(name: String = "background") -> BackgroundContext {
+        BackgroundContext(rootSetup(name: name, merging: false))
+    }
+
+    /// A root context that reads a kept state (S150).
+    public func newBackgroundContext(name: String = "background", reading snapshot: Snapshot) -> BackgroundContext {
+        var setup = rootSetup(name: name, merging: false)
+        setup.foundation.state = snapshot.state
+        return BackgroundContext(setup)
+    }
+
+    func rootSetup(name: String, merging: Bool) -> ContextSetup {
+        ContextSetup(
+            name: name, model: model, traits: traits, coordinator: self, writer: writer,
+            foundation: .init(state: writer.state, inherited: []), parent: nil, automaticallyMergesChanges: merging)
+    }
+}
