@@ -42,9 +42,13 @@ public enum ChangeSetCodec {
             put(link.sources, &bytes)
             put(link.destinations, &bytes)
         }
-        let checksum = bytes.withUnsafeBytes { PageHash.hash($0, seed: seed) }
-        withUnsafeBytes(of: UInt32(truncatingIfNeeded: checksum).littleEndian) { bytes.append(contentsOf: $0) }
+        let checksum = bytes.withUnsafeBytes { self.checksum($0) }
+        withUnsafeBytes(of: checksum.littleEndian) { bytes.append(contentsOf: $0) }
         return bytes
+    }
+
+    static func checksum(_ body: UnsafeRawBufferPointer) -> UInt32 {
+        UInt32(truncatingIfNeeded: PageHash.hash(body, seed: seed))
     }
 
     private static func put(_ keys: [ObjectKey], _ bytes: inout [UInt8]) {
@@ -91,14 +95,9 @@ public enum ChangeSetCodec {
         }
         let body = UnsafeRawBufferPointer(rebasing: bytes.dropLast(4))
         let checksum = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: body.count, as: UInt32.self))
-        guard checksum == UInt32(truncatingIfNeeded: PageHash.hash(body, seed: seed)) else {
+        guard checksum == self.checksum(body) else {
             throw PageError(offset: body.count, field: "change set checksum", reason: "does not fit the bytes")
         }
-        return try decodeBody(body)
-    }
-
-    /// Everything but the checksum, so that fuzzing reaches it.
-    package static func decodeBody(_ body: UnsafeRawBufferPointer) throws(PageError) -> ChangeSet {
         var reader = ByteReader(body)
         _ = try reader.byte("change set version")
         var set = ChangeSet(generation: try reader.number("generation"))

@@ -1,0 +1,21 @@
+/// Makes the checksums of damaged bytes right again, so that tests and fuzzing reach what lies behind them.
+@_spi(Fuzzing) public enum ChecksumRepair {
+    /// Also the byte count. Bytes shorter than a header stay as they are.
+    public static func page(_ bytes: inout [UInt8]) {
+        guard bytes.count >= PageFormat.headerSize, bytes.count <= PageFormat.maximumByteCount else { return }
+        bytes.withUnsafeMutableBytes { page in
+            page.storeBytes(of: UInt32(page.count).littleEndian, toByteOffset: PageFormat.byteCountOffset, as: UInt32.self)
+            let hash = PageHash.page(UnsafeRawBufferPointer(page))
+            page.storeBytes(of: hash.littleEndian, toByteOffset: PageFormat.checksumOffset, as: UInt64.self)
+        }
+    }
+
+    /// The last four bytes.
+    public static func changeSet(_ bytes: inout [UInt8]) {
+        guard bytes.count >= 4 else { return }
+        bytes.withUnsafeMutableBytes { bytes in
+            let body = UnsafeRawBufferPointer(rebasing: bytes.dropLast(4))
+            bytes.storeBytes(of: ChangeSetCodec.checksum(body).littleEndian, toByteOffset: body.count, as: UInt32.self)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+@_spi(Fuzzing) import PageCodec
+import StoreInterface
+import Testing
+
+@Suite struct PageCorruptionTests {
+    /// Any change of one bit, and any cut, is found: a page is never read as another.
+    @Test func everyChangedBitIsFoundByTheChecksum() throws {
+        var random = RandomSource("changed bits")
+        for _ in 0..<30 {
+            let schema = random.schema()
+            guard let bytes = try random.page(schema) else { continue }
+            let layout = try PageLayout(schema, schemaNumber: 7)
+            for _ in 0..<200 {
+                var corrupt = bytes
+                corrupt[random.below(bytes.count)] ^= UInt8(1 << random.below(8))
+                #expect(throws: PageError.self, "seed \(random.seed)") {
+                    try corrupt.withUnsafeBytes { _ = try ObjectPage($0, layout: layout, check: .checksum) }
+                }
+                let cut = bytes[..<random.below(bytes.count)]
+                #expect(throws: PageError.self, "seed \(random.seed)") {
+                    try cut.withUnsafeBytes { _ = try ObjectPage($0, layout: layout, check: .header) }
+                }
+            }
+        }
+    }
+
+    /// Damage that only the header check looks at: whatever is then read, masked or merged is a value or an error.
+    @Test func damagedPagesAreReadWithoutATrap() throws {
+        var random = RandomSource("damaged pages")
+        for _ in 0..<60 {
+            let schema = random.schema(columns: random.below(6) + 1)
+            guard let bytes = try random.page(schema) else { continue }
+            let layout = try PageLayout(schema, schemaNumber: 7)
+            for _ in 0..<60 {
+                var corrupt = bytes
+                for _ in 0..<random.below(5) + 1 {
+                    let place = random.chance(60) ? random.below(min(bytes.count, 140)) : random.below(bytes.count)
+                    corrupt[place] = random.chance(50) ? UInt8(truncatingIfNeeded: random.next()) : corrupt[place] ^ 1
+                }
+                let predicate = CompiledPredicate(random.predicate(schema, depth: 2), layout: layout)
+                var reference = PageReference(schema)
+                let changes = reference.change(&random, generation: 5)
+                corrupt.withUnsafeBytes { use($0, layout, predicate, changes) }
+            }
+        }
+    }
+
+    private func use(
+        _ bytes: UnsafeRawBufferPointer, _ layout: PageLayout, _ predicate: CompiledPredicate, _ changes: LayerPage?
+    ) {
+        guard let page = try? ObjectPage(bytes, layout: layout, check: .header) else { return }
+        var repaired = Array(bytes)
+        ChecksumRepair.page(&repaired)
+        let isSound = repaired.withUnsafeBytes { (try? ObjectPage($0, layout: layout, check: .full)) != nil }
+        for slot in SlotIterator(page.presence) {
+            _ = try? page.version(slot)
+            for column in layout.entity.columns.indices {
+                let value = try? page.value(slot, column)
+                #expect(value != nil || !isSound, "the full check promises that reads do not throw")
+            }
+        }
+        _ = try? predicate.mask(of: page, number: 5)
+        guard let changes, let merge = try? PageMerge(old: page, changes: changes, layout: layout) else { return }
+        #expect(merge.byteCount < bytes.count + 1_000_000)
+    }
+
+    @Test func anEmptyOrTinyBufferIsAnError() throws {
+        let layout = try PageLayout(EntitySchema(name: "Thing", columns: []), schemaNumber: 7)
+        #expect(throws: PageError.self) {
+            try ObjectPage(UnsafeRawBufferPointer(start: nil, count: 0), layout: layout, check: .full)
+        }
+        for count in 0..<80 {
+            #expect(throws: PageError.self) {
+                try [UInt8](repeating: 0, count: count).withUnsafeBytes { _ = try ObjectPage($0, layout: layout, check: .full) }
+            }
+        }
+    }
+}
+
+extension RandomSource {
+    /// A random page of schema 7; nil when it would be empty.
+    mutating func page(_ schema: EntitySchema) throws -> [UInt8]? {
+        var reference = PageReference(schema)
+        guard let changes = reference.change(&self, generation: 3) else { return nil }
+        let bytes = try merge([], changes, PageLayout(schema, schemaNumber: 7))
+        return bytes.isEmpty ? nil : bytes
+    }
+}

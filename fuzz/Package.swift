@@ -1,0 +1,15 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// libFuzzer targets: executables without a main, whose entry point the fuzzer's runtime calls. See README.md.
+let package = Package(
+    name: "fuzz",
+    platforms: [.macOS(.v15)],
+    dependencies: [.package(name: "strata", path: "..")],
+    targets: ["fuzz-page-decode", "fuzz-page-round-trip", "fuzz-change-set"].map { name in
+        .executableTarget(
+            name: name,
+            dependencies: [.product(name: "PageCodec", package: "strata"), .product(name: "StoreInterface", package: "strata")])
+    },
+    swiftLanguageModes: [.v6]
+)

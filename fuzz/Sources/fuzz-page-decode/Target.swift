@@ -1,0 +1,63 @@
+@_spi(Fuzzing) import PageCodec
+import StoreInterface
+
+/// One column of every type, so that bytes can reach every way of reading.
+private let entity = EntitySchema(
+    name: "Thing",
+    columns: ColumnType.allCases.enumerated().map { number, type in
+        ColumnSchema(name: type.rawValue, type: type, isOptional: number % 2 == 0, destination: type == .reference ? 0 : nil)
+    })
+// The schema above is within the limits, so a layout can be made.
+private let layout = try! PageLayout(entity, schemaNumber: 1)
+private let masks = [
+    StorePredicate.compare(1, .less, .int(3)), .compare(4, .greater, .int(-9)), .compare(8, .equal, .uint(3)),
+    .compare(9, .less, .double(1)), .compare(10, .notEqual, .double(1)), .compare(12, .less, .string("m")),
+    .compare(13, .equal, .data(.init())), .compare(15, .greater, .reference(9)), .isIn(3, [.int(1), .null]),
+    .string(12, .contains, "é", .insensitive), .string(12, .hasSuffix, "a", .sensitive), .compareColumns(1, .less, 2),
+].map { CompiledPredicate($0, layout: layout) }
+
+/// An update of a number and of a string in slot 0.
+private let changes: LayerPage? = {
+    let layer = Layer(schema: StoreSchema(entities: [entity]))
+    let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
+    row[4] = .int(1 << 40)
+    row[12] = .string("changed")
+    layer.put(row, entity: 0, key: 0)
+    return layer.entity(0)?.page(0)
+}()
+
+/// Bytes: the first says how they are checked and whether the checksum is put right, so that fuzzing reaches what lies behind it.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzPageDecode(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard count > 1 else { return 0 }
+    var bytes = Array(UnsafeBufferPointer(start: start, count: count))
+    let mode = bytes.removeFirst()
+    if mode & 1 != 0 { ChecksumRepair.page(&bytes) }
+    bytes.withUnsafeBytes { bytes in
+        let check: ObjectPage.Check = mode & 2 != 0 ? .full : .header
+        guard let page = try? ObjectPage(bytes, layout: layout, check: check) else { return }
+        if check == .full { readAll(page, mustSucceed: true) } else { readAll(page, mustSucceed: false) }
+        for mask in masks {
+            if let found = try? mask.mask(of: page, number: 0) { precondition(found & ~page.presence == 0, "mask exceeds presence") }
+        }
+        guard let changes, let merge = try? PageMerge(old: page, changes: changes, layout: layout) else { return }
+        guard check == .full else { return }
+        merge.withBytes { merged in
+            // What is made of a sound page is a sound page.
+            let page = try! ObjectPage(merged, layout: layout, check: .full)
+            readAll(page, mustSucceed: true)
+        }
+    }
+    return 0
+}
+
+private func readAll(_ page: ObjectPage, mustSucceed: Bool) {
+    for slot in SlotIterator(page.presence) {
+        for column in entity.columns.indices {
+            let value = try? page.value(slot, column)
+            precondition(value != nil || !mustSucceed, "a checked page has a value that cannot be read")
+        }
+        let version = try? page.version(slot)
+        precondition(version != nil || !mustSucceed, "a checked page has a version that cannot be read")
+    }
+}

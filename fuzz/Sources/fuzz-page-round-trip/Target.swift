@@ -1,0 +1,124 @@
+import PageCodec
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Takes decisions from the bytes; zeros when they are used up.
+private struct Script {
+    var bytes: UnsafeBufferPointer<UInt8>
+    var place = 0
+    var isDone: Bool { place >= bytes.count }
+
+    mutating func byte() -> UInt8 {
+        guard place < bytes.count else { return 0 }
+        defer { place += 1 }
+        return bytes[place]
+    }
+
+    mutating func integer() -> Int64 {
+        let width = byte()
+        if width < 128 { return Int64(width) - 64 }
+        return (0..<Int(width & 7) + 1).reduce(0) { number, _ in number << 8 | Int64(byte()) }
+    }
+
+    mutating func text() -> String {
+        let letters: [Character] = ["a", "é", "😀", "\0"]
+        let length = byte()
+        return String(repeating: letters[Int(length & 3)], count: Int(length >> 2) * (length > 250 ? 40 : 1))
+    }
+
+    mutating func value(_ column: ColumnSchema) -> Value {
+        if column.isOptional, byte() < 64 { return .null }
+        switch column.type {
+        case .bool: return .bool(byte() & 1 != 0)
+        case .int8: return .int(Int64(Int8(truncatingIfNeeded: integer())))
+        case .int16: return .int(Int64(Int16(truncatingIfNeeded: integer())))
+        case .int32: return .int(Int64(Int32(truncatingIfNeeded: integer())))
+        case .int64: return .int(integer())
+        case .uint8: return .int(Int64(UInt8(truncatingIfNeeded: integer())))
+        case .uint16: return .int(Int64(UInt16(truncatingIfNeeded: integer())))
+        case .uint32: return .int(Int64(UInt32(truncatingIfNeeded: integer())))
+        case .uint64: return .uint(UInt64(bitPattern: integer()))
+        case .reference: return .reference(UInt64(bitPattern: integer()))
+        case .float: return .double(Double(Float(integer())))
+        case .double, .date: return .double(Double(integer()))
+        case .string: return .string(text())
+        case .data: return .data(Data(text().utf8))
+        case .uuid: return .uuid(UUID(uuid: (byte(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, byte())))
+        }
+    }
+}
+
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzRoundTrip(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    var script = Script(bytes: UnsafeBufferPointer(start: start, count: count))
+    let columns = (0..<Int(script.byte() & 7)).map { number in
+        let choice = script.byte()
+        let type = ColumnType.allCases[Int(choice) % ColumnType.allCases.count]
+        return ColumnSchema(name: "c\(number)", type: type, isOptional: choice >= 128, destination: type == .reference ? 0 : nil)
+    }
+    let entity = EntitySchema(name: "Thing", columns: columns)
+    // Within the limits, so a layout can be made.
+    let layout = try! PageLayout(entity, schemaNumber: 1)
+    var objects: [Int: ([Value], Generation)] = [:]
+    var bytes: [UInt8] = []
+    while !script.isDone {
+        let layer = Layer(schema: StoreSchema(entities: [entity]))
+        for _ in 0..<Int(script.byte() & 15) + 1 { change(&script, entity, layer, &objects) }
+        guard let changes = layer.entity(0)?.page(0) else { continue }
+        // The page is sound and the values fit: an error here is a fault, and stops the fuzzer.
+        bytes = try! bytes.withUnsafeBytes { old in
+            let page = old.isEmpty ? nil : try ObjectPage(old, layout: layout, check: .checksum)
+            return try PageMerge(old: page, changes: changes, layout: layout).withBytes { Array($0) }
+        }
+        compare(bytes, layout, objects)
+    }
+    return 0
+}
+
+private func change(
+    _ script: inout Script, _ entity: EntitySchema, _ layer: Layer, _ objects: inout [Int: ([Value], Generation)]
+) {
+    let choice = script.byte()
+    let slot = Int(choice & 63)
+    let kind: RowKind = choice < 80 ? .insert : (choice < 220 ? .update : .delete)
+    let row = Row.make(kind: kind, layer: layer.id, columnCount: entity.columns.count)
+    row.version = UInt64(bitPattern: script.integer())
+    let wanted = script.byte()
+    for (number, column) in entity.columns.enumerated() where kind == .insert || kind == .update && wanted >> (number & 7) & 1 != 0 {
+        row[number] = script.value(column)
+    }
+    // Each slot once a merge, as the layer keeps one row a slot.
+    guard layer.row(0, ObjectKey(slot)) == nil else { return }
+    layer.put(row, entity: 0, key: ObjectKey(slot))
+    switch kind {
+    case .delete: objects[slot] = nil
+    case .insert: objects[slot] = (entity.columns.indices.map { row[$0] }, row.version)
+    case .update:
+        guard objects[slot] != nil || row.set.count == entity.columns.count else { return }
+        var values = objects[slot]?.0 ?? entity.columns.map { _ in .null }
+        row.set.forEach { values[$0] = row[$0] }
+        objects[slot] = (values, row.version)
+    }
+}
+
+private func compare(_ bytes: [UInt8], _ layout: PageLayout, _ objects: [Int: ([Value], Generation)]) {
+    precondition(bytes.isEmpty == objects.isEmpty, "a page without objects, or objects without a page")
+    guard !bytes.isEmpty else { return }
+    bytes.withUnsafeBytes { bytes in
+        // Written by the codec, so it must pass.
+        let page = try! ObjectPage(bytes, layout: layout, check: .full)
+        precondition(page.presence.nonzeroBitCount == objects.count, "presence differs")
+        for (slot, (values, version)) in objects {
+            precondition(page.presence >> UInt64(slot) & 1 != 0, "slot \(slot) is missing")
+            precondition(try! page.version(slot) == version, "version of slot \(slot) differs")
+            for (column, value) in values.enumerated() {
+                precondition(try! page.value(slot, column) == value, "slot \(slot), column \(column) differs")
+            }
+        }
+    }
+}
