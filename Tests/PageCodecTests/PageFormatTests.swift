@@ -54,7 +54,8 @@ import Testing
 
     @Test func aPageOfAnOlderSchemaReadsMissingColumnsAsNull() throws {
         let old = EntitySchema(name: "Artist", columns: [ColumnSchema(name: "age", type: .int8)])
-        let new = EntitySchema(name: "Artist", columns: old.columns + [ColumnSchema(name: "name", type: .string, isOptional: true)])
+        let new = EntitySchema(
+            name: "Artist", columns: old.columns + [ColumnSchema(name: "name", type: .string, isOptional: true)])
         let bytes = try page(old, [1: [.int(5)]], versions: [1: 3])
         let layout = try PageLayout(new, schemaNumber: 8)
         try bytes.withUnsafeBytes {
@@ -92,7 +93,8 @@ import Testing
         let entity = EntitySchema(
             name: "Artist", columns: [ColumnSchema(name: "age", type: .int8), ColumnSchema(name: "name", type: .string)])
         for (values, column) in [
-            ([Value.int(128), .string("")], "Artist.age"), ([.int(1), .null], "Artist.name"), ([.int(1), .int(1)], "Artist.name"),
+            ([Value.int(128), .string("")], "Artist.age"), ([.int(1), .null], "Artist.name"),
+            ([.int(1), .int(1)], "Artist.name"),
             ([.double(1), .string("")], "Artist.age"),
         ] {
             let error = #expect(throws: PageError.self) { try page(entity, [3: values], versions: [3: 1]) }

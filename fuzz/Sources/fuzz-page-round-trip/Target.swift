@@ -89,7 +89,8 @@ private func change(
     let row = Row.make(kind: kind, layer: layer.id, columnCount: entity.columns.count)
     row.version = UInt64(bitPattern: script.integer())
     let wanted = script.byte()
-    for (number, column) in entity.columns.enumerated() where kind == .insert || kind == .update && wanted >> (number & 7) & 1 != 0 {
+    for (number, column) in entity.columns.enumerated()
+    where kind == .insert || kind == .update && wanted >> (number & 7) & 1 != 0 {
         row[number] = script.value(column)
     }
     // Each slot once a merge, as the layer keeps one row a slot.

@@ -133,7 +133,9 @@ func scan(_ file: File, _ shape: Shape) -> Int {
     return found
 }
 
-func update(_ file: File, _ shape: Shape, _ objects: Int, _ page: UnsafeMutableRawPointer, _ random: inout SystemRandomNumberGenerator) {
+func update(
+    _ file: File, _ shape: Shape, _ objects: Int, _ page: UnsafeMutableRawPointer, _ random: inout SystemRandomNumberGenerator
+) {
     for _ in 0..<20 {
         let keys = (0..<500).map { _ in Int.random(in: 0..<objects, using: &random) }
         file.transaction(0) { transaction in
@@ -160,14 +162,15 @@ func run(_ shape: Shape, _ objects: Int) {
         bytes = file.bytes
         let keys = (0..<100_000).map { _ in Int.random(in: 0..<objects, using: &random) }
         var sum = 0.0
-        times[1].append(nanoseconds(keys.count) {
-            file.transaction(MDB_RDONLY) { transaction in
-                for key in keys {
-                    let found = UnsafeRawPointer(file.get(transaction, key / shape.slots).mv_data!)  // Found, so it has data.
-                    sum += found.loadUnaligned(fromByteOffset: shape.fixed(1) + 8 * (key % shape.slots), as: Double.self)
+        times[1].append(
+            nanoseconds(keys.count) {
+                file.transaction(MDB_RDONLY) { transaction in
+                    for key in keys {
+                        let found = UnsafeRawPointer(file.get(transaction, key / shape.slots).mv_data!)  // Found, so it has data.
+                        sum += found.loadUnaligned(fromByteOffset: shape.fixed(1) + 8 * (key % shape.slots), as: Double.self)
+                    }
                 }
-            }
-        })
+            })
         var found = 0
         times[2].append(nanoseconds(objects) { found = scan(file, shape) })
         precondition(found > objects / 20 && sum > 0, "the scan must find its tenth")
