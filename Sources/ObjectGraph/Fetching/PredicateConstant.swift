@@ -1,0 +1,103 @@
+import StoreInterface
+
+/// A captured value that is no attribute value but means something in a predicate.
+protocol PredicateConstant {
+    /// nil when an element is of a type that no column can hold.
+    var predicateTerm: PredicateTerm? { get }
+}
+
+extension PredicateTerm {
+    /// nil when no column could hold such a value.
+    init?<T>(captured value: T) {
+        if let constant = value as? any PredicateConstant {
+            guard let term = constant.predicateTerm else { return nil }
+            self = term
+        } else if let attribute = value as? any AttributeValue {
+            self = .constant(attribute.storeValue)
+        } else if let text = value as? any StringProtocol {
+            self = .constant(.string(String(text)))
+        } else {
+            return nil
+        }
+    }
+
+    /// All ids, or all values.
+    fileprivate init?(elements: some Sequence) {
+        var ids: [ObjectID] = []
+        var values: [Value] = []
+        for element in elements {
+            if let id = element as? ObjectID {
+                ids.append(id)
+            } else if let value = element as? any AttributeValue {
+                values.append(value.storeValue)
+            } else {
+                return nil
+            }
+        }
+        if !ids.isEmpty {
+            guard values.isEmpty else { return nil }
+            self = .identities(ids)
+        } else {
+            self = .constants(values)
+        }
+    }
+}
+
+extension ObjectID: PredicateConstant {
+    var predicateTerm: PredicateTerm? { .identities([self]) }
+}
+
+extension Optional: PredicateConstant {
+    var predicateTerm: PredicateTerm? {
+        switch self {
+        case nil: .constant(.null)
+        case let id as ObjectID: .identities([id])
+        case let value as any AttributeValue: .constant(value.storeValue)
+        default: nil
+        }
+    }
+}
+
+extension Array: PredicateConstant {
+    var predicateTerm: PredicateTerm? { PredicateTerm(elements: self) }
+}
+
+extension ArraySlice: PredicateConstant {
+    var predicateTerm: PredicateTerm? { PredicateTerm(elements: self) }
+}
+
+extension Set: PredicateConstant {
+    var predicateTerm: PredicateTerm? { PredicateTerm(elements: self) }
+}
+
+extension ClosedRange: PredicateConstant {
+    var predicateTerm: PredicateTerm? {
+        guard let lower = lowerBound as? any AttributeValue, let upper = upperBound as? any AttributeValue else { return nil }
+        return .range(PredicateRange(lower: lower.storeValue, upper: upper.storeValue))
+    }
+}
+
+extension Range: PredicateConstant {
+    var predicateTerm: PredicateTerm? {
+        guard let lower = lowerBound as? any AttributeValue, let upper = upperBound as? any AttributeValue else { return nil }
+        return .range(PredicateRange(lower: lower.storeValue, upper: upper.storeValue, upperComparison: .less))
+    }
+}
+
+extension PartialRangeFrom: PredicateConstant {
+    var predicateTerm: PredicateTerm? {
+        (lowerBound as? any AttributeValue).map { .range(PredicateRange(lower: $0.storeValue)) }
+    }
+}
+
+extension PartialRangeThrough: PredicateConstant {
+    var predicateTerm: PredicateTerm? {
+        (upperBound as? any AttributeValue).map { .range(PredicateRange(upper: $0.storeValue)) }
+    }
+}
+
+extension PartialRangeUpTo: PredicateConstant {
+    var predicateTerm: PredicateTerm? {
+        (upperBound as? any AttributeValue).map { .range(PredicateRange(upper: $0.storeValue, upperComparison: .less)) }
+    }
+}

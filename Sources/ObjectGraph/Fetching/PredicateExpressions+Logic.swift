@@ -1,0 +1,111 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+extension PredicateExpressions.Conjunction: LowerableExpression {
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
+        .truth(PredicateTruth(.all([try lowering.truth(lhs).isTrue, try lowering.truth(rhs).isTrue])))
+    }
+}
+
+extension PredicateExpressions.Disjunction: LowerableExpression {
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
+        .truth(PredicateTruth(.any([try lowering.truth(lhs).isTrue, try lowering.truth(rhs).isTrue])))
+    }
+}
+
+extension PredicateExpressions.Negation: LowerableExpression {
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
+        .truth(PredicateTruth(.negating(try lowering.truth(wrapped).isTrue)))
+    }
+}
+
+extension PredicateExpressions.Equal: LowerableExpression {
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
+        .truth(PredicateTruth(try lowering.equal(try lowering.term(lhs), try lowering.term(rhs))))
+    }
+}
+
+extension PredicateExpressions.NotEqual: LowerableExpression {
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
+        .truth(PredicateTruth(.negating(try lowering.equal(try lowering.term(lhs), try lowering.term(rhs)))))
+    }
+}
+
+extension PredicateExpressions.Comparison: LowerableExpression {
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
+        let comparison: StorePredicate.Comparison =
+            switch op {
+            case .lessThan: .less
+            case .lessThanOrEqual: .lessOrEqual
+            case .greaterThan: .greater
+            case .greaterThanOrEqual: .greaterOrEqual
+            @unknown default: throw FetchError.unsupportedPredicate(part: "the operator \(op)")
+            }
+        return .truth(PredicateTruth(try lowering.ordered(try lowering.term(lhs), comparison, try lowering.term(rhs))))
+    }
+}
+
+extension PredicateExpressions.Conditional: LowerableExpression {
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
+        let test = try lowering.truth(test).isTrue
+        let yes = try lowering.truth(trueBranch).isTrue
+        let no = try lowering.truth(falseBranch).isTrue
+        return .truth(PredicateTruth(.any([.all([test, yes]), .all([.negating(test), no])])))
+    }
+}
+
+// MARK: Optionals
+
+extension PredicateExpressions.NilLiteral: LowerableExpression {
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm { .constant(.null) }
+}
+
+extension PredicateExpressions.ForcedUnwrap: LowerableExpression {
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm { try lowering.term(inner) }
+}
+
+extension PredicateExpressions.OptionalFlatMap: LowerableExpression {
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
+        let base = try lowering.term(wrapped)
+        let result = try lowering.lower(transform, binding: variable.key, to: base)
+        guard case .truth(let truth) = result else { return result }
+        let isPresent: StorePredicate
+        switch base {
+        case .scalar(let scalar): isPresent = scalar.fallback == nil ? try lowering.isPresent(scalar) : .constant(true)
+        case .object(let path), .objectID(let path): isPresent = try lowering.exists(path)
+        case .collection(let collection): isPresent = try lowering.exists(collection.path)
+        case .truth(let truth): isPresent = truth.isDefined
+        case .constant(.null): isPresent = .constant(false)
+        case .constant, .constants, .range, .identities: isPresent = .constant(true)
+        }
+        return .truth(
+            PredicateTruth(.all([isPresent, truth.isTrue]), isDefined: .all([isPresent, truth.isDefined])))
+    }
+}
+
+extension PredicateExpressions.NilCoalesce: LowerableExpression {
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
+        let left = try lowering.term(lhs)
+        switch left {
+        case .constant(.null): return try lowering.term(rhs)
+        case .constant: return left
+        case .scalar(var scalar) where scalar.fallback == nil:
+            guard case .constant(let value) = try lowering.term(rhs) else { break }
+            scalar.fallback = value.isNull ? nil : value
+            return .scalar(scalar)
+        default: break
+        }
+        guard let first = try lowering.asTruth(left), let second = try lowering.asTruth(try lowering.term(rhs)) else {
+            throw FetchError.unsupportedPredicate(part: "?? with something other than a captured value")
+        }
+        return .truth(
+            PredicateTruth(
+                .any([first.isTrue, .all([.negating(first.isDefined), second.isTrue])]),
+                isDefined: .any([first.isDefined, second.isDefined])))
+    }
+}

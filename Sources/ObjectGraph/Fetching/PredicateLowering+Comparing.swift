@@ -1,0 +1,164 @@
+import StoreInterface
+
+/// Comparing two terms. Both `==` and the orders give conditions that are never nil.
+extension PredicateLowering {
+    func equal(_ left: PredicateTerm, _ right: PredicateTerm) throws -> StorePredicate {
+        switch (left, right) {
+        case (.constant(let a), .constant(let b)):
+            return .constant(StorePredicate.compare(a, .equal, b))
+        case (.scalar(let scalar), .constant(let value)), (.constant(let value), .scalar(let scalar)):
+            return try equal(scalar, value)
+        case (.scalar(let a), .scalar(let b)):
+            return try equal(a, b)
+        case (.object(let path), .constant(.null)), (.constant(.null), .object(let path)),
+            (.objectID(let path), .constant(.null)), (.constant(.null), .objectID(let path)):
+            return .negating(try exists(path))
+        case (.objectID(let path), .identities(let ids)), (.identities(let ids), .objectID(let path)):
+            return try isOne(path, of: ids)
+        case (.truth(let truth), .constant(let value)), (.constant(let value), .truth(let truth)):
+            return equal(truth, value)
+        default:
+            guard let a = try asTruth(left), let b = try asTruth(right) else {
+                throw FetchError.unsupportedPredicate(part: "a comparison of \(Self.kind(left)) with \(Self.kind(right))")
+            }
+            let neither = StorePredicate.all([.negating(a.isDefined), .negating(b.isDefined)])
+            return .any([.all([a.isTrue, b.isTrue]), .all([a.isFalse, b.isFalse]), neither])
+        }
+    }
+
+    private func equal(_ truth: PredicateTruth, _ value: Value) -> StorePredicate {
+        switch value {
+        case .bool(true): truth.isTrue
+        case .bool(false): truth.isFalse
+        case .null: .negating(truth.isDefined)
+        default: .constant(false)
+        }
+    }
+
+    private func equal(_ scalar: PredicateScalar, _ value: Value) throws -> StorePredicate {
+        if value.isNull {
+            return scalar.fallback == nil ? .negating(try isPresent(scalar)) : .constant(false)
+        }
+        return try compare(scalar, .equal, value)
+    }
+
+    private func equal(_ a: PredicateScalar, _ b: PredicateScalar) throws -> StorePredicate {
+        let both = try compare(a, .equal, b)
+        guard !a.path.steps.isEmpty else { return both }
+        return .any([.negating(try exists(a.path)), both])
+    }
+
+    /// `comparison` is an order, never `notEqual`.
+    func ordered(
+        _ left: PredicateTerm, _ comparison: StorePredicate.Comparison, _ right: PredicateTerm
+    ) throws -> StorePredicate {
+        switch (left, right) {
+        case (.constant(let a), .constant(let b)): return .constant(StorePredicate.compare(a, comparison, b))
+        case (.scalar(let scalar), .constant(let value)): return try compare(scalar, comparison, value)
+        case (.constant(let value), .scalar(let scalar)): return try compare(scalar, comparison.flipped, value)
+        case (.scalar(let a), .scalar(let b)): return try compare(a, comparison, b)
+        default:
+            throw FetchError.unsupportedPredicate(part: "a comparison of \(Self.kind(left)) with \(Self.kind(right))")
+        }
+    }
+
+    /// False when the scalar is nil and has no fallback.
+    private func compare(
+        _ scalar: PredicateScalar, _ comparison: StorePredicate.Comparison, _ value: Value
+    ) throws -> StorePredicate {
+        let leaf: StorePredicate
+        switch scalar.source {
+        case .column(let column, _):
+            leaf = .compare(column, comparison, value)
+        case .count(let relation, let condition):
+            guard case .int(let number) = value else { return .constant(false) }
+            leaf = .toManyCount(relation, condition, comparison, Int(number))
+        }
+        let present = try along(scalar.path, leaf)
+        guard let fallback = scalar.fallback, StorePredicate.compare(fallback, comparison, value) else { return present }
+        return .any([present, .negating(try isPresent(scalar))])
+    }
+
+    private func compare(
+        _ a: PredicateScalar, _ comparison: StorePredicate.Comparison, _ b: PredicateScalar
+    ) throws -> StorePredicate {
+        guard a.path == b.path, a.fallback == nil, b.fallback == nil, case .column(let left, _) = a.source,
+            case .column(let right, _) = b.source
+        else { throw FetchError.unsupportedPredicate(part: "a comparison of properties of two objects") }
+        return try along(a.path, .compareColumns(left, comparison, right))
+    }
+
+    // MARK: Membership
+
+    func isIn(_ element: PredicateTerm, _ sequence: PredicateTerm) throws -> StorePredicate {
+        switch (element, sequence) {
+        case (.constant(let value), .constants(let values)):
+            return .constant(values.contains(value))
+        case (.scalar(let scalar), .constants(let values)):
+            let set = Set(values)
+            let present = try on(scalar, { .isIn($0, set.subtracting([.null])) }, fallback: { set.contains($0) })
+            guard scalar.fallback == nil, set.contains(.null) else { return present }
+            return .any([present, .negating(try isPresent(scalar))])
+        case (.objectID(let path), .identities(let ids)):
+            return try isOne(path, of: ids)
+        case (.objectID, .constants(let values)) where values.isEmpty:
+            return .constant(false)
+        default:
+            throw FetchError.unsupportedPredicate(
+                part: "contains(_:) of \(Self.kind(element)) in \(Self.kind(sequence))")
+        }
+    }
+
+    /// Ids of another entity select nothing.
+    private func isOne(_ path: PredicatePath, of ids: [ObjectID]) throws -> StorePredicate {
+        let keys = Set(ids.filter { $0.entity == path.entity }.map(\.key))
+        guard !keys.isEmpty else { return .constant(false) }
+        guard let last = path.steps.last else { return try along(path, .keys(keys)) }
+        var prefix = path
+        prefix.steps.removeLast()
+        if keys.count == 1, let key = keys.first { return try along(prefix, .compare(last, .equal, .reference(key))) }
+        return try along(prefix, .isIn(last, Set(keys.map { .reference($0) })))
+    }
+
+    func isWithin(_ element: PredicateTerm, _ range: PredicateRange) throws -> StorePredicate {
+        var parts: [StorePredicate] = []
+        if let lower = range.lower { parts.append(try ordered(element, .greaterOrEqual, .constant(lower))) }
+        if let upper = range.upper { parts.append(try ordered(element, range.upperComparison, .constant(upper))) }
+        return .all(parts)
+    }
+
+    // MARK: Strings
+
+    func string(
+        _ base: PredicateTerm, _ match: StorePredicate.StringMatch, _ pattern: PredicateTerm, named name: String
+    ) throws -> StorePredicate {
+        guard case .constant(.string(let pattern)) = pattern else {
+            throw FetchError.unsupportedPredicate(part: "\(name) with something other than a captured string")
+        }
+        switch base {
+        case .constant(.string(let text)):
+            return .constant(match.matches(text, pattern, .sensitive))
+        case .scalar(let scalar):
+            return try on(scalar, { .string($0, match, pattern, .sensitive) }) { fallback in
+                if case .string(let text) = fallback { match.matches(text, pattern, .sensitive) } else { false }
+            }
+        default:
+            throw FetchError.unsupportedPredicate(part: "\(name) of \(Self.kind(base))")
+        }
+    }
+
+    /// For error messages.
+    static func kind(_ term: PredicateTerm) -> String {
+        switch term {
+        case .truth: "a condition"
+        case .constant: "a captured value"
+        case .constants: "captured values"
+        case .range: "a range"
+        case .identities: "an object's id"
+        case .object: "an object"
+        case .objectID: "a fetched object's id"
+        case .scalar: "a property"
+        case .collection: "a to-many relationship"
+        }
+    }
+}

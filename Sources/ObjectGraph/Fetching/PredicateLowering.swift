@@ -1,0 +1,143 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A part of a Foundation predicate that can be turned into column numbers.
+protocol LowerableExpression {
+    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm
+}
+
+/// Turns a Foundation predicate into a ``StorePredicate``, once a request.
+///
+/// Optionals follow Swift: a comparison with nil is false, but nil equals nil. `!` on nil, which would stop Swift, is like `?`.
+struct PredicateLowering {
+    let model: Model
+    /// How many collections enclose the part at hand.
+    private(set) var scope = 0
+    private var bindings: [PredicateExpressions.VariableID: PredicateTerm] = [:]
+
+    init(model: Model) { self.model = model }
+
+    static func lower<M: PersistentModel>(_ predicate: Predicate<M>, entity: Int, model: Model) throws -> StorePredicate {
+        var lowering = PredicateLowering(model: model)
+        lowering.bindings[predicate.variable.key] = .object(PredicatePath(scope: 0, entity: entity))
+        return try lowering.truth(predicate.expression).isTrue
+    }
+
+    // MARK: Parts
+
+    mutating func term<E: PredicateExpression>(_ expression: E) throws -> PredicateTerm {
+        guard let lowerable = expression as? any LowerableExpression else {
+            throw FetchError.unsupportedPredicate(part: Self.name(of: E.self))
+        }
+        return try lowerable.lower(&self)
+    }
+
+    mutating func truth<E: PredicateExpression>(_ expression: E) throws -> PredicateTruth {
+        guard let truth = try asTruth(try term(expression)) else {
+            throw FetchError.unsupportedPredicate(part: "\(Self.name(of: E.self)) as a condition")
+        }
+        return truth
+    }
+
+    mutating func constant<E: PredicateExpression>(_ expression: E, for part: String) throws -> Value {
+        guard case .constant(let value) = try term(expression) else {
+            throw FetchError.unsupportedPredicate(part: "\(part) with something other than a captured value")
+        }
+        return value
+    }
+
+    func binding(_ key: PredicateExpressions.VariableID) throws -> PredicateTerm {
+        guard let term = bindings[key] else { throw FetchError.unsupportedPredicate(part: "an unknown variable") }
+        return term
+    }
+
+    /// Lowers a part in which a variable stands for a term, as in `?.`.
+    mutating func lower<E: PredicateExpression>(
+        _ expression: E, binding key: PredicateExpressions.VariableID, to term: PredicateTerm
+    ) throws -> PredicateTerm {
+        bindings[key] = term
+        return try self.term(expression)
+    }
+
+    /// Lowers the condition of a closure over the elements of a collection.
+    mutating func condition<E: PredicateExpression>(
+        _ expression: E, binding key: PredicateExpressions.VariableID, toElementsOf collection: PredicateCollection
+    ) throws -> StorePredicate {
+        scope += 1
+        defer { scope -= 1 }
+        bindings[key] = .object(PredicatePath(scope: scope, entity: collection.relation.entity))
+        return try truth(expression).isTrue
+    }
+
+    mutating func collection<E: PredicateExpression>(_ expression: E, for part: String) throws -> PredicateCollection {
+        guard case .collection(let collection) = try term(expression) else {
+            throw FetchError.unsupportedPredicate(part: "\(part) of something other than a to-many relationship")
+        }
+        return collection
+    }
+
+    /// `Comparison`, for `PredicateExpressions.Comparison<…>`.
+    static func name(of type: (some PredicateExpression).Type) -> String {
+        let name = String(describing: type)
+        return String(name.prefix { $0 != "<" })
+    }
+
+    // MARK: Conditions on paths
+
+    /// A condition on the object at the end of a path, as one on the object at its start; false when there is none.
+    func along(_ path: PredicatePath, _ condition: StorePredicate) throws -> StorePredicate {
+        guard path.scope == scope else {
+            throw FetchError.unsupportedPredicate(part: "a closure's condition on an object outside of the closure")
+        }
+        return path.steps.reversed().reduce(condition) { .toOne($1, $0) }
+    }
+
+    /// Whether there is an object at the end of a path.
+    func exists(_ path: PredicatePath) throws -> StorePredicate {
+        guard let last = path.steps.last else { return .constant(true) }
+        var prefix = path
+        prefix.steps.removeLast()
+        return try along(prefix, .compare(last, .notEqual, .null))
+    }
+
+    /// Whether a scalar is not nil, before its fallback.
+    func isPresent(_ scalar: PredicateScalar) throws -> StorePredicate {
+        guard scalar.mayBeNil else { return .constant(true) }
+        switch scalar.source {
+        case .column(let column, isOptional: true): return try along(scalar.path, .compare(column, .notEqual, .null))
+        default: return try exists(scalar.path)
+        }
+    }
+
+    /// A condition on a column that is false for nil, with what the fallback makes of nil.
+    func on(
+        _ scalar: PredicateScalar, _ leaf: (Int) -> StorePredicate, fallback matches: (Value) -> Bool
+    ) throws -> StorePredicate {
+        guard case .column(let column, _) = scalar.source else {
+            throw FetchError.unsupportedPredicate(part: "a count in this place")
+        }
+        let present = try along(scalar.path, leaf(column))
+        guard let fallback = scalar.fallback, matches(fallback) else { return present }
+        return .any([present, .negating(try isPresent(scalar))])
+    }
+
+    func asTruth(_ term: PredicateTerm) throws -> PredicateTruth? {
+        switch term {
+        case .truth(let truth): return truth
+        case .constant(.bool(let value)): return PredicateTruth(.constant(value))
+        case .constant(.null): return PredicateTruth(.constant(false), isDefined: .constant(false))
+        case .scalar(let scalar):
+            guard case .column(let column, _) = scalar.source,
+                model.entities[scalar.path.entity].columns[column].type == .bool
+            else { return nil }
+            let isTrue = try on(scalar, { .compare($0, .equal, .bool(true)) }, fallback: { $0 == .bool(true) })
+            return PredicateTruth(isTrue, isDefined: scalar.fallback == nil ? try isPresent(scalar) : .constant(true))
+        default: return nil
+        }
+    }
+}

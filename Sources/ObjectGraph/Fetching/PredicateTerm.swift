@@ -1,0 +1,132 @@
+import StoreInterface
+
+/// What a part of a predicate means once its key paths are columns.
+enum PredicateTerm {
+    case truth(PredicateTruth)
+    case constant(Value)
+    case constants([Value])
+    case range(PredicateRange)
+    case identities([ObjectID])
+    case object(PredicatePath)
+    /// The id of the object at the end of a path.
+    case objectID(PredicatePath)
+    case scalar(PredicateScalar)
+    case collection(PredicateCollection)
+}
+
+/// A way from the object that a condition is asked about, through to-one relationships.
+struct PredicatePath: Equatable {
+    /// How many collections enclose the condition; a path from an outer one cannot be used inside.
+    var scope: Int
+    /// The entity at the end.
+    var entity: Int
+    /// Reference columns, in order.
+    var steps: [Int] = []
+
+    func appending(_ column: Int, entity: Int) -> PredicatePath {
+        PredicatePath(scope: scope, entity: entity, steps: steps + [column])
+    }
+}
+
+/// A value at the end of a path: a column, or how many related objects there are.
+struct PredicateScalar {
+    enum Source: Equatable {
+        case column(Int, isOptional: Bool)
+        case count(Relation, StorePredicate)
+    }
+
+    var path: PredicatePath
+    var source: Source
+    /// What `??` puts in place of nil.
+    var fallback: Value?
+
+    /// Whether Swift could find nil here.
+    var mayBeNil: Bool {
+        if !path.steps.isEmpty { return true }
+        if case .column(_, let isOptional) = source { return isOptional }
+        return false
+    }
+}
+
+/// The objects at the far end of a to-many relationship that satisfy a condition.
+struct PredicateCollection {
+    var path: PredicatePath
+    var relation: Relation
+    var condition: StorePredicate = .constant(true)
+}
+
+/// A condition that may itself be nil, as `$0.title?.contains("x")` is.
+struct PredicateTruth {
+    var isTrue: StorePredicate
+    var isDefined: StorePredicate = .constant(true)
+
+    init(_ isTrue: StorePredicate, isDefined: StorePredicate = .constant(true)) {
+        self.isTrue = isTrue
+        self.isDefined = isDefined
+    }
+
+    var isFalse: StorePredicate { .all([isDefined, .negating(isTrue)]) }
+}
+
+struct PredicateRange {
+    var lower: Value?
+    var upper: Value?
+    /// `lessOrEqual` or `less`.
+    var upperComparison: StorePredicate.Comparison = .lessOrEqual
+}
+
+extension StorePredicate {
+    /// `and` with constants folded and nested ones flattened.
+    static func all(_ parts: [StorePredicate]) -> StorePredicate {
+        var kept: [StorePredicate] = []
+        for part in parts {
+            switch part {
+            case .constant(true): continue
+            case .constant(false): return .constant(false)
+            case .and(let inner): kept.append(contentsOf: inner)
+            default: kept.append(part)
+            }
+        }
+        return kept.count == 1 ? kept[0] : (kept.isEmpty ? .constant(true) : .and(kept))
+    }
+
+    /// `or` with constants folded and nested ones flattened.
+    static func any(_ parts: [StorePredicate]) -> StorePredicate {
+        var kept: [StorePredicate] = []
+        for part in parts {
+            switch part {
+            case .constant(false): continue
+            case .constant(true): return .constant(true)
+            case .or(let inner): kept.append(contentsOf: inner)
+            default: kept.append(part)
+            }
+        }
+        return kept.count == 1 ? kept[0] : (kept.isEmpty ? .constant(false) : .or(kept))
+    }
+
+    /// `not`, pushed into the leaves that have an exact opposite.
+    static func negating(_ part: StorePredicate) -> StorePredicate {
+        switch part {
+        case .constant(let value): .constant(!value)
+        case .not(let inner): inner
+        case .compare(let column, .equal, let value): .compare(column, .notEqual, value)
+        case .compare(let column, .notEqual, let value): .compare(column, .equal, value)
+        case .toMany(let relation, .any, let inner): .toMany(relation, .none, inner)
+        case .toMany(let relation, .none, let inner): .toMany(relation, .any, inner)
+        default: .not(part)
+        }
+    }
+}
+
+extension StorePredicate.Comparison {
+    /// The same comparison with its sides exchanged.
+    var flipped: StorePredicate.Comparison {
+        switch self {
+        case .equal, .notEqual: self
+        case .less: .greater
+        case .lessOrEqual: .greaterOrEqual
+        case .greater: .less
+        case .greaterOrEqual: .lessOrEqual
+        }
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import StoreInterface
+import Testing
+
+@testable import ObjectGraph
+
+/// Each predicate is given twice, for the store and as a Swift closure over plain objects: both must select the same.
+struct PredicateLoweringTests {
+    let data: RandomSongs
+
+    init() throws { data = try RandomSongs(seed: SeededNumbers.seed("PredicateLoweringTests")) }
+
+    private func songs(
+        _ predicate: Predicate<Song>, _ closure: (PlainSong) -> Bool, location: SourceLocation = #_sourceLocation
+    ) throws {
+        let query = try FetchRequest(where: predicate).storeQuery(in: data.model)
+        let expected = data.songs.filter(closure).map(\.key)
+        #expect(try data.view.keys(query) == expected, "\(query.predicate)", sourceLocation: location)
+    }
+
+    private func singers(
+        _ predicate: Predicate<Singer>, _ closure: (PlainSinger) -> Bool, location: SourceLocation = #_sourceLocation
+    ) throws {
+        let query = try FetchRequest(where: predicate).storeQuery(in: data.model)
+        let expected = data.singers.filter(closure).map(\.key)
+        #expect(try data.view.keys(query) == expected, "\(query.predicate)", sourceLocation: location)
+    }
+
+    @Test func S134_comparisonsAndLogic() throws {
+        let few = 2
+        try songs(#Predicate { $0.plays > few }) { $0.plays > few }
+        try songs(#Predicate { $0.plays >= -1 && $0.plays < few * 3 }) { $0.plays >= -1 && $0.plays < few * 3 }
+        try songs(#Predicate { few <= $0.plays }) { few <= $0.plays }
+        try songs(#Predicate { $0.title == "a" || !($0.plays != 3) }) { $0.title == "a" || !($0.plays != 3) }
+        try songs(#Predicate { $0.isFavorite && !($0.plays > 3 && $0.isFavorite) }) { $0.isFavorite && !($0.plays > 3) }
+        try songs(#Predicate { $0.isFavorite == false }) { !$0.isFavorite }
+        try songs(#Predicate { $0.isFavorite == ($0.plays > 2) }) { $0.isFavorite == ($0.plays > 2) }
+        try songs(#Predicate { $0.plays < $0.rank }) { $0.plays < $0.rank }
+        try songs(#Predicate { $0.plays != $0.rank }) { $0.plays != $0.rank }
+        try songs(#Predicate { $0.isFavorite ? $0.plays > 2 : $0.title == "a" }) {
+            $0.isFavorite ? $0.plays > 2 : $0.title == "a"
+        }
+        try songs(#Predicate { _ in true }) { _ in true }
+    }
+
+    @Test func S134_rangesAndMembership() throws {
+        let range = 1..<4
+        let wanted: Set = ["a", "blue"]
+        let subtitles: [String?] = [nil, "a"]
+        try songs(#Predicate { (1...5).contains($0.plays) }) { (1...5).contains($0.plays) }
+        try songs(#Predicate { range.contains($0.plays) }) { range.contains($0.plays) }
+        try songs(#Predicate { [1, 2, 7].contains($0.plays) }) { [1, 2, 7].contains($0.plays) }
+        try songs(#Predicate { wanted.contains($0.title) }) { wanted.contains($0.title) }
+        try songs(#Predicate { !subtitles.contains($0.subtitle) }) { !subtitles.contains($0.subtitle) }
+    }
+
+    @Test func S134_nilTestsAndFallbacks() throws {
+        let nothing: String? = nil
+        try songs(#Predicate { $0.subtitle == nil }) { $0.subtitle == nil }
+        try songs(#Predicate { $0.subtitle != nothing }) { $0.subtitle != nil }
+        try songs(#Predicate { $0.subtitle != "a" }) { $0.subtitle != "a" }
+        try songs(#Predicate { ($0.rating ?? 0) < 3 }) { ($0.rating ?? 0) < 3 }
+        try songs(#Predicate { ($0.rating ?? 9) < 3 }) { ($0.rating ?? 9) < 3 }
+        try songs(#Predicate { ($0.subtitle ?? "a") == "a" }) { ($0.subtitle ?? "a") == "a" }
+        try songs(#Predicate { ($0.subtitle ?? "abc").starts(with: "ab") }) { ($0.subtitle ?? "abc").starts(with: "ab") }
+        try songs(#Predicate { $0.subtitle?.contains("b") == true }) { $0.subtitle?.contains("b") == true }
+        try songs(#Predicate { $0.subtitle?.contains("b") == false }) { $0.subtitle?.contains("b") == false }
+        try songs(#Predicate { $0.subtitle?.contains("b") == nil }) { $0.subtitle?.contains("b") == nil }
+        try songs(#Predicate { $0.subtitle?.contains("b") ?? true }) { $0.subtitle?.contains("b") ?? true }
+        try songs(#Predicate { if let text = $0.subtitle { text == "b" } else { true } }) {
+            $0.subtitle == nil || $0.subtitle == "b"
+        }
+        try songs(#Predicate { $0.rating != nil && $0.rating! > 2 }) { $0.rating != nil && $0.rating! > 2 }
+    }
+
+    @Test func S134_strings() throws {
+        try songs(#Predicate { $0.title.contains("b") }) { $0.title.contains("b") }
+        try songs(#Predicate { $0.title.starts(with: "ab") }) { $0.title.starts(with: "ab") }
+        try songs(#Predicate { $0.title.isEmpty }) { $0.title.isEmpty }
+        try songs(#Predicate { $0.title > "a" }) { $0.title > "a" }
+    }
+
+    @Test func S134_keyPathsThroughToOne() throws {
+        try songs(#Predicate { $0.singer?.name == "a" }) { $0.singer?.name == "a" }
+        try songs(#Predicate { $0.singer?.name != "a" }) { $0.singer?.name != "a" }
+        try songs(#Predicate { $0.singer!.name == "a" }) { $0.singer?.name == "a" }
+        try songs(#Predicate { $0.singer == nil }) { $0.singer == nil }
+        try songs(#Predicate { $0.singer != nil }) { $0.singer != nil }
+        try songs(#Predicate { $0.singer?.nickname == nil }) { $0.singer?.nickname == nil }
+        try songs(#Predicate { $0.singer?.nickname != nil }) { $0.singer?.nickname != nil }
+        try songs(#Predicate { ($0.singer?.nickname ?? "b") == "b" }) { ($0.singer?.nickname ?? "b") == "b" }
+        try songs(#Predicate { $0.singer?.name.isEmpty == false }) { $0.singer?.name.isEmpty == false }
+        try songs(#Predicate { !($0.singer?.name.contains("b") ?? false) }) { !($0.singer?.name.contains("b") ?? false) }
+        try songs(#Predicate { ($0.singer?.songs.count ?? 0) > 9 }) { ($0.singer?.songs.count ?? 0) > 9 }
+    }
+
+    @Test func S134_anyAllNoneAndCountOverToMany() throws {
+        let few = 3
+        try singers(#Predicate { $0.songs.contains { $0.plays > few } }) { $0.songs.contains { $0.plays > few } }
+        try singers(#Predicate { !$0.songs.contains { $0.plays > few } }) { !$0.songs.contains { $0.plays > few } }
+        try singers(#Predicate { $0.songs.allSatisfy { $0.plays < 8 } }) { $0.songs.allSatisfy { $0.plays < 8 } }
+        try singers(#Predicate { $0.songs.filter { $0.isFavorite }.count >= 5 }) { $0.songs.filter(\.isFavorite).count >= 5 }
+        try singers(#Predicate { $0.songs.filter { $0.isFavorite }.contains { $0.plays > 5 } }) {
+            $0.songs.contains { $0.isFavorite && $0.plays > 5 }
+        }
+        try singers(#Predicate { $0.songs.filter { $0.isFavorite }.allSatisfy { $0.plays > 0 } }) {
+            $0.songs.allSatisfy { !$0.isFavorite || $0.plays > 0 }
+        }
+        try singers(#Predicate { $0.songs.count != 9 && 2 < $0.songs.count }) { $0.songs.count != 9 && 2 < $0.songs.count }
+        try singers(#Predicate { $0.songs.isEmpty }) { $0.songs.isEmpty }
+        try songs(#Predicate { $0.singer?.songs.contains { $0.plays == 8 } == true }) {
+            $0.singer?.songs.contains { $0.plays == 8 } == true
+        }
+    }
+
+    @Test func S134_identity() throws {
+        let store = StoreIdentity(UUID())
+        let first = ObjectID(store: store, entity: 0, key: 1)
+        let singer = ObjectID(store: store, entity: 1, key: 3)
+        let ids = [first, ObjectID(store: store, entity: 0, key: 70), singer]
+        try songs(#Predicate { $0.persistentID == first }) { $0.key == 1 }
+        try songs(#Predicate { ids.contains($0.persistentID) }) { $0.key == 1 || $0.key == 70 }
+        try songs(#Predicate { $0.singer?.persistentID == singer }) { $0.singer?.key == 3 }
+        try songs(#Predicate { $0.singer?.persistentID != singer }) { $0.singer?.key != 3 }
+    }
+
+    /// Catches: a part that is silently dropped, or one that fails when the first row is read.
+    @Test func S134_unsupportedPartsAreNamed() throws {
+        expectUnsupported(#Predicate<Song> { $0.plays + 1 > 3 }, naming: "arithmetic")
+        expectUnsupported(#Predicate<Song> { "abba".contains($0.title) }, naming: "contains")
+        expectUnsupported(#Predicate<Song> { $0.title.count > 3 }, naming: "count")
+        expectUnsupported(
+            #Predicate<Song> { song in song.singer?.songs.contains { $0.plays > song.plays } == true }, naming: "two objects")
+        expectUnsupported(#Predicate<Song> { $0.plays % 2 == 0 }, naming: "IntRemainder")
+        #expect(throws: FetchError.unknownProperty(entity: "Song", property: "\(\Song.shoutedTitle as AnyKeyPath)")) {
+            try FetchRequest<Song>(where: #Predicate { $0.shoutedTitle == "a!" }).storeQuery(in: data.model)
+        }
+    }
+
+    private func expectUnsupported(
+        _ predicate: Predicate<Song>, naming part: String, location: SourceLocation = #_sourceLocation
+    ) {
+        #expect(sourceLocation: location) {
+            try FetchRequest(where: predicate).storeQuery(in: data.model)
+        } throws: { error in
+            guard case .unsupportedPredicate(let named)? = error as? FetchError else { return false }
+            return named.contains(part)
+        }
+    }
+}
