@@ -1,0 +1,125 @@
+import StoreInterface
+
+/// Finds the objects whose membership in a result, or whose content, may differ between two views.
+///
+/// Exact for the rows that changed; for conditions that follow relationships it walks back from what changed at the far
+/// end to the objects that look at it. Costs O(changes) reads, and one look-up per changed object and relationship step.
+struct AffectedObjects {
+    let old: LayeredView
+    let new: LayeredView
+    let changes: [ChangeSet]
+
+    /// All objects of the query's entity to look at again, ascending.
+    func keys(for query: StoreQuery) throws -> [ObjectKey] {
+        let related = try through(query.predicate, entity: query.entity).union(inverseEnds(of: query.entity))
+        let changed = changedKeys(query.entity)
+        return related.isEmpty ? changed : related.union(changed).sorted()
+    }
+
+    /// The objects with a row in some change set, ascending.
+    private func changedKeys(_ entity: Int) -> [ObjectKey] {
+        var pages: [UInt64: UInt64] = [:]
+        for set in changes {
+            for page in set.change(of: entity)?.pages ?? [] {
+                pages[page.number, default: 0] |= page.inserted | page.updated | page.deleted
+            }
+        }
+        var keys: [ObjectKey] = []
+        for number in pages.keys.sorted() {
+            for slot in SlotIterator(pages[number] ?? 0) { keys.append(PageAddress.key(page: number, slot: slot)) }
+        }
+        return keys
+    }
+
+    /// The objects of which a to-many relationship gained or lost a member: both ends of changed links, and both the
+    /// former and the present targets of changed references.
+    private func inverseEnds(of entity: Int) throws -> Set<ObjectKey> {
+        var keys: Set<ObjectKey> = []
+        for set in changes {
+            for link in set.links {
+                if old.schema.links[link.link].source == entity { keys.formUnion(link.sources) }
+                if old.schema.links[link.link].destination == entity { keys.formUnion(link.destinations) }
+            }
+        }
+        for (other, schema) in old.schema.entities.enumerated() {
+            for (column, columnSchema) in schema.columns.enumerated() where columnSchema.destination == entity {
+                try addTargets(of: changedReferences(other, column), other, column, to: &keys)
+            }
+        }
+        return keys
+    }
+
+    /// The objects of an entity whose reference may have changed: inserted, deleted, or updated in a page where some
+    /// updated object changed that column.
+    private func changedReferences(_ entity: Int, _ column: Int) -> [ObjectKey] {
+        var keys: [ObjectKey] = []
+        for set in changes {
+            for page in set.change(of: entity)?.pages ?? [] {
+                let updated = page.columns.contains(column) ? page.updated : 0
+                for slot in SlotIterator(page.inserted | page.deleted | updated) {
+                    keys.append(PageAddress.key(page: page.number, slot: slot))
+                }
+            }
+        }
+        return keys
+    }
+
+    private func addTargets(
+        of keys: some Sequence<ObjectKey>, _ entity: Int, _ column: Int, to targets: inout Set<ObjectKey>
+    ) throws {
+        for key in keys {
+            let before = try old.value(entity, key, column)?.referenceKey
+            let after = try new.value(entity, key, column)?.referenceKey
+            guard before != after else { continue }
+            if let before { targets.insert(before) }
+            if let after { targets.insert(after) }
+        }
+    }
+
+    // MARK: Conditions that follow relationships
+
+    /// The objects of `entity` for which a condition may have changed because of other objects.
+    private func through(_ predicate: StorePredicate, entity: Int) throws -> Set<ObjectKey> {
+        switch predicate {
+        case .constant, .compare, .compareColumns, .isIn, .string, .keys:
+            return []
+        case .and(let parts), .or(let parts):
+            return try parts.reduce(into: []) { try $0.formUnion(through($1, entity: entity)) }
+        case .not(let part):
+            return try through(part, entity: entity)
+        case .toOne(let column, let part):
+            guard let destination = old.schema.entities[entity].columns[column].destination else { return [] }
+            var keys: Set<ObjectKey> = []
+            for key in try looked(at: part, entity: destination) {
+                keys.formUnion(try new.related(.referrers(entity: entity, column: column), to: key))
+            }
+            return keys
+        case .toMany(let relation, _, let part), .toManyCount(let relation, let part, _, _):
+            return try lookers(through: relation, at: part, from: entity)
+        }
+    }
+
+    /// The objects at the far end for which a part may have changed, for whatever reason.
+    private func looked(at part: StorePredicate, entity: Int) throws -> Set<ObjectKey> {
+        try through(part, entity: entity).union(changedKeys(entity))
+    }
+
+    /// Membership changes are found by ``inverseEnds(of:)`` of the root; those of inner steps are found here.
+    private func lookers(
+        through relation: Relation, at part: StorePredicate, from entity: Int
+    ) throws -> Set<ObjectKey> {
+        var keys = try inverseEnds(of: entity)
+        for key in try looked(at: part, entity: relation.entity) {
+            switch relation {
+            case .referrers(let other, let column):
+                if let target = try old.value(other, key, column)?.referenceKey { keys.insert(target) }
+                if let target = try new.value(other, key, column)?.referenceKey { keys.insert(target) }
+            case .link(let link, let direction, _):
+                let back = Relation.link(link, direction == .forward ? .backward : .forward, destination: entity)
+                keys.formUnion(try old.related(back, to: key))
+                keys.formUnion(try new.related(back, to: key))
+            }
+        }
+        return keys
+    }
+}

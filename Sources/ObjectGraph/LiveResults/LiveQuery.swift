@@ -1,0 +1,188 @@
+import StoreInterface
+
+/// A query's result that follows the views it is given. Needs no context: a value that lives with its worker.
+struct LiveQuery: Sendable {
+    let query: StoreQuery
+    private(set) var view: LayeredView
+    /// Every object that the query selects; offset and limit are applied by ``window``.
+    private(set) var list: ResultList
+
+    /// Runs the query. O(result).
+    init(_ query: StoreQuery, in view: LayeredView) throws {
+        self.query = query
+        self.view = view
+        list = try Self.fetch(query, in: view)
+    }
+
+    /// The positions of ``list`` that the query's offset and limit leave.
+    var window: Range<Int> {
+        let start = min(query.offset, list.count)
+        return start..<min(list.count, start + min(query.limit ?? .max, list.count))
+    }
+
+    private static func fetch(_ query: StoreQuery, in view: LayeredView) throws -> ResultList {
+        var whole = query
+        whole.offset = 0
+        whole.limit = nil
+        let order = SortOrder(query.sort)
+        var entries = ContiguousArray<SortEntry>()
+        let keys = try view.keys(whole)
+        entries.reserveCapacity(keys.count)
+        for key in keys { entries.append(try order.entry(query.entity, key, in: view)) }
+        return ResultList(order: order, entries)
+    }
+
+    /// Moves on to a newer view and says what changed in the window.
+    ///
+    /// - Parameter changes: all that differs between the two views; nil when that is not known, which costs O(result).
+    /// - Throws: what the store throws; the query then stays at the old view.
+    mutating func advance(to next: LayeredView, changes: [ChangeSet]?) throws -> ResultDifference {
+        guard let changes else { return try recompute(in: next) }
+        let affected = try AffectedObjects(old: view, new: next, changes: changes).keys(for: query)
+        guard !affected.isEmpty else {
+            view = next
+            return ResultDifference()
+        }
+        if affected.count > 1_000, affected.count > list.count {
+            return try recompute(in: next, updated: Set(affected))
+        }
+        return try replace(affected, in: next)
+    }
+
+    // MARK: A few objects
+
+    /// What becomes of one object that is in the old list, the new list or both.
+    private struct Transition {
+        var from: ResultList.Place?
+        var to: SortEntry?
+        var key: ObjectKey
+    }
+
+    private mutating func replace(_ keys: [ObjectKey], in next: LayeredView) throws -> ResultDifference {
+        var leaving: [(place: ResultList.Place, key: ObjectKey)] = []
+        var entering: [(place: ResultList.Place, entry: SortEntry)] = []
+        var inPlace: [Int] = []
+        for key in keys {
+            let transition = try transition(of: key, in: next)
+            switch (transition.from, transition.to) {
+            case (nil, nil): break
+            case (let from?, nil): leaving.append((from, key))
+            case (nil, let to?): entering.append((list.insertionPlace(of: to), to))
+            case (let from?, let to?):
+                if list.order.order(list.chunks[from.chunk].entries[from.index], to) == 0 {
+                    inPlace.append(from.position)
+                } else {
+                    leaving.append((from, key))
+                    entering.append((list.insertionPlace(of: to), to))
+                }
+            }
+        }
+        leaving.sort { $0.place.position < $1.place.position }
+        let order = list.order
+        entering.sort { order.order($0.entry, $1.entry) < 0 }
+        let oldKeys = isWindowed ? list.keys(window) : []
+        let (replaced, positions) = list.replacing(leaving.map(\.place), with: entering)
+        list = replaced
+        view = next
+        if isWindowed {
+            let updated = Set(keys)
+            return ResultDifference(from: oldKeys, to: list.keys(window)) { updated.contains($0) }
+        }
+        let arrivals = zip(entering, positions).map { ($0.entry.key, $1) }
+        return Positions(leaving: leaving.map { ($0.key, $0.place.position) }, arriving: arrivals).difference(updating: inPlace)
+    }
+
+    private var isWindowed: Bool { query.offset > 0 || query.limit != nil }
+
+    /// Whether the object was in the list is asked of the list itself, under the sort values that the old view gives.
+    private func transition(of key: ObjectKey, in next: LayeredView) throws -> Transition {
+        var transition = Transition(key: key)
+        if try view.contains(query.entity, key) {
+            transition.from = list.place(of: try list.order.entry(query.entity, key, in: view))
+        }
+        if try next.contains(query.entity, key), try query.predicate.matches(query.entity, key: key, in: next) {
+            transition.to = try list.order.entry(query.entity, key, in: next)
+        }
+        return transition
+    }
+
+    // MARK: Everything
+
+    /// Runs the query again and compares. `updated` nil means that nobody knows which objects changed.
+    private mutating func recompute(in next: LayeredView, updated: Set<ObjectKey>? = nil) throws -> ResultDifference {
+        let oldKeys = list.keys(window)
+        let old = view
+        let fetched = try Self.fetch(query, in: next)
+        let columns = next.schema.entities[query.entity].columns.indices
+        var after = self
+        after.list = fetched
+        after.view = next
+        let entity = query.entity
+        let difference = try ResultDifference(from: oldKeys, to: fetched.keys(after.window)) { key in
+            if let updated { return updated.contains(key) }
+            if try old.version(entity, key) != next.version(entity, key) { return true }
+            return try columns.contains { try !Self.same(old.value(entity, key, $0), next.value(entity, key, $0)) }
+        }
+        self = after
+        return difference
+    }
+
+    private static func same(_ a: Value?, _ b: Value?) -> Bool { (a ?? .null).order(b ?? .null) == 0 }
+}
+
+/// Old positions of objects that leave and new positions of those that arrive; some are in both.
+private struct Positions {
+    /// Ascending by position.
+    let leaving: [(key: ObjectKey, position: Int)]
+    /// Ascending by position.
+    let arriving: [(key: ObjectKey, position: Int)]
+
+    /// - Parameter inPlace: old positions of objects that changed but stay between the same neighbours.
+    func difference(updating inPlace: [Int]) -> ResultDifference {
+        var difference = ResultDifference()
+        var sources: [ObjectKey: Int] = [:]
+        for (index, object) in leaving.enumerated() { sources[object.key] = index }
+        var both: [(from: Int, to: Int)] = []
+        for (index, object) in arriving.enumerated() {
+            if let source = sources.removeValue(forKey: object.key) {
+                both.append((source, index))
+            } else {
+                difference.insertions.append(object.position)
+            }
+        }
+        difference.deletions = sources.values.map { leaving[$0].position }.sorted()
+        // An object among the same unchanged neighbours as before is updated, not moved.
+        both.sort { $0.from < $1.from }
+        var last = -1
+        for pair in both {
+            let (from, to) = (leaving[pair.from].position, arriving[pair.to].position)
+            if from - pair.from == to - pair.to, to > last {
+                difference.updates.append(to)
+                last = to
+            } else {
+                difference.moves.append(.init(from: from, to: to))
+            }
+        }
+        difference.moves.sort { $0.to < $1.to }
+        difference.updates.append(contentsOf: inPlace.map(newPosition))
+        difference.updates.sort()
+        return difference
+    }
+
+    /// Where an object that neither leaves nor arrives is now. O(log changes).
+    private func newPosition(_ old: Int) -> Int {
+        let rank = old - Self.count(leaving.count) { leaving[$0].position < old }
+        return rank + Self.count(arriving.count) { arriving[$0].position - $0 <= rank }
+    }
+
+    /// How many leading indices satisfy a condition that, once false, stays false.
+    private static func count(_ count: Int, where condition: (Int) -> Bool) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if condition(middle) { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}
