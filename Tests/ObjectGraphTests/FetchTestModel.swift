@@ -16,23 +16,19 @@ final class Song: PersistentModel {
     var rank: Int { managedObject.get(6) }
     /// Not stored.
     var shoutedTitle: String { title + "!" }
-    var persistentID: ObjectID { managedObject.objectID }
-
-    static func == (a: Song, b: Song) -> Bool { a === b }
-    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
     static var entityDescription: EntityDescription {
         EntityDescription(
             name: "Song",
             properties: [
-                .attribute(AttributeDescription("title", .string)),
-                .attribute(AttributeDescription("subtitle", .string, isOptional: true)),
-                .attribute(AttributeDescription("plays", .int64, index: .indexed)),
-                .attribute(AttributeDescription("rating", .double, isOptional: true)),
-                .attribute(AttributeDescription("isFavorite", .bool)),
+                .attribute(AttributeDescription(name: "title", type: .string)),
+                .attribute(AttributeDescription(name: "subtitle", type: .string, isOptional: true)),
+                .attribute(AttributeDescription(name: "plays", type: .int64, index: .indexed)),
+                .attribute(AttributeDescription(name: "rating", type: .double, isOptional: true)),
+                .attribute(AttributeDescription(name: "isFavorite", type: .bool)),
                 .relationship(
-                    RelationshipDescription("singer", destination: "Singer", inverse: "songs", cardinality: .toOne)),
-                .attribute(AttributeDescription("rank", .int64)),
+                    RelationshipDescription(name: "singer", destination: "Singer", inverse: "songs", cardinality: .toOne)),
+                .attribute(AttributeDescription(name: "rank", type: .int64)),
             ])
     }
 
@@ -52,19 +48,15 @@ final class Singer: PersistentModel {
     var name: String { managedObject.get(0) }
     var nickname: String? { managedObject.get(1) }
     var songs: [Song] { managedObject.toMany(0) }
-    var persistentID: ObjectID { managedObject.objectID }
-
-    static func == (a: Singer, b: Singer) -> Bool { a === b }
-    func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
     static var entityDescription: EntityDescription {
         EntityDescription(
             name: "Singer",
             properties: [
-                .attribute(AttributeDescription("name", .string)),
-                .attribute(AttributeDescription("nickname", .string, isOptional: true)),
+                .attribute(AttributeDescription(name: "name", type: .string)),
+                .attribute(AttributeDescription(name: "nickname", type: .string, isOptional: true)),
                 .relationship(
-                    RelationshipDescription("songs", destination: "Song", inverse: "singer", cardinality: .toMany)),
+                    RelationshipDescription(name: "songs", destination: "Song", inverse: "singer", cardinality: .toMany)),
             ])
     }
 

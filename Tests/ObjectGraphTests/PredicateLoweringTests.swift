@@ -118,10 +118,10 @@ struct PredicateLoweringTests {
         let first = ObjectID(store: store, entity: 0, key: 1)
         let singer = ObjectID(store: store, entity: 1, key: 3)
         let ids = [first, ObjectID(store: store, entity: 0, key: 70), singer]
-        try songs(#Predicate { $0.persistentID == first }) { $0.key == 1 }
-        try songs(#Predicate { ids.contains($0.persistentID) }) { $0.key == 1 || $0.key == 70 }
-        try songs(#Predicate { $0.singer?.persistentID == singer }) { $0.singer?.key == 3 }
-        try songs(#Predicate { $0.singer?.persistentID != singer }) { $0.singer?.key != 3 }
+        try songs(#Predicate { $0.id == first }) { $0.key == 1 }
+        try songs(#Predicate { ids.contains($0.id) }) { $0.key == 1 || $0.key == 70 }
+        try songs(#Predicate { $0.singer?.id == singer }) { $0.singer?.key == 3 }
+        try songs(#Predicate { $0.singer?.id != singer }) { $0.singer?.key != 3 }
     }
 
     /// Catches: a part that is silently dropped, or one that fails when the first row is read.
