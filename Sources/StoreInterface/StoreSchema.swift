@@ -125,3 +125,22 @@ public struct ColumnSet: Sendable, Hashable, Codable {
         }
     }
 }
+
+extension ColumnSchema {
+    /// Whether the column can hold the value: right storage class, in range for its width, null only when optional.
+    public func accepts(_ value: Value) -> Bool {
+        switch (value, type) {
+        case (.null, _): isOptional
+        case (.bool, .bool), (.double, .float), (.double, .double), (.double, .date), (.string, .string), (.data, .data),
+            (.uuid, .uuid), (.uint, .uint64), (.int, .int64), (.reference, .reference):
+            true
+        case (.int(let number), .int8): Int8(exactly: number) != nil
+        case (.int(let number), .int16): Int16(exactly: number) != nil
+        case (.int(let number), .int32): Int32(exactly: number) != nil
+        case (.int(let number), .uint8): UInt8(exactly: number) != nil
+        case (.int(let number), .uint16): UInt16(exactly: number) != nil
+        case (.int(let number), .uint32): UInt32(exactly: number) != nil
+        default: false
+        }
+    }
+}

@@ -172,26 +172,11 @@ struct ModelResolution {
         }
         let value = attribute.defaultValue
         if value.isNull { return attribute.isOptional ? .null : .zero(of: attribute.type) }
-        guard fits(value, attribute.type) else {
+        guard ColumnSchema(name: attribute.name, type: attribute.type).accepts(value) else {
             throw ModelError(
                 .wrongDefault, entity: entity, property: attribute.name,
                 remedy: "the default \(value) is not a \(attribute.type.rawValue)")
         }
         return value
-    }
-
-    private static func fits(_ value: Value, _ type: ColumnType) -> Bool {
-        switch (value, type) {
-        case (.bool, .bool), (.double, .float), (.double, .double), (.double, .date), (.string, .string), (.data, .data),
-            (.uuid, .uuid), (.uint, .uint64), (.int, .int64):
-            true
-        case (.int(let number), .int8): Int8(exactly: number) != nil
-        case (.int(let number), .int16): Int16(exactly: number) != nil
-        case (.int(let number), .int32): Int32(exactly: number) != nil
-        case (.int(let number), .uint8): UInt8(exactly: number) != nil
-        case (.int(let number), .uint16): UInt16(exactly: number) != nil
-        case (.int(let number), .uint32): UInt32(exactly: number) != nil
-        default: false
-        }
     }
 }

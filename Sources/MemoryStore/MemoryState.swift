@@ -1,0 +1,98 @@
+import HashTreeCollections
+import StoreInterface
+
+/// One object.
+struct MemoryRecord {
+    var version: Generation
+    var values: [Value]
+}
+
+/// The pairs of a link from both ends.
+struct MemoryLink {
+    var forward: TreeDictionary<ObjectKey, TreeSet<ObjectKey>> = [:]
+    var backward: TreeDictionary<ObjectKey, TreeSet<ObjectKey>> = [:]
+
+    mutating func set(_ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
+        Self.set(&forward, source, destination, linked)
+        Self.set(&backward, destination, source, linked)
+    }
+
+    private static func set(
+        _ map: inout TreeDictionary<ObjectKey, TreeSet<ObjectKey>>, _ outer: ObjectKey, _ inner: ObjectKey, _ linked: Bool
+    ) {
+        var rest = map[outer] ?? []
+        if linked { rest.insert(inner) } else { rest.remove(inner) }
+        map[outer] = rest.isEmpty ? nil : rest
+    }
+
+    mutating func removeSource(_ key: ObjectKey) {
+        for other in forward[key] ?? [] { set(key, other, linked: false) }
+    }
+
+    mutating func removeDestination(_ key: ObjectKey) {
+        for other in backward[key] ?? [] { set(other, key, linked: false) }
+    }
+}
+
+/// Everything in the store at one moment; copying it is O(entities + links).
+struct MemoryState {
+    var generation: Generation = 0
+    /// By entity.
+    var records: [TreeDictionary<ObjectKey, MemoryRecord>]
+    /// By entity: which slots of each page hold an object.
+    var presence: [TreeDictionary<UInt64, UInt64>]
+    /// By entity and column, for reference columns and those with an index: the keys that have a value.
+    var indexes: [[Int: TreeDictionary<Value, TreeSet<ObjectKey>>]]
+    var links: [MemoryLink]
+    /// By entity: the first key that was never leased.
+    var nextKeys: [ObjectKey]
+    /// The newest change sets, oldest first.
+    var history: [ChangeSet] = []
+
+    static let historyLimit = 10_000
+
+    init(schema: StoreSchema) {
+        records = schema.entities.map { _ in [:] }
+        presence = schema.entities.map { _ in [:] }
+        indexes = schema.entities.map { entity in
+            var indexes: [Int: TreeDictionary<Value, TreeSet<ObjectKey>>] = [:]
+            for (column, definition) in entity.columns.enumerated()
+            where definition.type == .reference || definition.index != .none { indexes[column] = [:] }
+            return indexes
+        }
+        links = schema.links.map { _ in MemoryLink() }
+        nextKeys = schema.entities.map { _ in ObjectKey(PageAddress.slots) }
+    }
+
+    mutating func put(_ record: MemoryRecord, _ entity: Int, _ key: ObjectKey) {
+        reindex(entity, key, old: records[entity][key]?.values, new: record.values)
+        records[entity][key] = record
+        presence[entity][PageAddress.page(of: key), default: 0] |= 1 << UInt64(PageAddress.slot(of: key))
+    }
+
+    mutating func remove(_ entity: Int, _ key: ObjectKey) {
+        guard let old = records[entity].removeValue(forKey: key) else { return }
+        reindex(entity, key, old: old.values, new: nil)
+        let page = PageAddress.page(of: key)
+        let left = (presence[entity][page] ?? 0) & ~(1 << UInt64(PageAddress.slot(of: key)))
+        presence[entity][page] = left == 0 ? nil : left
+    }
+
+    private mutating func reindex(_ entity: Int, _ key: ObjectKey, old: [Value]?, new: [Value]?) {
+        for column in indexes[entity].keys {
+            let before = old?[column]
+            let after = new?[column]
+            guard before != after else { continue }
+            if let before { change(entity, column, before) { $0.remove(key) } }
+            if let after { change(entity, column, after) { $0.insert(key) } }
+        }
+    }
+
+    private mutating func change(
+        _ entity: Int, _ column: Int, _ value: Value, _ body: (inout TreeSet<ObjectKey>) -> Void
+    ) {
+        var keys = indexes[entity][column]?[value] ?? []
+        body(&keys)
+        indexes[entity][column]?[value] = keys.isEmpty ? nil : keys
+    }
+}

@@ -1,0 +1,108 @@
+import StoreInterface
+import Synchronization
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The store in memory: for tests, previews and caches, and the reference that the other stores are tested against.
+///
+/// A state is a value with structural sharing, so that a snapshot is O(1) and keeps only what has changed since. Nothing
+/// survives the process. Reads never wait for the writer.
+public final class MemoryStore: ObjectStore {
+    public let identity = StoreIdentity(UUID())
+    public let schema: StoreSchema
+    public var deferralStyle: DeferralStyle { .layered }
+    private let state: Mutex<MemoryState>
+
+    public init(schema: StoreSchema) {
+        self.schema = schema
+        state = Mutex(MemoryState(schema: schema))
+    }
+
+    public func snapshot() throws -> any StoreSnapshot {
+        MemorySnapshot(schema: schema, state: state.withLock { $0 })
+    }
+
+    public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
+        let transaction = MemoryTransaction(schema: schema, state: state.withLock { $0 })
+        let result = try body(transaction)
+        let new = transaction.state
+        state.withLock { $0 = new }
+        return result
+    }
+
+    public func changes(after generation: Generation) throws -> [ChangeSet]? {
+        state.withLock { state in
+            if generation >= state.generation { return [] }
+            guard let first = state.history.first, first.generation <= generation + 1 else { return nil }
+            return state.history.filter { $0.generation > generation }
+        }
+    }
+
+    /// References and links that lead to no object.
+    public func verify() throws -> [VerificationFinding] {
+        let state = state.withLock { $0 }
+        var findings: [VerificationFinding] = []
+        for (number, entity) in schema.entities.enumerated() {
+            for (column, definition) in entity.columns.enumerated() {
+                guard let destination = definition.destination else { continue }
+                for (key, record) in state.records[number] {
+                    guard let target = record.values[column].referenceKey, state.records[destination][target] == nil
+                    else { continue }
+                    findings.append(.init("\(entity.name) \(key): \(definition.name) refers to \(target), which does not exist"))
+                }
+            }
+        }
+        for (number, link) in schema.links.enumerated() {
+            for (source, targets) in state.links[number].forward {
+                for target in targets
+                where state.records[link.source][source] == nil || state.records[link.destination][target] == nil {
+                    findings.append(.init("\(link.name): a pair (\(source), \(target)) has an end that does not exist"))
+                }
+            }
+        }
+        return findings
+    }
+
+    /// 0: there is no file.
+    public func fileBytes() throws -> Int { 0 }
+}
+
+extension StoreDescription {
+    /// A new store in memory at each opening.
+    public static var memory: StoreDescription {
+        StoreDescription(name: "memory") { MemoryStore(schema: $0) }
+    }
+
+    /// A store in memory that all who open it by this name share, as long as somebody holds it.
+    public static func memory(name: String) -> StoreDescription {
+        StoreDescription(name: "memory") { try MemoryStoreRegistry.store(named: name, schema: $0) }
+    }
+}
+
+/// Stores by name, held weakly.
+private enum MemoryStoreRegistry {
+    private struct Entry {
+        weak var store: MemoryStore?
+    }
+
+    private static let stores = Mutex<[String: Entry]>([:])
+
+    static func store(named name: String, schema: StoreSchema) throws -> MemoryStore {
+        try stores.withLock { stores in
+            if let known = stores[name]?.store {
+                guard known.schema == schema else {
+                    throw StoreError(
+                        .schemaMismatch, "the memory store \(name) is open with another model; choose another name")
+                }
+                return known
+            }
+            let made = MemoryStore(schema: schema)
+            stores[name] = Entry(store: made)
+            return made
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import StoreInterface
+
+/// Works on a copy of the state; the store takes it when the body has succeeded.
+final class MemoryTransaction: StoreTransaction {
+    private let schema: StoreSchema
+    private(set) var state: MemoryState
+
+    init(schema: StoreSchema, state: MemoryState) {
+        self.schema = schema
+        self.state = state
+    }
+
+    var generation: Generation { state.generation }
+
+    func apply(_ layer: Layer, changes: ChangeSet) throws {
+        for entity in 0..<layer.entityCount {
+            guard let rows = layer.entity(entity) else { continue }
+            for number in rows.sortedPageNumbers {
+                guard let page = rows.page(number) else { continue }
+                for slot in SlotIterator(page.touched) {
+                    guard let row = page[slot] else { continue }
+                    try apply(row, entity, PageAddress.key(page: number, slot: slot))
+                }
+            }
+        }
+        for (link, pairs) in layer.links.enumerated() {
+            for (source, destinations) in pairs.forward {
+                for (destination, linked) in destinations { setLink(link, source, destination, linked) }
+            }
+        }
+        state.generation = layer.generation
+        state.history.append(changes)
+        if state.history.count > MemoryState.historyLimit { state.history.removeFirst() }
+    }
+
+    private func apply(_ row: Row, _ entity: Int, _ key: ObjectKey) throws {
+        if row.kind == .delete {
+            state.remove(entity, key)
+            for (number, link) in schema.links.enumerated() {
+                if link.source == entity { state.links[number].removeSource(key) }
+                if link.destination == entity { state.links[number].removeDestination(key) }
+            }
+            return
+        }
+        let columns = schema.entities[entity].columns
+        let old = row.kind == .update ? state.records[entity][key] : nil
+        guard old != nil || row.set.count == columns.count else { return }
+        var values = old?.values ?? Array(repeating: .null, count: columns.count)
+        for column in columns.indices where row.isSet(column) {
+            let value = row[column]
+            guard columns[column].accepts(value) else {
+                throw StoreError(
+                    .unsupported,
+                    "\(schema.entities[entity].name).\(columns[column].name) is \(columns[column].type.rawValue) and cannot hold \(value)"
+                )
+            }
+            values[column] = value
+        }
+        state.put(MemoryRecord(version: row.version, values: values), entity, key)
+    }
+
+    /// A pair with an end that does not exist is left out.
+    private func setLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, _ linked: Bool) {
+        let ends = schema.links[link]
+        if linked, state.records[ends.source][source] == nil || state.records[ends.destination][destination] == nil { return }
+        state.links[link].set(source, destination, linked: linked)
+    }
+
+    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
+        let first = state.nextKeys[entity]
+        let end = first + ObjectKey(pages * PageAddress.slots)
+        state.nextKeys[entity] = end
+        return first..<end
+    }
+}
