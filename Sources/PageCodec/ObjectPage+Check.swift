@@ -23,7 +23,7 @@ extension ObjectPage {
     }
 
     /// Makes the invariants true: sections inside the bytes, in order, of the layout's types.
-    func checkSections(_ layout: PageLayout) throws(PageError) {
+    func checkSections(_ layout: borrowing PageLayout) throws(PageError) {
         guard capacity > 0, capacity <= PageAddress.slots, capacity & 7 == 0 else {
             throw PageError(offset: PageFormat.capacityOffset, field: "capacity", reason: "\(capacity) is not 8, 16 ... 64")
         }
@@ -43,7 +43,7 @@ extension ObjectPage {
         for column in 0..<columnCount {
             free = try checkEntry(column, layout, free)
         }
-        guard generations >= free, [0, 1, 2, 4, 8].contains(generationWidth),
+        guard generations >= free, generationWidth <= 8, ColumnCode.numberWidths >> UInt32(generationWidth) & 1 != 0,
             generations + generationWidth * capacity <= byteCount
         else {
             throw PageError(offset: PageFormat.generationsOffset, field: "generations", reason: "lie outside the page")
@@ -52,31 +52,33 @@ extension ObjectPage {
 
     /// - Returns: the end of the section without its heap.
     @inline(__always)
-    private func checkEntry(_ column: Int, _ layout: PageLayout, _ free: Int) throws(PageError) -> Int {
-        let entry = PageFormat.headerSize + column * PageFormat.entrySize
-        let start = Int(base.number(UInt32.self, at: entry))
-        let expected = layout.columns[column].code
-        let type = base.load(fromByteOffset: entry + PageFormat.entryTypeOffset, as: UInt8.self)
-        guard type == expected.rawValue else {
-            throw PageError(
-                offset: entry + PageFormat.entryTypeOffset, field: layout.name(column),
-                reason: "has type \(type) in the page and \(expected.rawValue) in the schema")
-        }
-        let width = Int(base.load(fromByteOffset: entry + PageFormat.entryWidthOffset, as: UInt8.self))
-        guard expected.allowsWidth(width) else {
-            throw PageError(
-                offset: entry + PageFormat.entryWidthOffset, field: layout.name(column), reason: "cannot have width \(width)")
-        }
-        let flags = base.load(fromByteOffset: entry + PageFormat.entryFlagsOffset, as: UInt8.self)
-        guard flags & ~PageFormat.nullWordFlag == 0 else {
-            throw PageError(
-                offset: entry + PageFormat.entryFlagsOffset, field: layout.name(column), reason: "has unknown flags \(flags)")
-        }
-        let end = start + (flags == 0 ? 0 : 8) + expected.arraySize(width: width, capacity: capacity)
-        guard start >= free, end <= byteCount else {
-            throw PageError(offset: entry, field: layout.name(column), reason: "lies outside its place in the page")
-        }
+    private func checkEntry(_ index: Int, _ layout: borrowing PageLayout, _ free: Int) throws(PageError) -> Int {
+        let word = base.number(UInt64.self, at: PageFormat.headerSize + index * PageFormat.entrySize)
+        let column = layout.columns[index]
+        let entry = DirectoryEntry(word)
+        let end = entry.start + (entry.flags == 0 ? 0 : 8) + column.arraySize(width: entry.width, capacity: capacity)
+        let fits = entry.start >= free && end <= byteCount
+        guard entry.type == column.code.rawValue, column.allowsWidth(entry.width), entry.flags & ~PageFormat.nullWordFlag == 0,
+            entry.reserved == 0, fits
+        else { throw fault(index, entry, layout, fits: fits) }
         return end
+    }
+
+    /// What is wrong with a directory entry.
+    private func fault(_ index: Int, _ entry: DirectoryEntry, _ layout: borrowing PageLayout, fits: Bool) -> PageError {
+        let place = PageFormat.headerSize + index * PageFormat.entrySize
+        let code = layout.columns[index].code
+        let reason =
+            if entry.type != code.rawValue {
+                "has type \(entry.type) in the page and \(code.rawValue) in the schema"
+            } else if !layout.columns[index].allowsWidth(entry.width) {
+                "cannot have width \(entry.width)"
+            } else if fits {
+                "has unknown flags \(entry.flags) or a reserved byte that is not zero"
+            } else {
+                "lies outside its place in the page"
+            }
+        return PageError(offset: place, field: layout.name(index), reason: reason)
     }
 
     func checkChecksum() throws(PageError) {
@@ -89,10 +91,6 @@ extension ObjectPage {
     func checkContents() throws(PageError) {
         for column in 0..<columnCount {
             let section = section(column)
-            let entry = PageFormat.headerSize + column * PageFormat.entrySize
-            guard base.load(fromByteOffset: entry + PageFormat.entryReservedOffset, as: UInt8.self) == 0 else {
-                throw PageError(offset: entry, field: "directory", reason: "has a reserved byte that is not zero")
-            }
             guard section.nulls & ~presence == 0 else {
                 throw PageError(offset: section.array - 8, field: "null word", reason: "names slots that hold no object")
             }

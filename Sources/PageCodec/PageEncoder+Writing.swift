@@ -24,7 +24,7 @@ extension PageEncoder {
     private func upperBound(_ capacity: Int) throws(PageError) -> Int {
         var bound = PageFormat.headerSize + 8 * capacity + heapCount + (old?.byteCount ?? 0) + Self.shortCount
         for column in layout.columns {
-            let array = column.code.arraySize(width: column.code.naturalWidth, capacity: capacity)
+            let array = column.arraySize(width: column.code.naturalWidth, capacity: capacity)
             bound += PageFormat.entrySize + 8 + array + 8
         }
         guard bound <= PageFormat.maximumByteCount else {

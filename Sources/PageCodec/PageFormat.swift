@@ -101,20 +101,34 @@ enum ColumnCode: UInt8 {
         }
     }
 
-    func allowsWidth(_ width: Int) -> Bool {
+    /// The widths 0, 1, 2, 4 and 8 as bits.
+    static let numberWidths: UInt32 = 0b1_0001_0111
+
+    /// The widths that cells of the type may have, as bits.
+    var allowedWidths: UInt32 {
         switch shape {
-        case .bits: width == 8
-        case .real, .uuid: width == 0 || width == naturalWidth
-        case .signed, .unsigned, .heap: width <= naturalWidth && [0, 1, 2, 4, 8].contains(width)
+        case .bits: 1 << 8
+        case .real, .uuid: 1 | 1 << UInt32(naturalWidth)
+        case .signed, .unsigned, .heap: Self.numberWidths & (1 << UInt32(naturalWidth + 1) - 1)
         }
     }
+}
 
-    /// The bytes of a section behind its null word, without the heap.
-    func arraySize(width: Int, capacity: Int) -> Int {
-        switch shape {
-        case .bits: 8
-        case .heap: width * (capacity + 1)
-        default: width * capacity
-        }
+/// One column's place in a page.
+struct DirectoryEntry {
+    var start: Int
+    var type: UInt8
+    var width: Int
+    var flags: UInt8
+    var reserved: UInt8
+
+    /// From the entry's eight bytes.
+    @inline(__always)
+    init(_ word: UInt64) {
+        start = Int(word & 0xFFFF_FFFF)
+        type = UInt8(truncatingIfNeeded: word >> 32)
+        width = Int(word >> 40 & 0xFF)
+        flags = UInt8(truncatingIfNeeded: word >> 48)
+        reserved = UInt8(truncatingIfNeeded: word >> 56)
     }
 }

@@ -19,6 +19,21 @@ public struct PageLayout: Sendable {
         /// The range of `.int` values; empty for other storage classes.
         var minimum: Int64
         var maximum: Int64
+        /// As bits.
+        var widths: UInt32
+
+        @inline(__always)
+        func allowsWidth(_ width: Int) -> Bool { width <= 16 && widths >> UInt32(width) & 1 != 0 }
+
+        /// The bytes of a section behind its null word, without the heap.
+        @inline(__always)
+        func arraySize(width: Int, capacity: Int) -> Int {
+            switch shape {
+            case .bits: 8
+            case .heap: width &* (capacity &+ 1)
+            default: width &* capacity
+            }
+        }
     }
 
     /// - Throws: ``PageError`` when the entity has more columns than a ``ColumnSet`` holds.
@@ -38,7 +53,7 @@ public struct PageLayout: Sendable {
                 let range = Self.integerRange(column.type)
                 return Column(
                     code: code, shape: code.shape, isOptional: column.isOptional, cells: cells,
-                    minimum: range.minimum, maximum: range.maximum)
+                    minimum: range.minimum, maximum: range.maximum, widths: code.allowedWidths)
             })
         cellCount = cells
         allColumns = ColumnSet(first: entity.columns.count)
