@@ -49,7 +49,7 @@ struct ChangeLog {
             case .delete: page.deleted |= bit
             case .update, nil: page.updated |= bit
             }
-            pages[place.entity]?[number] = page
+            pages[place.entity, default: [:]][number] = page
         }
         var set = ChangeSet(author: author)
         set.entities = pages.sorted { $0.key < $1.key }.map { entity, pages in

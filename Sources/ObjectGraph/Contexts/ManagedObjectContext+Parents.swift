@@ -128,7 +128,7 @@ extension ManagedObjectContext {
         setFoundation(moved)
         clean(written)
         if !viewObservers.isEmpty { tell(ChangeSet(), refreshed: []) }
-        post(.didSave, push.changes)
+        if !push.changes.isEmpty { post(.didSave, push.changes) }
         tellFollowers()
     }
 

@@ -121,7 +121,7 @@ extension ManagedObjectContext {
         let visible = others.map { ChangeSet.union($0 + (adopted.map { [$0] } ?? [])) }
         let refreshed = refreshRegistered(visible)
         if !viewObservers.isEmpty || visible?.isEmpty != true { tell(visible, refreshed: refreshed) }
-        post(.didSave, outcome.changes)
+        if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
         tellFollowers()
     }
 

@@ -26,7 +26,8 @@ public final class ManagedObjectContext {
     let setup: ContextSetup
     /// Unique in the process.
     let number: UInt64
-    let storeIdentity: StoreIdentity
+    /// Which store the context's ids belong to.
+    public let storeIdentity: StoreIdentity
     let registry: ObjectRegistry
     let place: ContextPlace
 
@@ -139,6 +140,12 @@ public final class ManagedObjectContext {
     }
 
     var hasDeletes: Bool { top.mayDelete || sealed.contains(where: \.mayDelete) }
+
+    /// The keys that a lowered query selects, unsaved changes included.
+    package func keys(matching query: StoreQuery) throws -> [ObjectKey] {
+        checkIsolation()
+        return try view.keys(query)
+    }
 
     // MARK: Layers
 

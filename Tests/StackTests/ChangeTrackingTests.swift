@@ -1,0 +1,83 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+@Suite struct ChangeTrackingTests {
+    @Test(arguments: StoreKind.allCases)
+    func S030_changedValuesHoldNewValuesAndCommittedOnesTheOld(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let worker = await container.newBackgroundContext()
+        let id = await worker.perform { $0.makeTrack("a", plays: 1).objectID }
+        try await worker.save()
+        try await worker.perform { context in
+            let track = try context.existingObject(with: id)
+            #expect(track.changedValues.isEmpty)
+            track["plays"] = .int(2)
+            #expect(track.changedValues == ["plays": .int(2)])
+            #expect(track.committedValues(for: ["plays", "title"]) == ["plays": .int(1), "title": .string("a")])
+            _ = context.newBackgroundChild()
+            track["title"] = .string("b")
+            #expect(track.changedValues == ["plays": .int(2), "title": .string("b")], "also across a sealed layer")
+        }
+        try await worker.save()
+        try await worker.perform { context in
+            let track = try context.existingObject(with: id)
+            #expect(track.changedValues.isEmpty, "S031")
+            #expect(track.committedValues(for: ["plays"]) == ["plays": .int(2)], "S031")
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S032_assigningAnEqualValueIsNotAChange(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let worker = await container.newBackgroundContext()
+        let id = await worker.perform { $0.makeTrack("a", plays: 1).objectID }
+        try await worker.save()
+        let generation = container.coordinator.snapshot().generation
+        try await worker.perform { context in
+            let track = try context.existingObject(with: id)
+            track["title"] = .string("a")
+            track["plays"] = .int(1)
+            track.setRelatedObject("album", to: nil)
+            #expect(track.changedValues.isEmpty && !track.hasChanges && !context.hasChanges)
+        }
+        try await worker.save()
+        #expect(container.coordinator.snapshot().generation == generation, "S063: nothing was written")
+    }
+
+    @Test func S034_modelDefaultsAreReadableAfterInsert() async throws {
+        let container = try await TestBed(.memory).container()
+        let worker = await container.newBackgroundContext()
+        await worker.perform { context in
+            let track = context.insert("Track")
+            #expect(track["rating"] == .double(2.5))
+            #expect(track["title"] == .string(""))
+            #expect(track["isrc"] == .null)
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func S035_oneNoticePerPerformBlock(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        let counter = Counter()
+        _ = await worker.perform { $0.addObserver { notice in counter.note(notice) } }
+        let id = await worker.perform { context in
+            let track = context.makeTrack("a")
+            for plays in 1...10 { track["plays"] = .int(Int64(plays)) }
+            return track.objectID
+        }
+        #expect(counter.count(.objectsDidChange) == 1)
+        try await worker.perform { context in
+            let track = try context.existingObject(with: id)
+            track["plays"] = .int(11)
+            context.processPendingChanges()
+            track["plays"] = .int(12)
+        }
+        #expect(counter.count(.objectsDidChange) == 3)
+        await worker.perform { _ in }
+        #expect(counter.count(.objectsDidChange) == 3, "nothing changed, nothing said")
+    }
+}

@@ -1,0 +1,158 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+@Suite struct ConflictTests {
+    /// Two root contexts that have both changed one track: `other` changed title and plays and saved, the returned one changed
+    /// plays and rating and has not.
+    private func collision(
+        _ container: PersistentContainer, _ policy: MergePolicy
+    ) async throws -> (ours: BackgroundContext, id: ObjectID) {
+        let (ours, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let id = await ours.perform { $0.makeTrack("base", plays: 1).objectID }
+        try await ours.save()
+        await other.perform { $0.refreshAllObjects() }
+        try await other.perform { context in
+            let track = try context.existingObject(with: id)
+            track["title"] = .string("theirs")
+            track["plays"] = .int(20)
+        }
+        try await ours.perform { context in
+            let track = try context.existingObject(with: id)
+            track["plays"] = .int(10)
+            track["rating"] = .double(5)
+            context.mergePolicy = policy
+        }
+        try await other.save()
+        return (ours, id)
+    }
+
+    private func values(_ context: BackgroundContext, _ id: ObjectID) async throws -> [Value] {
+        try await context.perform { context in
+            let track = try context.existingObject(with: id)
+            return [track["title"], track["plays"], track["rating"]]
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S101_theErrorNamesBaseOursAndTheirs(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let (ours, id) = try await collision(container, .error)
+        let generation = container.coordinator.snapshot().generation
+        let error = try #require(await #expect(throws: SaveError.self) { try await ours.save() })
+        guard case .conflicts(let conflicts) = error else {
+            Issue.record("not a conflict: \(error)")
+            return
+        }
+        #expect(conflicts.map(\.objectID) == [id])
+        let plays = try #require(conflicts[0].properties.first { $0.name == "plays" })
+        #expect(plays.base == .int(1) && plays.ours == .int(10) && plays.theirs == .int(20))
+        #expect(Set(conflicts[0].properties.map(\.name)) == ["title", "plays", "rating"])
+        #expect(container.coordinator.snapshot().generation == generation, "nothing is written")
+        #expect(await ours.perform { $0.hasChanges })
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S102_storeTrumpTakesTheStoresValueOfWhatBothChanged(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let (ours, id) = try await collision(container, .storeTrump)
+        try await ours.save()
+        #expect(try await values(ours, id) == [.string("theirs"), .int(20), .double(5)], "S110: the context shows it")
+        let reader = container.coordinator.newBackgroundContext()
+        #expect(try await values(reader, id) == [.string("theirs"), .int(20), .double(5)])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S103_objectTrumpTakesOurValueOfWhatBothChanged(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let (ours, id) = try await collision(container, .objectTrump)
+        try await ours.save()
+        #expect(try await values(ours, id) == [.string("theirs"), .int(10), .double(5)], "S110")
+        let reader = container.coordinator.newBackgroundContext()
+        #expect(try await values(reader, id) == [.string("theirs"), .int(10), .double(5)])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S104_overwriteWritesOurWholeObject(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let (ours, id) = try await collision(container, .overwrite)
+        try await ours.save()
+        let reader = container.coordinator.newBackgroundContext()
+        #expect(try await values(reader, id) == [.string("base"), .int(10), .double(5)])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S105_rollbackDropsOurChangesToWhatConflicts(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let (ours, id) = try await collision(container, .rollback)
+        await ours.perform { context in _ = context.makeTrack("new") }
+        try await ours.save()
+        #expect(try await values(ours, id) == [.string("theirs"), .int(20), .double(2.5)])
+        #expect(try await ours.perform { try $0.trackTitles() } == ["new", "theirs"], "the rest of the save goes on")
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S106_updatedHereDeletedThere(_ kind: StoreKind) async throws {
+        for (policy, survives) in [(MergePolicy.objectTrump, true), (.overwrite, true), (.storeTrump, false), (.rollback, false)]
+        {
+            let container = try await TestBed(kind).container()
+            let (ours, id) = try await collision(container, policy)
+            let killer = container.coordinator.newBackgroundContext()
+            try await killer.perform { $0.delete(try $0.existingObject(with: id)) }
+            try await killer.save()
+            try await ours.save()
+            let reader = container.coordinator.newBackgroundContext()
+            let title = try? await reader.perform { try $0.existingObject(with: id)["title"] }
+            #expect((title != nil) == survives, "\(policy)")
+            if survives { #expect(title == .string("base"), "our whole object, under the same id") }
+            #expect(try container.coordinator.store.verify().isEmpty)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S100_detectConflictsChecksUnchangedObjectsToo(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let (ours, id) = try await collision(container, .error)
+        try await ours.perform { context in
+            context.rollback()
+            context.detectConflicts(for: try context.existingObject(with: id))
+            context.makeTrack("unrelated")
+        }
+        await #expect(throws: SaveError.self) { try await ours.save() }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S100_concurrentIncrementsWithErrorPolicyNeverLoseOne(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let setUp = container.coordinator.newBackgroundContext()
+        let id = await setUp.perform { $0.makeTrack("counter", plays: 0).objectID }
+        try await setUp.save()
+        let wins = await withTaskGroup(of: Int.self) { group in
+            for _ in 0..<4 {
+                let context = container.coordinator.newBackgroundContext()
+                group.addTask {
+                    var won = 0
+                    for _ in 0..<25 {
+                        do {
+                            try await context.perform { context in
+                                context.rollback()
+                                context.refreshAllObjects()
+                                let track = try context.existingObject(with: id)
+                                guard case .int(let plays) = track["plays"] else { return }
+                                track["plays"] = .int(plays + 1)
+                            }
+                            try await context.save(.deferred)
+                            won += 1
+                        } catch {}
+                    }
+                    return won
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        let reader = container.coordinator.newBackgroundContext()
+        #expect(try await reader.perform { try $0.existingObject(with: id)["plays"] } == .int(Int64(wins)))
+        #expect(wins > 0)
+    }
+}

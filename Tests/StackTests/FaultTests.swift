@@ -1,0 +1,94 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+@Suite struct FaultTests {
+    @Test(arguments: Combination.all)
+    func S020_aFetchedObjectIsAFaultUntilItIsChanged(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        await worker.perform { context in _ = context.makeTrack("a", plays: 3) }
+        try await worker.save(through: .store)
+        let reader = await container.newBackgroundContext()
+        try await reader.perform { context in
+            let track = try #require(try context.objects("Track").first)
+            #expect(track.isFault)
+            #expect(track["plays"] == .int(3))
+            #expect(track.isFault, "a clean object holds no values, whatever was read")
+            track["plays"] = .int(4)
+            #expect(!track.isFault)
+        }
+    }
+
+    @Test(arguments: Combination.rooted)
+    func S022_aFaultWhoseRecordIsGoneReadsAsNothingAndCountsAsDeleted(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        let id = await worker.perform { $0.makeTrack("a", plays: 3).objectID }
+        try await worker.save()
+        let reader = await container.newBackgroundContext()
+        try await worker.perform { $0.delete(try $0.existingObject(with: id)) }
+        try await worker.save()
+        await reader.perform { context in
+            let track = context.object(with: id)
+            #expect(track["title"] == .string("a"), "S023: the reader's snapshot still has it")
+            context.refreshAllObjects()
+            #expect(track["title"] == .string(""))
+            #expect(track["isrc"] == .null)
+            #expect(track["plays"] == .int(0))
+            #expect(track.isDeleted)
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func S023_aPinnedContextNeverMeetsAnInaccessibleFault(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        await worker.perform { context in for i in 0..<200 { context.makeTrack("t\(i)", plays: i) } }
+        try await worker.save(through: .store)
+        let pinned = container.coordinator.newBackgroundContext(reading: container.coordinator.snapshot())
+        let faults = try await pinned.perform { try $0.objects("Track").map(\.objectID) }
+        let killer = await container.newBackgroundContext()
+        try await killer.perform { context in for track in try context.objects("Track") { context.delete(track) } }
+        try await killer.save(through: .store)
+        let sum = try await pinned.perform { context in
+            try faults.reduce(0) { sum, id in
+                guard case .int(let plays) = try context.existingObject(with: id)["plays"] else { return -1_000_000 }
+                return sum + Int(plays)
+            }
+        }
+        #expect(sum == 199 * 100)
+        let late = container.coordinator.newBackgroundContext()
+        #expect(try await late.perform { try $0.objects("Track").isEmpty })
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S024_refreshDropsOrKeepsLocalChanges(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let first = container.coordinator.newBackgroundContext()
+        let second = container.coordinator.newBackgroundContext()
+        let id = await first.perform { $0.makeTrack("a", plays: 1).objectID }
+        try await first.save()
+        await second.perform { $0.refreshAllObjects() }
+        try await first.perform { try $0.existingObject(with: id)["title"] = .string("b") }
+        try await first.save()
+        try await second.perform { context in
+            let track = try context.existingObject(with: id)
+            #expect(track["title"] == .string("a"))
+            track["plays"] = .int(5)
+            context.refresh(track, mergeChanges: true)
+            #expect(track["title"] == .string("b"), "the store's latest")
+            #expect(track["plays"] == .int(5), "the local change")
+            context.refresh(track, mergeChanges: false)
+            #expect(track["plays"] == .int(1))
+            #expect(!context.hasChanges && track.isFault)
+            track["plays"] = .int(6)
+            context.refreshAllObjects()
+            #expect(track["plays"] == .int(6), "refreshAllObjects keeps dirty changes")
+        }
+    }
+}

@@ -1,0 +1,225 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+@Suite struct RelationshipTests {
+    /// The names at the far end of a to-many, ascending.
+    static func names(_ objects: [ManagedObject], _ property: String = "title") -> [String] {
+        objects.compactMap { if case .string(let name) = $0[property] { name } else { nil } }.sorted()
+    }
+
+    @Test(arguments: Combination.all)
+    func S041_anObjectInsertedAndDeletedLeavesNoTrace(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        let counter = Counter()
+        await worker.perform { context in
+            _ = context.addObserver { counter.note($0) }
+            context.delete(context.makeTrack("gone"))
+            context.makeTrack("kept")
+            #expect(context.deletedObjects.isEmpty)
+        }
+        try await worker.save(through: .store)
+        let saved = try #require(counter.all.last { $0.kind == .didSave })
+        #expect(saved.changes.deletedIDs(in: container.coordinator.store.identity).isEmpty)
+        let history = try #require(try container.coordinator.store.changes(after: 0))
+        #expect(history.allSatisfy { $0.entities.allSatisfy { $0.deletedKeys.isEmpty } })
+    }
+
+    @Test(arguments: Combination.all)
+    func S043_deleteRulesCascadeNullifyAndDeny(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        let artistID = await worker.perform { context in
+            let artist = context.makeArtist("a")
+            artist.setRelatedObject("profile", to: context.insert("Profile"))
+            for title in ["x", "y"] {
+                let album = context.insert("Album")
+                album["title"] = .string(title)
+                artist.add(album, to: "albums")
+            }
+            let pupil = context.makeArtist("pupil")
+            pupil.setRelatedObject("mentor", to: artist)
+            let track = context.makeTrack("t")
+            track.setRelatedObject("album", to: artist.relatedObjects("albums")[0])
+            return artist.objectID
+        }
+        try await worker.save(through: .store)
+        await worker.perform { $0.delete($0.object(with: artistID)) }
+        await #expect(throws: SaveError.self, "the album's track denies") { try await worker.save(through: .store) }
+        try await worker.perform { context in
+            #expect(context.deletedObjects.count == 4, "S062: artist, profile and two albums are still pending")
+            for track in try context.objects("Track") { context.delete(track) }
+        }
+        try await worker.save(through: .store)
+        let reader = await container.newBackgroundContext()
+        try await reader.perform { context in
+            #expect(try context.objects("Album").isEmpty && context.objects("Profile").isEmpty)
+            let pupil = try #require(try context.objects("Artist").first)
+            #expect(pupil["name"] == .string("pupil") && pupil.relatedObject("mentor") == nil)
+        }
+        #expect(try container.coordinator.store.verify().isEmpty)
+    }
+
+    @Test func S043_aCascadeInACircleEnds() async throws {
+        let node = EntityDescription(
+            name: "Node",
+            properties: [
+                .relationship(
+                    .init(name: "next", destination: "Node", inverse: "previous", cardinality: .toOne, deleteRule: .cascade)),
+                .relationship(.init(name: "previous", destination: "Node", cardinality: .toOne)),
+            ])
+        let container = try await TestBed(.memory).container(model: Model([node]))
+        let worker = await container.newBackgroundContext()
+        try await worker.perform { context throws in
+            let nodes = (0..<5).map { _ in context.insert("Node") }
+            for (i, node) in nodes.enumerated() { node.setRelatedObject("next", to: nodes[(i + 1) % 5]) }
+            context.delete(nodes[2])
+            #expect(!context.hasChanges)
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func S044_oneSideSetsTheOther(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        await worker.perform { context in
+            let artist = context.makeArtist("a")
+            let other = context.makeArtist("b")
+            let profile = context.insert("Profile")
+            artist.setRelatedObject("profile", to: profile)
+            #expect(profile.relatedObject("artist") === artist, "to-one, to-one")
+            other.setRelatedObject("profile", to: profile)
+            #expect(artist.relatedObject("profile") == nil && profile.relatedObject("artist") === other)
+            let album = context.insert("Album")
+            album.setRelatedObject("artist", to: artist)
+            #expect(artist.relatedObjects("albums") == [album], "to-one, to-many")
+            let track = context.makeTrack("t")
+            let list = context.insert("Playlist")
+            track.add(list, to: "playlists")
+            #expect(list.relatedObjects("tracks") == [track], "many to many")
+            list.remove(track, from: "tracks")
+            #expect(track.relatedObjects("playlists").isEmpty)
+            artist.setRelatedObject("mentor", to: other)
+            #expect(other.relatedObjects("pupils") == [artist], "self-referential")
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func S045_movingAToOneMovesItBetweenToManys(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        let (a, b) = await worker.perform { context in
+            let albums = ["A", "B"].map { title in
+                let album = context.insert("Album")
+                album["title"] = .string(title)
+                return album
+            }
+            for title in ["1", "2", "3"] { context.makeTrack(title).setRelatedObject("album", to: albums[0]) }
+            return (albums[0].objectID, albums[1].objectID)
+        }
+        try await worker.save(through: .store)
+        try await worker.perform { context in
+            let (first, second) = try (context.existingObject(with: a), context.existingObject(with: b))
+            first.relatedObjects("tracks")[1].setRelatedObject("album", to: second)
+            #expect(Self.names(first.relatedObjects("tracks")) == ["1", "3"])
+            #expect(Self.names(second.relatedObjects("tracks")) == ["2"])
+            let fresh = context.makeTrack("4")
+            second.setRelatedObjects("tracks", to: [fresh, first.relatedObjects("tracks")[0]])
+            #expect(Self.names(second.relatedObjects("tracks")) == ["1", "4"])
+        }
+        try await worker.save(through: .store)
+        let reader = await container.newBackgroundContext()
+        try await reader.perform { context in
+            #expect(Self.names(try context.existingObject(with: a).relatedObjects("tracks")) == ["3"])
+            #expect(Self.names(try context.existingObject(with: b).relatedObjects("tracks")) == ["1", "4"])
+            let lost = try #require(try context.objects("Track").first { $0["title"] == .string("2") })
+            #expect(lost.relatedObject("album") == nil)
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func S044_manyToManyLinksAreSavedAndRemoved(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        let list = await worker.perform { context in
+            let list = context.insert("Playlist")
+            for i in 0..<100 { list.add(context.makeTrack("\(i)"), to: "tracks") }
+            return list.objectID
+        }
+        try await worker.save(through: .store)
+        try await worker.perform { context in
+            let list = try context.existingObject(with: list)
+            let tracks = list.relatedObjects("tracks")
+            #expect(tracks.count == 100)
+            for track in tracks.prefix(40) { list.remove(track, from: "tracks") }
+            context.delete(tracks[99])
+            #expect(list.relatedObjects("tracks").count == 59)
+        }
+        try await worker.save(through: .store)
+        let reader = await container.newBackgroundContext()
+        let count = try await reader.perform { try $0.existingObject(with: list).relatedObjects("tracks").count }
+        #expect(count == 59)
+        #expect(try container.coordinator.store.verify().isEmpty)
+    }
+
+    @Test(arguments: Combination.all)
+    func S047_deletedObjectsVanishFromFetchesBeforeTheSave(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        await worker.perform { context in for title in ["a", "b"] { context.makeTrack(title) } }
+        try await worker.save(through: .store)
+        try await worker.perform { context in
+            context.delete(try #require(try context.objects("Track").first))
+            #expect(try context.trackTitles() == ["b"])
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func S048_rollbackRevivesAndRestores(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        let (albumID, trackID) = await worker.perform { context in
+            let album = context.insert("Album")
+            let track = context.makeTrack("a", plays: 1)
+            track.setRelatedObject("album", to: album)
+            return (album.objectID, track.objectID)
+        }
+        try await worker.save(through: .store)
+        try await worker.perform { context in
+            let (album, track) = try (context.existingObject(with: albumID), context.existingObject(with: trackID))
+            track["plays"] = .int(2)
+            let new = context.makeTrack("new")
+            context.delete(track)
+            context.delete(album)
+            context.rollback()
+            #expect(!context.hasChanges)
+            #expect(!track.isDeleted && track["plays"] == .int(1) && track.relatedObject("album") === album)
+            #expect(album.relatedObjects("tracks") == [track])
+            #expect(new.managedObjectContext == nil)
+            #expect(try context.trackTitles() == ["a"])
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func S049_resetForgetsEveryObject(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        try await worker.perform { context throws in
+            let track = context.makeTrack("a")
+            context.reset()
+            #expect(!context.hasChanges && context.registeredObjects.isEmpty)
+            #expect(track.managedObjectContext == nil)
+            #expect(try context.trackTitles().isEmpty)
+        }
+    }
+}

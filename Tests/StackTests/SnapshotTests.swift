@@ -1,0 +1,80 @@
+import Dispatch
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+@Suite struct SnapshotTests {
+    @Test(arguments: StoreKind.allCases)
+    func S150_aKeptSnapshotIsReadByManyContextsAtOnce(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let worker = await container.newBackgroundContext()
+        await worker.perform { context in for i in 0..<100 { context.makeTrack("t\(i)", plays: i) } }
+        try await worker.save()
+        let kept = container.coordinator.snapshot()
+        try await worker.perform { context in for track in try context.objects("Track") { track["plays"] = .int(-1) } }
+        try await worker.save()
+        let sums = try await withThrowingTaskGroup(of: Int64.self) { group in
+            for _ in 0..<8 {
+                let reader = container.coordinator.newBackgroundContext(reading: kept)
+                group.addTask {
+                    try await reader.perform { context in
+                        try context.objects("Track").reduce(into: Int64(0)) { sum, track in
+                            if case .int(let plays) = track["plays"] { sum += plays }
+                        }
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(sums == Array(repeating: 4950, count: 8))
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S151_aTokenPinsAnotherContextToTheSameState(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let (one, two) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        await one.perform { context in _ = context.makeTrack("a") }
+        try await one.save()
+        let token = await one.perform { $0.snapshot }
+        let writer = container.coordinator.newBackgroundContext()
+        await writer.perform { context in _ = context.makeTrack("b") }
+        try await writer.save()
+        await two.perform { $0.refreshAllObjects() }
+        #expect(try await two.perform { try $0.trackTitles() } == ["a", "b"])
+        await two.perform { $0.pin(to: token) }
+        #expect(try await two.perform { try $0.trackTitles() } == ["a"])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S153_readersDoNotWaitForAWriterNorWritersForReaders(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let worker = await container.newBackgroundContext()
+        await worker.perform { context in _ = context.makeTrack("a") }
+        try await worker.save()
+        let held = container.coordinator.snapshot()
+        let store = container.coordinator.store
+        let inside = DispatchSemaphore(value: 0)
+        let release = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+            try? store.write(.durable) { _ in
+                inside.signal()
+                release.wait()
+            }
+        }
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                inside.wait()
+                continuation.resume()
+            }
+        }
+        let reader = container.coordinator.newBackgroundContext()
+        #expect(try await reader.perform { try $0.trackTitles() } == ["a"], "while a transaction is open")
+        #expect(try store.snapshot().count(Music.query("Track")) == 1)
+        release.signal()
+        await worker.perform { context in _ = context.makeTrack("b") }
+        try await worker.save()
+        let late = container.coordinator.newBackgroundContext(reading: held)
+        #expect(try await late.perform { try $0.trackTitles() } == ["a"])
+    }
+}

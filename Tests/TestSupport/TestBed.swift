@@ -1,0 +1,64 @@
+import Foundation
+import MemoryStore
+import ObjectGraph
+import StoreInterface
+
+/// One of the stores under test.
+public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
+    case memory
+
+    public var description: String { rawValue }
+}
+
+/// One combination of store and stack.
+public struct Combination: Sendable, CustomStringConvertible {
+    public var store: StoreKind
+    public var stack: ContextStack
+
+    public var description: String { "\(store)-\(stack.rawValue)" }
+
+    public static let all: [Combination] = StoreKind.allCases.flatMap { store in
+        ContextStack.allCases.map { Combination(store: store, stack: $0) }
+    }
+
+    /// Stacks whose background contexts are roots.
+    public static let rooted = all.filter { $0.stack == .siblings || $0.stack == .split }
+
+    /// Stacks whose background contexts are children of main.
+    public static let parented = all.filter { $0.stack != .siblings && $0.stack != .split }
+}
+
+/// A place for one test's files, and its store; removed with the value.
+public final class TestBed: Sendable {
+    public let folder: URL
+    public let kind: StoreKind
+    private let memoryName: String
+
+    public init(_ kind: StoreKind) throws {
+        self.kind = kind
+        memoryName = UUID().uuidString
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(memoryName)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    public var description: StoreDescription {
+        switch kind {
+        case .memory: .memory(name: memoryName)
+        }
+    }
+
+    public var file: URL { folder.appendingPathComponent("store.\(kind.rawValue)") }
+
+    public func container(_ stack: ContextStack = .siblings, model: Model = Music.model) async throws -> PersistentContainer {
+        try await PersistentContainer(model: model, store: description, stack: stack)
+    }
+}
+
+extension PersistentContainer {
+    /// Saves the main context through to the store, from any test.
+    @MainActor public func saveMain(_ durability: Durability = .durable) async throws {
+        try await mainContext.save(through: .store, durability)
+    }
+}
