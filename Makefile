@@ -73,8 +73,8 @@ test-asan: setup ## run the tests under the address sanitizer
 fuzz: setup ## run every fuzz target for 60 s (FUZZ_SECONDS=n)
 	@$(call say,"Building the fuzz targets")
 	@cd fuzz && $(NO_MACROS) swift build $(QUIET) -c release --sanitize=fuzzer -Xswiftc -sanitize=address,fuzzer
-	@set -eu; cd fuzz; for folder in Sources/*Fuzz*; do \
-	    target=$$(basename $$folder); corpus=.build/corpus/$$target; mkdir -p $$corpus; \
+	@set -eu; cd fuzz; for target in $$(grep -lr LLVMFuzzerTestOneInput Sources | cut -d/ -f2 | sort -u); do \
+	    corpus=.build/corpus/$$target; mkdir -p $$corpus; \
 	    $(call say,"$$target, $(FUZZ_SECONDS) s"); \
 	    SWIFT_BACKTRACE=enable=no .build/release/$$target -max_total_time=$(FUZZ_SECONDS) -verbosity=0 \
 	        -print_final_stats=1 -artifact_prefix=.build/$$target- $$corpus; \

@@ -1,0 +1,54 @@
+import Foundation
+import Testing
+
+/// What the documents say is held to the code as far as a program can.
+@Suite struct DocumentTests {
+    private static let documents: [SourceFile] =
+        ["README.md", "CONTRIBUTING.md"].map { SourceFile(path: $0, root: Repository.root) }
+        + Repository.files(under: "Docs", endingIn: "md")
+
+    private static let words: Set<Substring> = Set(
+        Repository.modules.values.joined().flatMap { file in
+            file.codeLines.flatMap { line in line.split { !($0.isLetter || $0.isNumber || $0 == "_") } }
+        })
+
+    @Test func everyLinkToAFileLeadsSomewhere() {
+        for document in Self.documents {
+            let folder = Repository.root.appending(path: document.path).deletingLastPathComponent()
+            for (number, line) in document.lines.enumerated() {
+                for match in line.matches(of: /\]\(([^)#]+)(?:#[^)]*)?\)/) where !match.1.contains("://") {
+                    let target = folder.appending(path: String(match.1)).path
+                    #expect(FileManager.default.fileExists(atPath: target), "\(document.path):\(number + 1): \(match.1)")
+                }
+            }
+        }
+    }
+
+    @Test func everyPromiseThatADocumentNamesExists() {
+        for document in Self.documents {
+            for (number, line) in document.lines.enumerated() {
+                for match in line.matches(of: /\bS(\d{3})\b/) {
+                    let exists = Int(match.1).map(Promises.numbers.contains) ?? false
+                    #expect(exists, "\(document.path):\(number + 1): there is no promise S\(match.1)")
+                }
+            }
+        }
+    }
+
+    /// Names in code font that look like ours: a type, or a type with a member.
+    @Test(arguments: ["Docs/Architecture.md", "Docs/Concurrency.md", "CONTRIBUTING.md"])
+    func everyTypeThatADocumentNamesIsInTheSources(path: String) {
+        guard let document = Self.documents.first(where: { $0.path == path }) else { return }
+        for (number, line) in document.lines.enumerated() {
+            for match in line.matches(of: /`([A-Z][a-z]\w+)(?:\.(\w+))?(?:\([\w:]*\))?`/)
+            where !["swift", "md"].contains(match.2) {
+                let names = [match.1, match.2].compactMap { $0 }
+                let isFolder = Repository.swiftFiles.contains {
+                    $0.path.contains("/\(names[0])/") || $0.path.hasPrefix("\(names[0])/")
+                }
+                let isKnown = names.allSatisfy(Self.words.contains) || isFolder
+                #expect(isKnown, "\(path):\(number + 1): \(match.0) is not in the sources")
+            }
+        }
+    }
+}
