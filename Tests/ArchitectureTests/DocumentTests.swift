@@ -51,4 +51,28 @@ import Testing
             }
         }
     }
+
+    /// The compiled copy stands between two lines of dashes in a test that also runs it.
+    @Test func theReadmesCodeIsCodeThatCompiles() throws {
+        let readme = SourceFile(path: "README.md", root: Repository.root)
+        let start = try #require(readme.lines.firstIndex(of: "```swift"))
+        let end = try #require(readme.lines[start...].firstIndex(of: "```"))
+        let compiled = SourceFile(path: "Tests/StrataTests/ReadmeExample.swift", root: Repository.root)
+        let marks = compiled.lines.indices.filter { compiled.lines[$0].hasPrefix("// -----") }
+        try #require(marks.count == 2)
+        #expect(readme.lines[start + 1..<end] == compiled.lines[marks[0] + 1..<marks[1]])
+    }
+
+    /// A difference that is told as a fact has a test that shows it.
+    @Test func everyDifferenceFromCoreDataHasATest() throws {
+        let document = SourceFile(path: "Docs/DifferencesFromCoreData.md", root: Repository.root)
+        let start = try #require(document.lines.firstIndex(of: "## Different on purpose"))
+        let rows = document.lines[(start + 1)...].prefix { !$0.hasPrefix("## ") }
+        for row in rows {
+            for match in row.matches(of: /\bS(\d{3})\b/) {
+                let isTested = Int(match.1).map { Promises.tested[$0] != nil } ?? false
+                #expect(isTested, "S\(match.1) has no test")
+            }
+        }
+    }
 }
