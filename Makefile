@@ -75,9 +75,11 @@ fuzz: setup ## run every fuzz target for 60 s (FUZZ_SECONDS=n)
 	@cd fuzz && $(NO_MACROS) swift build $(QUIET) -c release --sanitize=fuzzer -Xswiftc -sanitize=address,fuzzer
 	@set -eu; cd fuzz; for target in $$(grep -lr LLVMFuzzerTestOneInput Sources | cut -d/ -f2 | sort -u); do \
 	    corpus=.build/corpus/$$target; mkdir -p $$corpus; \
-	    $(call say,"$$target, $(FUZZ_SECONDS) s"); \
-	    SWIFT_BACKTRACE=enable=no .build/release/$$target -max_total_time=$(FUZZ_SECONDS) -verbosity=0 \
-	        -print_final_stats=1 -artifact_prefix=.build/$$target- $$corpus; \
+	    $(call say,"$$target for $(FUZZ_SECONDS) s"); \
+	    SWIFT_BACKTRACE=enable=no .build/release/$$target -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=512 \
+	        -print_final_stats=1 -artifact_prefix=.build/$$target- $$corpus >.build/$$target.log 2>&1 \
+	        || { tail -n 60 .build/$$target.log; exit 1; }; \
+	    awk -F ': +' '/^stat::(number|peak)/ { sub("stat::", "", $$1); print "    " $$1 ": " $$2 }' .build/$$target.log; \
 	done
 
 bench: strata-bench ## run every benchmark at its default size

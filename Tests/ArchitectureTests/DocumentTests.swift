@@ -57,7 +57,7 @@ import Testing
         let readme = SourceFile(path: "README.md", root: Repository.root)
         let start = try #require(readme.lines.firstIndex(of: "```swift"))
         let end = try #require(readme.lines[start...].firstIndex(of: "```"))
-        let compiled = SourceFile(path: "Tests/StrataTests/ReadmeExample.swift", root: Repository.root)
+        let compiled = try #require(Repository.swiftFiles.first { $0.path == "Tests/StrataTests/ReadmeExample.swift" })
         let marks = compiled.lines.indices.filter { compiled.lines[$0].hasPrefix("// -----") }
         try #require(marks.count == 2)
         #expect(readme.lines[start + 1..<end] == compiled.lines[marks[0] + 1..<marks[1]])
