@@ -18,7 +18,7 @@ public final class PersistentContainer: Sendable {
 
     /// Opens the store and builds the stack. Blocking work is done off the calling executor.
     ///
-    /// Throws ``StoreError`` when the store cannot be opened with the model.
+    /// Throws `StoreError` when the store cannot be opened with the model.
     public init(model: Model, store: StoreDescription, stack: ContextStack = .siblings) async throws {
         self.model = model
         self.stack = stack
