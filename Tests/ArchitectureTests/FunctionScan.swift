@@ -20,13 +20,13 @@ extension SourceFile {
         }
     }
 
-    private struct Word {
+    struct Word {
         var text: String
         var line: Int
     }
 
     /// Identifiers, and the characters that matter, one by one.
-    private var codeWords: [Word] {
+    var codeWords: [Word] {
         var words: [Word] = []
         for (number, line) in codeLines.enumerated() {
             var current: [UInt8] = []
@@ -52,11 +52,12 @@ extension SourceFile {
         return words
     }
 
+    private static let declarations: Set = [
+        "func", "init", "var", "let", "subscript", "case", "static", "associatedtype", "typealias", "mutating", "extension",
+    ]
+
     /// The index of the brace that ends the body of the declaration that starts at `start`; nil when it has no body.
     private static func closingBrace(of start: Int, in words: [Word]) -> Int? {
-        let declarations: Set = [
-            "func", "init", "var", "let", "subscript", "case", "static", "associatedtype", "typealias", "mutating", "extension",
-        ]
         var parentheses = 0
         var braces = 0
         for index in (start + 1)..<max(words.count, start + 1) {
@@ -68,7 +69,7 @@ extension SourceFile {
                 braces -= 1
                 if braces == 0 { return index }
             case "}" where parentheses == 0: return nil
-            case let text where braces == 0 && parentheses == 0 && declarations.contains(text): return nil
+            case let text where braces == 0 && parentheses == 0 && Self.declarations.contains(text): return nil
             default: break
             }
         }

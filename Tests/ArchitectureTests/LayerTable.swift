@@ -48,14 +48,14 @@ struct Import {
 
 extension SourceFile {
     var imports: [Import] {
-        codeLines.enumerated().compactMap { number, line in
+        codeLines(with: "import").compactMap { number, line in
             guard
                 let match = line.firstMatch(
                     of:
                         /^\s*(?:@[\w]+(?:\([^)]*\))?\s+)*(?:(public|package|internal|fileprivate|private)\s+)?(?:@[\w]+\s+)*import\s+(?:(?:struct|class|enum|protocol|func|var|let|typealias)\s+)?(\w+)/
                 )
             else { return nil }
-            return Import(module: String(match.2), access: match.1.map(String.init), line: number + 1)
+            return Import(module: String(match.2), access: match.1.map(String.init), line: number)
         }
     }
 }

@@ -33,7 +33,7 @@ import Testing
         for (name, files) in Repository.modules where !["SQLiteStore", "StrataMacros"].contains(name) {
             for file in files where file.imports.contains(where: { $0.module == "Foundation" }) {
                 #expect(
-                    file.codeLines.contains { $0.contains("canImport(FoundationEssentials)") },
+                    !file.codeLines(with: "canImport(FoundationEssentials)").isEmpty,
                     "\(file.path): import FoundationEssentials where it exists")
             }
         }

@@ -55,6 +55,30 @@ struct SourceFile: Sendable, CustomStringConvertible {
         codeLines = SwiftText.blanked(text).components(separatedBy: "\n")
     }
 
+    /// The lines of code that have one of the words in them, with their numbers from 1: what a rule looks at more closely.
+    func codeLines(with words: String...) -> [(number: Int, text: String)] {
+        codeLines.enumerated().filter { _, line in words.contains { line.holds($0) } }.map { ($0.offset + 1, $0.element) }
+    }
+
     /// Lines, without the empty one after the last line break.
     var lineCount: Int { lines.last == "" ? lines.count - 1 : lines.count }
+}
+
+extension String {
+    /// Whether the text occurs. Rules ask this of every line, and regular expressions are slow in debug builds.
+    func holds(_ text: String) -> Bool {
+        var (line, wanted) = (self, text)
+        return line.withUTF8 { line in
+            wanted.withUTF8 { wanted in
+                guard let other = wanted.baseAddress, var place = line.baseAddress else { return wanted.isEmpty }
+                var rest = line.count
+                while rest >= wanted.count, let found = memchr(place, Int32(other.pointee), rest - wanted.count + 1) {
+                    if memcmp(found, other, wanted.count) == 0 { return true }
+                    rest -= UnsafeRawPointer(place).distance(to: found) + 1
+                    place = UnsafePointer(found.assumingMemoryBound(to: UInt8.self)) + 1
+                }
+                return false
+            }
+        }
+    }
 }

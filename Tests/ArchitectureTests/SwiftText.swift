@@ -20,14 +20,15 @@ struct SwiftText {
     private mutating func code(endingAt closing: UInt8?) {
         var depth = 0
         while position < input.count {
-            if at("//") {
-                blank { $0.input[$0.position] == UInt8(ascii: "\n") }
-            } else if at("/*") {
+            let byte = input[position]
+            let mayStart = byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "#")
+            if mayStart, at("//") {
+                while position < input.count, input[position] != UInt8(ascii: "\n") { blankByte() }
+            } else if mayStart, at("/*") {
                 blockComment()
-            } else if let hashes = stringStart() {
+            } else if mayStart, let hashes = stringStart() {
                 string(hashes: hashes)
             } else {
-                let byte = input[position]
                 position += 1
                 guard closing != nil else { continue }
                 if byte == UInt8(ascii: "(") { depth += 1 }
@@ -52,10 +53,6 @@ struct SwiftText {
 
     private mutating func blank(_ count: Int) {
         for _ in 0..<count where position < input.count { blankByte() }
-    }
-
-    private mutating func blank(until stop: (SwiftText) -> Bool) {
-        while position < input.count, !stop(self) { blankByte() }
     }
 
     private mutating func blockComment() {

@@ -3,16 +3,15 @@ import Testing
 extension SourceFile {
     /// Where the compiler is told to trust us without a comment nearby that says why; lines counted from 1.
     var unreasonedUnsafeLines: [Int] {
-        codeLines.indices.filter { index in
-            let code = codeLines[index]
-            if code.contains("@unchecked Sendable") || code.contains("nonisolated(unsafe)") {
-                return !hasComment(near: index, matching: Self.sharingReasons)
+        codeLines(with: "@unchecked", "unsafe", "Unsafe").filter { number, code in
+            if code.holds("@unchecked Sendable") || code.holds("nonisolated(unsafe)") {
+                return !hasComment(near: number - 1, matching: Self.sharingReasons)
             }
             if code.contains(/\bunsafe(?:Downcast|BitCast)\(|^\s*(?:\w+\s+)*(?:let|var) \w+: Unsafe\w*Pointer/) {
-                return !hasComment(near: index, matching: /./)
+                return !hasComment(near: number - 1, matching: /./)
             }
             return false
-        }.map { $0 + 1 }
+        }.map(\.number)
     }
 
     /// A reason for sharing names what keeps two threads apart.
