@@ -1,0 +1,29 @@
+import StoreInterface
+
+extension AttributeDescription {
+    /// The description of a model's property: its type says how it is stored and whether it is optional.
+    public init<M: PersistentModel, V: AttributeValue>(
+        _ name: String, of keyPath: KeyPath<M, V>, index: IndexKind = .none, default defaultValue: V? = nil,
+        renamedFrom: String? = nil
+    ) {
+        self.init(
+            name: name, type: V.columnType, isOptional: V.isOptional, index: index,
+            defaultValue: defaultValue?.storeValue ?? .null, renamedFrom: renamedFrom)
+    }
+
+    @available(*, unavailable, message: "a property that is a model needs @Relationship")
+    public init<M: PersistentModel, N: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<M, N?>, index: IndexKind = .none, default defaultValue: N? = nil,
+        renamedFrom: String? = nil
+    ) {
+        self.init(name: name, type: .reference)
+    }
+
+    @available(*, unavailable, message: "a property that is a list of models needs @Relationship")
+    public init<M: PersistentModel, N: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<M, [N]>, index: IndexKind = .none, default defaultValue: [N]? = nil,
+        renamedFrom: String? = nil
+    ) {
+        self.init(name: name, type: .reference)
+    }
+}

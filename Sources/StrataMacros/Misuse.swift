@@ -1,0 +1,44 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+/// What a user of `@Model` can get wrong, with the remedy in the text.
+enum Misuse: String, DiagnosticMessage {
+    case notAClass = "@Model can be attached to a class only; its objects have an identity"
+    case notFinal = "a class with @Model must be final"
+    case generic = "a class with @Model cannot be generic: each entity of the store is one class"
+    case constant = "a stored property of a model must be a 'var'; mark a constant with @Transient"
+    case severalInOne = "declare each property of a model on its own line"
+    case pattern = "a property of a model is declared by one name, not by a pattern"
+    case lazy = "a stored property of a model cannot be 'lazy'; mark it with @Transient"
+    case reference = "a stored property of a model cannot be 'weak' or 'unowned'; mark it with @Transient"
+    case observers = "a stored property of a model cannot have observers; use the hooks of ManagedObjectLifecycle"
+    case wrapped = "a property wrapper cannot be used on a stored property of a model; mark it with @Transient"
+    case untyped = "give the type of this property, so that @Model can write an initializer; or write one yourself"
+    case relationshipUntyped = "a relationship needs its type: 'Model?' for one object, '[Model]' for many"
+    case relationshipNotOptional = "a relationship to one object is optional, since the object can be deleted"
+    case relationshipNotSupported = "a relationship is 'Model?' for one object or '[Model]' for many"
+    case attributeOnRelationship = "a relationship is not an attribute; it is always indexed"
+    case wrongInverse = "the inverse must be a property of the model at the far end, as in 'inverse: \\Artist.tracks'"
+    case transientWithoutValue = "a transient property needs an initial value, since it is not stored"
+    case transientMixed = "a transient property is neither an attribute nor a relationship"
+    case reservedName = "every model has a member of this name already; choose another name, and renamedFrom: for old files"
+    case unknownOption = "an attribute's options are .unique and .indexed, written out"
+
+    var message: String { rawValue }
+    var diagnosticID: MessageID { MessageID(domain: "Strata", id: "\(self)") }
+    var severity: DiagnosticSeverity { .error }
+
+    func at(_ node: some SyntaxProtocol, fixIts: [FixIt] = []) -> Diagnostic {
+        Diagnostic(node: Syntax(node), message: self, fixIts: fixIts)
+    }
+}
+
+/// What a fix-it says.
+struct Remedy: FixItMessage {
+    var message: String
+    var fixItID: MessageID { MessageID(domain: "Strata", id: message) }
+
+    static func replace(_ old: some SyntaxProtocol, with new: some SyntaxProtocol, _ message: String) -> FixIt {
+        FixIt(message: Remedy(message: message), changes: [.replace(oldNode: Syntax(old), newNode: Syntax(new))])
+    }
+}

@@ -1,0 +1,105 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+/// A class with `@Model`, read from its source text: its stored properties with their numbers, and what is wrong with it.
+struct ModelClass {
+    let name: String
+    /// "public ", "package " or nothing: how visible the members that a protocol asks for must be.
+    let access: String
+    private(set) var properties: [ModelProperty] = []
+    private(set) var misuses: [Diagnostic] = []
+    /// Whether the user wrote a designated initializer, so that none must be made.
+    let hasInitializer: Bool
+
+    init(_ declaration: ClassDeclSyntax) {
+        name = declaration.name.text
+        let modifiers = declaration.modifiers.map(\.name.text)
+        access =
+            modifiers.contains("public") || modifiers.contains("open")
+            ? "public " : modifiers.contains("package") ? "package " : ""
+        hasInitializer = declaration.memberBlock.members.contains {
+            guard let found = $0.decl.as(InitializerDeclSyntax.self) else { return false }
+            return !found.modifiers.contains { $0.name.text == "convenience" }
+        }
+        checkClass(declaration, modifiers)
+        var columns = 0
+        var relationships = 0
+        for member in declaration.memberBlock.members {
+            guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isStoredInInstances else { continue }
+            var reader = PropertyReader(variable)
+            let property = reader.read()
+            misuses += reader.misuses
+            guard var property else { continue }
+            switch property.kind {
+            case .transient: break
+            case .attribute:
+                property.column = columns
+                columns += 1
+            case .toOne:
+                property.column = columns
+                columns += 1
+                property.relationship = relationships
+                relationships += 1
+            case .toMany:
+                property.relationship = relationships
+                relationships += 1
+            }
+            properties.append(property)
+        }
+        checkInitializer(declaration)
+    }
+
+    var persisted: [ModelProperty] { properties.filter { !$0.isTransient } }
+
+    func property(named name: String) -> ModelProperty? { properties.first { $0.name == name } }
+
+    private mutating func checkClass(_ declaration: ClassDeclSyntax, _ modifiers: [String]) {
+        if !modifiers.contains("final") {
+            var fixed = declaration.modifiers.filter { $0.name.text != "open" }
+            var keyword = declaration.classKeyword
+            let final = DeclModifierSyntax(name: .keyword(.final, trailingTrivia: .space))
+            let replacement = declaration.with(\.classKeyword, keyword.with(\.leadingTrivia, []))
+            keyword.leadingTrivia = []
+            fixed.append(fixed.isEmpty ? final.with(\.leadingTrivia, declaration.classKeyword.leadingTrivia) : final)
+            misuses.append(
+                Misuse.notFinal.at(
+                    declaration.classKeyword,
+                    fixIts: [Remedy.replace(declaration, with: replacement.with(\.modifiers, fixed), "insert 'final'")]))
+        }
+        if let parameters = declaration.genericParameterClause { misuses.append(Misuse.generic.at(parameters)) }
+    }
+
+    /// Without a user's initializer one is made, which needs the types of the properties.
+    private mutating func checkInitializer(_ declaration: ClassDeclSyntax) {
+        guard !hasInitializer else { return }
+        for member in declaration.memberBlock.members {
+            guard let pattern = member.decl.as(VariableDeclSyntax.self)?.bindings.first?.pattern,
+                let name = pattern.as(IdentifierPatternSyntax.self)?.identifier.text,
+                let property = property(named: name), !property.isTransient, property.typeText == nil
+            else { continue }
+            misuses.append(Misuse.untyped.at(pattern))
+        }
+    }
+}
+
+extension VariableDeclSyntax {
+    /// Not static, not computed.
+    var isStoredInInstances: Bool {
+        if modifiers.contains(where: { $0.name.text == "static" || $0.name.text == "class" }) { return false }
+        guard bindings.count == 1, let block = bindings.first?.accessorBlock else { return true }
+        switch block.accessors {
+        case .getter: return false
+        case .accessors(let accessors):
+            return accessors.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
+        }
+    }
+
+    /// The attribute of this name, wherever it was imported from.
+    func attribute(named name: String) -> AttributeSyntax? {
+        attributes.lazy.compactMap { $0.as(AttributeSyntax.self) }.first { $0.attributeName.trimmedTypeName == name }
+    }
+}
+
+extension TypeSyntax {
+    fileprivate var trimmedTypeName: String { lastName }
+}

@@ -1,0 +1,53 @@
+import SwiftDiagnostics
+import SwiftSyntax
+import SwiftSyntaxMacros
+
+/// `@Model`: makes a class a `PersistentModel`.
+///
+/// It reads the stored properties in the order of their declaration, gives each its numbers, and hands each to the macro
+/// that writes its accessors. What is wrong is said once, where the members are made.
+public struct ModelMacro {}
+
+extension ModelMacro: MemberMacro {
+    public static func expansion(
+        of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
+        conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        guard let declaration = declaration.as(ClassDeclSyntax.self) else {
+            context.diagnose(Misuse.notAClass.at(node))
+            return []
+        }
+        let model = ModelClass(declaration)
+        for misuse in model.misuses { context.diagnose(misuse) }
+        return model.misuses.isEmpty ? model.members : []
+    }
+}
+
+extension ModelMacro: MemberAttributeMacro {
+    public static func expansion(
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+        providingAttributesFor member: some DeclSyntaxProtocol, in context: some MacroExpansionContext
+    ) throws -> [AttributeSyntax] {
+        guard let declaration = declaration.as(ClassDeclSyntax.self),
+            let variable = member.as(VariableDeclSyntax.self), variable.isStoredInInstances,
+            let name = variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self)?.identifier.text
+        else { return [] }
+        let model = ModelClass(declaration)
+        guard model.misuses.isEmpty, let property = model.property(named: name) else { return [] }
+        return property.accessorMacro.map { [$0] } ?? []
+    }
+}
+
+extension ModelMacro: ExtensionMacro {
+    public static func expansion(
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+        providingExtensionsOf type: some TypeSyntaxProtocol,
+        conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
+    ) throws -> [ExtensionDeclSyntax] {
+        guard let declaration = declaration.as(ClassDeclSyntax.self), ModelClass(declaration).misuses.isEmpty else { return [] }
+        return [
+            try ExtensionDeclSyntax("extension \(type.trimmed): PersistentModel {}"),
+            try ExtensionDeclSyntax("@available(*, unavailable) extension \(type.trimmed): Sendable {}"),
+        ]
+    }
+}

@@ -1,0 +1,115 @@
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+/// The accessors of an attribute: `@PersistedAttribute(column)`.
+public struct PersistedAttributeMacro {}
+
+/// The accessors of a relationship to one object: `@PersistedToOne(relationship, column: column)`.
+public struct PersistedToOneMacro {}
+
+/// The accessors of a relationship to many objects: `@PersistedToMany(relationship)`.
+public struct PersistedToManyMacro {}
+
+extension PersistedAttributeMacro: AccessorMacro, PeerMacro {
+    public static func expansion(
+        of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [AccessorDeclSyntax] {
+        guard let property = AccessedProperty(declaration), let column = node.number(0) else { return [] }
+        return property.accessors(initialize: "initialize(\(column)", get: "get(\(column))", set: "set(\(column)")
+    }
+
+    public static func expansion(
+        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        AccessedProperty(declaration).map { [$0.placeholder(needsValue: $0.needsValue)] } ?? []
+    }
+}
+
+extension PersistedToOneMacro: AccessorMacro, PeerMacro {
+    public static func expansion(
+        of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [AccessorDeclSyntax] {
+        guard let property = AccessedProperty(declaration), let relationship = node.number(0), let column = node.number(1)
+        else { return [] }
+        return property.accessors(
+            initialize: "initializeToOne(\(relationship), \(column)", get: "toOne(\(relationship), \(column))",
+            set: "setToOne(\(relationship), \(column)")
+    }
+
+    public static func expansion(
+        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        AccessedProperty(declaration).map { [$0.placeholder(needsValue: $0.needsValue)] } ?? []
+    }
+}
+
+extension PersistedToManyMacro: AccessorMacro, PeerMacro {
+    public static func expansion(
+        of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [AccessorDeclSyntax] {
+        guard let property = AccessedProperty(declaration), let relationship = node.number(0) else { return [] }
+        return property.accessors(
+            initialize: "initializeToMany(\(relationship)", get: "toMany(\(relationship))",
+            set: "setToMany(\(relationship)")
+    }
+
+    /// A new object is related to nobody, so nobody must say so.
+    public static func expansion(
+        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        AccessedProperty(declaration).map { [$0.placeholder(needsValue: false)] } ?? []
+    }
+}
+
+/// The property whose accessors are written.
+///
+/// Its storage is a placeholder without size. That is what makes Swift demand a value for it in each initializer.
+private struct AccessedProperty {
+    var name: String
+    /// Whether an `init` must assign it.
+    var needsValue: Bool
+
+    init?(_ declaration: some DeclSyntaxProtocol) {
+        guard let binding = declaration.as(VariableDeclSyntax.self)?.bindings.first,
+            let pattern = binding.pattern.as(IdentifierPatternSyntax.self)
+        else { return nil }
+        name = pattern.identifier.text
+        let isOptional = binding.typeAnnotation.map { $0.type.is(OptionalTypeSyntax.self) } ?? false
+        needsValue = binding.initializer == nil && !isOptional
+    }
+
+    /// The three calls, the first and the last without their last argument.
+    func accessors(initialize: String, get: String, set: String) -> [AccessorDeclSyntax] {
+        [
+            """
+            @storageRestrictions(initializes: \(raw: placeholderName), accesses: modelAnchor)
+            init(initialValue) {
+                modelAnchor.object.\(raw: initialize), to: initialValue)
+                \(raw: placeholderName) = ModelPlaceholder()
+            }
+            """,
+            "get { managedObject.\(raw: get) }",
+            "set { managedObject.\(raw: set), to: newValue) }",
+        ]
+    }
+
+    func placeholder(needsValue: Bool) -> DeclSyntax {
+        needsValue
+            ? "private var \(raw: placeholderName): ModelPlaceholder"
+            : "private var \(raw: placeholderName) = ModelPlaceholder()"
+    }
+
+    private var placeholderName: String { "_\(name)" }
+}
+
+extension AttributeSyntax {
+    /// An argument that is a number.
+    fileprivate func number(_ position: Int) -> String? {
+        guard case .argumentList(let arguments) = arguments, position < arguments.count else { return nil }
+        return arguments[arguments.index(arguments.startIndex, offsetBy: position)].expression.trimmedDescription
+    }
+}

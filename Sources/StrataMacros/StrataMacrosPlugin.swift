@@ -1,0 +1,9 @@
+import SwiftCompilerPlugin
+import SwiftSyntaxMacros
+
+@main
+struct StrataMacrosPlugin: CompilerPlugin {
+    let providingMacros: [any Macro.Type] = [
+        ModelMacro.self, MarkerMacro.self, PersistedAttributeMacro.self, PersistedToOneMacro.self, PersistedToManyMacro.self,
+    ]
+}
