@@ -23,9 +23,11 @@ extension ManagedObject {
         setRawValue(column, to: value.storeValue)
     }
 
-    /// Gives a column of a new object its first value.
+    /// Gives a column of a new object its first value. Does nothing to an object that is in a context: Swift runs the initial
+    /// values of properties also when a model is made around it.
     @inline(__always)
     public func initialize<T: AttributeValue>(_ column: Int, to value: T) {
+        guard state == .detached else { return }
         row?[column] = value.storeValue
     }
 
