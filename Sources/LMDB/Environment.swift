@@ -1,0 +1,185 @@
+internal import CLMDB
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// One open LMDB file (with its lock file beside it).
+///
+/// A file must be open once in a process: LMDB's file locks break otherwise. Whoever opens sees to that.
+/// `@unchecked Sendable` is right because LMDB locks what threads share of an environment, the pool of readers has a lock of
+/// its own, and the map is replaced only while no transaction of this process lives.
+public final class Environment: @unchecked Sendable {
+    public struct Options: Sendable {
+        public var mapSize: Int
+        /// The map is halved until the address space takes it, down to this.
+        public var smallestMapSize: Int
+        public var maximumReaders: Int
+        public var maximumDatabases: Int
+        public var fileMode: UInt32
+
+        public init(
+            mapSize: Int, smallestMapSize: Int = 1 << 24, maximumReaders: Int = 1024, maximumDatabases: Int = 64,
+            fileMode: UInt32 = 0o644
+        ) {
+            self.mapSize = mapSize
+            self.smallestMapSize = smallestMapSize
+            self.maximumReaders = maximumReaders
+            self.maximumDatabases = maximumDatabases
+            self.fileMode = fileMode
+        }
+    }
+
+    /// A read transaction of LMDB.
+    /// `@unchecked Sendable` is right because without thread-local slots (MDB_NOTLS) any thread may use one, one at a time.
+    struct Reader: @unchecked Sendable {
+        // Right because the pool, or the `ReadTransaction` that took it from there, owns it alone.
+        let pointer: OpaquePointer
+    }
+
+    struct Readers {
+        /// Reset transactions that keep their reader slots, for reuse.
+        var idle: [Reader] = []
+        var live = 0
+    }
+
+    /// Reader slots that are kept for reuse at most.
+    static let maximumIdleReaders = 16
+
+    // Right because it is made in `init` and closed in `close()`, after the last transaction.
+    let pointer: OpaquePointer
+    let readers = Mutex(Readers())
+    private let isClosed = Atomic(false)
+    private let processForks: Int
+
+    /// Blocking: reads the file's first pages, takes its lock file.
+    public init(path: String, options: Options) throws(LMDBError) {
+        processForks = ForkCount.current
+        var size = options.mapSize
+        while true {
+            do throws(LMDBError) {
+                pointer = try Self.open(path, options, mapSize: size)
+                return
+            } catch {
+                guard error.code == .system(ENOMEM), error.call == .environmentOpen, size / 2 >= options.smallestMapSize else {
+                    throw error
+                }
+                size /= 2
+            }
+        }
+    }
+
+    private static func open(_ path: String, _ options: Options, mapSize: Int) throws(LMDBError) -> OpaquePointer {
+        var made: OpaquePointer?
+        try check(.environmentCreate) { mdb_env_create(&made) }
+        guard let made else { throw LMDBError(returnCode: ENOMEM, call: .environmentCreate) }
+        do throws(LMDBError) {
+            try check(.setMapSize) { mdb_env_set_mapsize(made, mapSize) }
+            try check(.setMaxDatabases) { mdb_env_set_maxdbs(made, UInt32(options.maximumDatabases)) }
+            try check(.setMaxReaders) { mdb_env_set_maxreaders(made, UInt32(options.maximumReaders)) }
+            // Never MDB_WRITEMAP, MDB_NOSYNC or MDB_NOMETASYNC: a power cut must neither damage the file nor lose a commit.
+            let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS)
+            try check(.environmentOpen) { mdb_env_open(made, path, flags, options.fileMode) }
+        } catch {
+            mdb_env_close(made)
+            throw error
+        }
+        return made
+    }
+
+    deinit { close() }
+
+    /// Closes the file. Precondition: no transaction lives. Does nothing the second time, and after a fork.
+    public func close() {
+        guard isClosed.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
+        // A child of a fork shares the reader table: closing would free the parent's slots.
+        guard ForkCount.current == processForks else { return }
+        dropIdleReaders()
+        mdb_env_close(pointer)
+    }
+
+    /// Whether the process is a fork of the one that opened the environment: then nothing may be called any more. About 1 ns.
+    public var isOfForkedParent: Bool { ForkCount.current != processForks }
+
+    // MARK: Facts
+
+    public struct Information: Sendable, Hashable {
+        public var mapSize: Int
+        public var lastPage: Int
+        public var lastTransaction: UInt64
+        public var readerSlots: Int
+        public var usedReaderSlots: Int
+    }
+
+    /// About 20 ns: reads the meta pages in the map.
+    public func information() throws(LMDBError) -> Information {
+        var info = MDB_envinfo()
+        try check(.information) { mdb_env_info(pointer, &info) }
+        return Information(
+            mapSize: info.me_mapsize, lastPage: info.me_last_pgno, lastTransaction: UInt64(info.me_last_txnid),
+            readerSlots: Int(info.me_maxreaders), usedReaderSlots: Int(info.me_numreaders))
+    }
+
+    /// Of the main database.
+    public func statistics() throws(LMDBError) -> DatabaseStatistics {
+        var stat = MDB_stat()
+        try check(.environmentStatistics) { mdb_env_stat(pointer, &stat) }
+        return DatabaseStatistics(stat)
+    }
+
+    /// Frees the slots of readers whose process has died.
+    /// - Returns: how many there were.
+    @discardableResult
+    public func clearDeadReaders() throws(LMDBError) -> Int {
+        var dead: Int32 = 0
+        try check(.readerCheck) { mdb_reader_check(pointer, &dead) }
+        return Int(dead)
+    }
+
+    /// Writes a copy of the newest state to a new file, without free pages. Blocking; readers and writers go on.
+    public func copy(to path: String) throws(LMDBError) {
+        try check(.copy) { mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT)) }
+    }
+
+    // MARK: The map
+
+    /// Makes the map larger; 0 adopts the size that another process has given the file.
+    ///
+    /// - Returns: false, and nothing is done, while a read transaction of this process lives: the map cannot move below it.
+    public func resizeMap(to size: Int) throws(LMDBError) -> Bool {
+        // Under the lock, so that no reader begins meanwhile.
+        let outcome: Result<Bool, LMDBError> = readers.withLock { readers in
+            guard readers.live == 0 else { return .success(false) }
+            for idle in readers.idle { mdb_txn_abort(idle.pointer) }
+            readers.idle = []
+            do throws(LMDBError) {
+                try check(.setMapSize) { mdb_env_set_mapsize(pointer, size) }
+                return .success(true)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try outcome.get()
+    }
+
+    func dropIdleReaders() {
+        readers.withLock { readers in
+            for idle in readers.idle { mdb_txn_abort(idle.pointer) }
+            readers.idle = []
+        }
+    }
+
+    /// Read transactions of this process that are in use.
+    public var liveReaders: Int { readers.withLock { $0.live } }
+}
+
+extension DatabaseStatistics {
+    init(_ stat: MDB_stat) {
+        self.init(
+            pageSize: Int(stat.ms_psize), depth: Int(stat.ms_depth), branchPages: stat.ms_branch_pages,
+            leafPages: stat.ms_leaf_pages, overflowPages: stat.ms_overflow_pages, entries: stat.ms_entries)
+    }
+}

@@ -1,0 +1,108 @@
+internal import CLMDB
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// What LMDB, or the system below it, answered: which call, which code, what usually causes it and what helps.
+public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
+    public enum Code: Sendable, Hashable {
+        /// `MDB_KEYEXIST`: the key, or the pair, is there already.
+        case keyExists
+        /// `MDB_NOTFOUND`
+        case notFound
+        /// `MDB_PAGE_NOTFOUND`, `MDB_CORRUPTED`, `MDB_PANIC`: the file is damaged, or two environments wrote it at once.
+        case damaged
+        /// `MDB_INVALID`: not an LMDB file.
+        case notLMDB
+        /// `MDB_VERSION_MISMATCH`: a file of another line of the library.
+        case versionMismatch
+        /// `MDB_MAP_FULL`: the map has no room for what the transaction writes.
+        case mapFull
+        /// `MDB_MAP_RESIZED`: another process has made the file larger than our map.
+        case mapResized
+        /// `MDB_DBS_FULL`: more sub-databases than the environment was opened for.
+        case databasesFull
+        /// `MDB_READERS_FULL`: every reader slot is taken.
+        case readersFull
+        /// `MDB_TXN_FULL`: one transaction has written too many pages.
+        case transactionFull
+        /// `MDB_BAD_TXN`: the transaction failed before, or has ended.
+        case badTransaction
+        /// `MDB_BAD_VALSIZE`: a key that is empty or longer than 511 bytes, or a number of another width.
+        case badValueSize
+        /// `MDB_INCOMPATIBLE`, `MDB_BAD_DBI`: a sub-database was opened with other flags.
+        case incompatible
+        /// `MDB_BAD_RSLOT`: a thread used a reader slot of another.
+        case badReaderSlot
+        /// `ENOSPC`, `EDQUOT`
+        case diskFull
+        /// `EACCES`, `EROFS`, `EPERM`
+        case permission
+        /// Any other number of the system.
+        case system(Int32)
+    }
+
+    public var code: Code
+    /// The number that the call returned.
+    public var returnCode: Int32
+    public var call: LMDBCall
+
+    public init(returnCode: Int32, call: LMDBCall) {
+        code = Self.code(returnCode)
+        self.returnCode = returnCode
+        self.call = call
+    }
+
+    public var description: String { "\(call.rawValue): \(reason) (\(returnCode)). \(remedy)" }
+
+    /// The library's own words.
+    public var reason: String { mdb_strerror(returnCode).map { String(cString: $0) } ?? "unknown error" }
+
+    /// What usually causes the error, and what helps.
+    public var remedy: String {
+        switch code {
+        case .keyExists: "The key is there already: put without the flag that forbids it, or delete first."
+        case .notFound: "There is no such key."
+        case .damaged: "The file is damaged, or was open twice in one process: restore it from a copy."
+        case .notLMDB: "This is not an LMDB file: check the path."
+        case .versionMismatch: "The file is of another line of LMDB than \(LMDBLibrary.line): export it there and import it here."
+        case .mapFull: "The map is full: enlarge it, or delete something."
+        case .mapResized: "Another process enlarged the file: adopt its size while no transaction is open."
+        case .databasesFull: "Open the environment for more sub-databases."
+        case .readersFull: "Every reader slot is taken: drop snapshots, clear dead readers, or open with more slots."
+        case .transactionFull: "Write less in one transaction."
+        case .badTransaction: "The transaction has failed or ended: begin another."
+        case .badValueSize: "Keys have 1 to 511 bytes; integer keys have 8."
+        case .incompatible: "Open the sub-database with the flags that it was made with."
+        case .badReaderSlot: "Use a read transaction from one thread at a time."
+        case .diskFull: "Make room on the disk."
+        case .permission: "Check the rights of the file and its folder."
+        case .system: "Check the path, the disk and the limits of the process."
+        }
+    }
+
+    private static func code(_ number: Int32) -> Code {
+        switch number {
+        case MDB_KEYEXIST: .keyExists
+        case MDB_NOTFOUND: .notFound
+        case MDB_PAGE_NOTFOUND, MDB_CORRUPTED, MDB_PANIC: .damaged
+        case MDB_INVALID: .notLMDB
+        case MDB_VERSION_MISMATCH: .versionMismatch
+        case MDB_MAP_FULL: .mapFull
+        case MDB_MAP_RESIZED: .mapResized
+        case MDB_DBS_FULL: .databasesFull
+        case MDB_READERS_FULL: .readersFull
+        case MDB_TXN_FULL, MDB_CURSOR_FULL, MDB_PAGE_FULL, MDB_TLS_FULL: .transactionFull
+        case MDB_BAD_TXN: .badTransaction
+        case MDB_BAD_VALSIZE: .badValueSize
+        case MDB_INCOMPATIBLE, MDB_BAD_DBI: .incompatible
+        case MDB_BAD_RSLOT: .badReaderSlot
+        case ENOSPC, EDQUOT: .diskFull
+        case EACCES, EROFS, EPERM: .permission
+        default: .system(number)
+        }
+    }
+}

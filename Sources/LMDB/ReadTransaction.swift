@@ -1,0 +1,127 @@
+internal import CLMDB
+import Synchronization
+
+/// One immutable state of the file. Ends when the last reference goes; its reader slot is then kept for reuse.
+///
+/// Any number of threads may use it: calls take turns behind a lock held for the look-up only. What they return lies in the
+/// map and stays valid and unchanged as long as the transaction is referenced.
+/// `@unchecked Sendable` is right because of that lock.
+public final class ReadTransaction: @unchecked Sendable {
+    public let environment: Environment
+    // Right because it is used under `lock` only, and goes back to the environment's pool in `deinit`.
+    private let reader: Environment.Reader
+    private let lock = Mutex(())
+
+    /// About 1 µs; less when a reader slot is kept for reuse. Never waits for a writer.
+    public init(_ environment: Environment) throws(LMDBError) {
+        self.environment = environment
+        reader = try environment.beginReader()
+    }
+
+    deinit { environment.endReader(reader) }
+
+    /// The number of the commit that made this state.
+    public var transactionNumber: UInt64 { UInt64(mdb_txn_id(reader.pointer)) }
+
+    /// The value of a key. O(depth of the tree), 0.1 to 0.3 µs.
+    public func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
+        try withPointer { (pointer) throws(LMDBError) in try lookUp(pointer, database, key) }
+    }
+
+    public func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
+        try withPointer { (pointer) throws(LMDBError) in try lookUp(pointer, database, key) }
+    }
+
+    /// Runs `body` with a cursor; other threads wait for it, so it should be short.
+    public func withCursor<R>(_ database: Database, _ body: (Cursor) throws -> R) throws -> R {
+        try withPointer { pointer in
+            let cursor = try Cursor(pointer, database)
+            defer { cursor.close() }
+            return try body(cursor)
+        }
+    }
+
+    public func statistics(_ database: Database) throws(LMDBError) -> DatabaseStatistics {
+        try withPointer { (pointer) throws(LMDBError) in try databaseStatistics(pointer, database) }
+    }
+
+    @inline(__always)
+    func withPointer<R, E: Error>(_ body: (OpaquePointer) throws(E) -> R) throws(E) -> R {
+        let outcome: Result<R, E> = lock.withLock { _ in
+            do throws(E) { return .success(try body(reader.pointer)) } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+}
+
+extension Environment {
+    func beginReader() throws(LMDBError) -> Reader {
+        let outcome: Result<Reader, LMDBError> = readers.withLock { readers in
+            do throws(LMDBError) {
+                let begun = try renewOrBegin(&readers)
+                readers.live += 1
+                return .success(begun)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try outcome.get()
+    }
+
+    private func renewOrBegin(_ readers: inout Readers) throws(LMDBError) -> Reader {
+        if let idle = readers.idle.popLast() {
+            do throws(LMDBError) {
+                try check(.renew) { mdb_txn_renew(idle.pointer) }
+                return idle
+            } catch {
+                mdb_txn_abort(idle.pointer)
+                throw error
+            }
+        }
+        var begun: OpaquePointer?
+        try check(.begin) { mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &begun) }
+        guard let begun else { throw LMDBError(returnCode: MDB_BAD_TXN, call: .begin) }
+        return Reader(pointer: begun)
+    }
+
+    func endReader(_ reader: Reader) {
+        // In a forked child the slot belongs to the parent.
+        guard !isOfForkedParent else { return }
+        readers.withLock { readers in
+            readers.live -= 1
+            if readers.idle.count < Self.maximumIdleReaders {
+                mdb_txn_reset(reader.pointer)
+                readers.idle.append(reader)
+            } else {
+                mdb_txn_abort(reader.pointer)
+            }
+        }
+    }
+}
+
+func lookUp(_ transaction: OpaquePointer, _ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
+    var value = MDB_val()
+    let isThere = try withNumber(key) { (key) throws(LMDBError) in
+        try found(.get) { mdb_get(transaction, database.handle, &key, &value) }
+    }
+    return isThere ? value.bytes : nil
+}
+
+func lookUp(
+    _ transaction: OpaquePointer, _ database: Database, _ key: UnsafeRawBufferPointer
+) throws(LMDBError) -> UnsafeRawBufferPointer? {
+    var key = MDB_val(key)
+    var value = MDB_val()
+    return try found(.get) { mdb_get(transaction, database.handle, &key, &value) } ? value.bytes : nil
+}
+
+func openDatabase(_ transaction: OpaquePointer, _ name: String, _ flags: UInt32) throws(LMDBError) -> Database? {
+    var handle: UInt32 = 0
+    return try found(.openDatabase) { mdb_dbi_open(transaction, name, flags, &handle) } ? Database(handle: handle) : nil
+}
+
+func databaseStatistics(_ transaction: OpaquePointer, _ database: Database) throws(LMDBError) -> DatabaseStatistics {
+    var stat = MDB_stat()
+    try check(.statistics) { mdb_stat(transaction, database.handle, &stat) }
+    return DatabaseStatistics(stat)
+}
