@@ -1,0 +1,51 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Measures Strata against what one would write by hand. A package of its own, so that its dependencies weigh on nobody.
+// Build it with STRATA_NO_MACROS=1: it needs no macros, and swift-syntax takes minutes to compile.
+let package = Package(
+    name: "strata-benchmarks",
+    platforms: [.macOS(.v15)],
+    products: [.executable(name: "strata-bench", targets: ["strata-bench"])],
+    dependencies: [
+        .package(name: "strata", path: ".."),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    ],
+    targets: [
+        // C libraries, each imported by one file of ours.
+        .systemLibrary(name: "CLMDBFloor", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
+        .systemLibrary(
+            name: "CSQLiteFloor", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+        .systemLibrary(name: "CLinuxHost"),
+
+        // The two engines in plain C calls: floors under the object layer, and the reader of SQLite files.
+        .target(name: "Floors", dependencies: ["CLMDBFloor", "CSQLiteFloor"]),
+
+        // What is imported: read from files or generated.
+        .target(name: "Datasets", dependencies: ["Floors", .product(name: "StoreInterface", package: "strata")]),
+
+        // Clocks, the main thread's jobs, memory, reports.
+        .target(name: "Figures", dependencies: ["CLinuxHost"]),
+
+        // The work that is measured.
+        .target(
+            name: "Workloads",
+            dependencies: [
+                "Datasets", "Figures", "Floors",
+                .product(name: "ObjectGraph", package: "strata"),
+                .product(name: "SQLiteStore", package: "strata"),
+                .product(name: "StoreInterface", package: "strata"),
+            ]),
+        .executableTarget(
+            name: "strata-bench",
+            dependencies: [
+                "Workloads", "Datasets", "Figures",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
+
+        .testTarget(name: "DatasetsTests", dependencies: ["Datasets", "Floors"]),
+        .testTarget(name: "FiguresTests", dependencies: ["Figures"]),
+        .testTarget(name: "WorkloadsTests", dependencies: ["Workloads", "Datasets", "Figures"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,52 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The cells of one CSV file by column; null where a cell is empty or says `NA`.
+struct CSVFile {
+    /// The file's name without its ending.
+    var name: String
+    var columns: [String]
+    var cells: [[String?]]
+    var rowCount: Int
+
+    init(path: String) throws {
+        let file = path.split(separator: "/").last.map(String.init) ?? path
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw DatasetError("\(path): cannot be read; check that it exists and may be read")
+        }
+        try self.init(Array(data), file: file)
+    }
+
+    /// - Parameter file: the name that errors give, with its ending.
+    init(_ bytes: [UInt8], file: String) throws {
+        var parser = CSVParser(bytes, file: file)
+        name = file.hasSuffix(".csv") ? String(file.dropLast(4)) : file
+        guard let header = try parser.next() else {
+            throw DatasetError("\(file):1: column 1: no header; the first line must name the columns")
+        }
+        columns = header.fields.map(\.text)
+        for (index, column) in columns.enumerated() {
+            if column.isEmpty { throw DatasetError("\(file):1: column \(index + 1): a column without a name") }
+            if columns[..<index].contains(where: { $0.lowercased() == column.lowercased() }) {
+                throw DatasetError("\(file):1: column \(index + 1): the name \(column) is taken by an earlier column")
+            }
+        }
+        cells = Array(repeating: [], count: columns.count)
+        rowCount = 0
+        while let record = try parser.next() {
+            guard record.fields.count == columns.count else {
+                throw DatasetError(
+                    "\(file):\(record.line): column \(min(record.fields.count, columns.count) + 1): "
+                        + "\(record.fields.count) fields, but the header names \(columns.count)")
+            }
+            for (column, field) in record.fields.enumerated() {
+                let isNull = !field.wasQuoted && (field.text.isEmpty || field.text == "NA")
+                cells[column].append(isNull ? nil : field.text)
+            }
+            rowCount += 1
+        }
+    }
+}

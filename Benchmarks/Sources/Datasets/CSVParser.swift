@@ -1,0 +1,103 @@
+/// Splits the bytes of a CSV file into records (RFC 4180): quoted fields may hold commas, quotes and line ends.
+struct CSVParser {
+    struct Record {
+        /// The line on which the record begins, from 1.
+        var line: Int
+        var fields: [Field]
+    }
+
+    struct Field {
+        var text: String
+        /// A quoted field is never null, whatever it says.
+        var wasQuoted: Bool
+    }
+
+    private let bytes: [UInt8]
+    private let file: String
+    private var position = 0
+    private var line = 1
+
+    private static let quote = UInt8(ascii: "\"")
+    private static let comma = UInt8(ascii: ",")
+    private static let newline = UInt8(ascii: "\n")
+    private static let carriageReturn = UInt8(ascii: "\r")
+
+    /// - Parameter file: the name that errors give.
+    init(_ bytes: [UInt8], file: String) {
+        self.bytes = bytes
+        self.file = file
+        // A byte order mark is not part of the first name.
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+    }
+
+    /// The next record; nil at the end. Empty lines are skipped. Throws ``DatasetError`` naming file, line and column.
+    mutating func next() throws -> Record? {
+        while position < bytes.count, bytes[position] == Self.newline || bytes[position] == Self.carriageReturn {
+            if bytes[position] == Self.newline { line += 1 }
+            position += 1
+        }
+        guard position < bytes.count else { return nil }
+        var record = Record(line: line, fields: [])
+        while true {
+            record.fields.append(try field(record.fields.count + 1))
+            guard position < bytes.count else { return record }
+            let end = bytes[position]
+            position += 1
+            if end == Self.comma { continue }
+            if end == Self.carriageReturn, position < bytes.count, bytes[position] == Self.newline { position += 1 }
+            line += 1
+            return record
+        }
+    }
+
+    /// Reads a field and stops at the comma, the line end or the end of the file after it.
+    private mutating func field(_ column: Int) throws -> Field {
+        if position < bytes.count, bytes[position] == Self.quote { return try quotedField(column) }
+        let start = position
+        while position < bytes.count {
+            let byte = bytes[position]
+            if byte == Self.comma || byte == Self.newline || byte == Self.carriageReturn { break }
+            if byte == Self.quote { throw failure(column, "a quote inside a field that is not quoted; quote the whole field") }
+            position += 1
+        }
+        return Field(text: try text(bytes[start..<position], column), wasQuoted: false)
+    }
+
+    private mutating func quotedField(_ column: Int) throws -> Field {
+        let firstLine = line
+        position += 1
+        var content: [UInt8] = []
+        while true {
+            guard position < bytes.count else {
+                line = firstLine
+                throw failure(column, "a quoted field that never ends; close the quote")
+            }
+            let byte = bytes[position]
+            position += 1
+            if byte == Self.newline { line += 1 }
+            guard byte == Self.quote else {
+                content.append(byte)
+                continue
+            }
+            if position < bytes.count, bytes[position] == Self.quote {
+                content.append(byte)
+                position += 1
+                continue
+            }
+            break
+        }
+        if position < bytes.count, ![Self.comma, Self.newline, Self.carriageReturn].contains(bytes[position]) {
+            throw failure(column, "text after a closing quote; double the quotes inside a field")
+        }
+        return Field(text: try text(content[...], column), wasQuoted: true)
+    }
+
+    private func text(_ slice: ArraySlice<UInt8>, _ column: Int) throws -> String {
+        guard let text = String(validating: slice, as: UTF8.self) else { throw failure(column, "bytes that are not UTF-8") }
+        return text
+    }
+
+    func failure(_ column: Int, _ reason: String) -> DatasetError {
+        DatasetError("\(file):\(line): column \(column): \(reason)")
+    }
+}

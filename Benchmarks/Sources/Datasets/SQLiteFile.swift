@@ -1,0 +1,265 @@
+import Floors
+import StoreInterface
+
+/// Reads any SQLite file: a table is an entity, a row an object, a foreign key a to-one relationship. A table whose primary key
+/// is exactly two foreign keys, and that has nothing else, is a many-to-many relationship.
+///
+/// Foreign keys of several columns stay attributes. Types come from the declarations and are checked against the values.
+public enum SQLiteFile {
+    /// Throws ``DatasetError`` when the file is no SQLite file.
+    public static func read(_ path: String) throws -> Dataset {
+        do {
+            let database = try RawSQLite(path: path, access: .readOnly)
+            return try SQLiteFileReader(database, name: path.split(separator: "/").last.map(String.init) ?? path).dataset()
+        } catch let error as RawSQLite.Failure {
+            throw DatasetError("\(path): cannot be read as a SQLite file: \(error)")
+        }
+    }
+}
+
+struct SQLiteTable {
+    struct Column {
+        var name: String
+        var declaredType: String
+        /// Its place in the primary key from 1; 0: not in it.
+        var keyPosition: Int
+    }
+
+    struct ForeignKey {
+        var column: String
+        var table: String
+        /// Empty: the other table's primary key.
+        var key: String
+    }
+
+    var name: String
+    var columns: [Column]
+    var foreignKeys: [ForeignKey]
+
+    var primaryKey: [String] { columns.filter { $0.keyPosition > 0 }.map(\.name) }
+
+    var isJoin: Bool {
+        let keys = primaryKey
+        return keys.count == 2 && columns.count == 2 && foreignKeys.count == 2
+            && Set(foreignKeys.map { $0.column.lowercased() }) == Set(keys.map { $0.lowercased() })
+    }
+
+    init(_ name: String, in database: RawSQLite) throws {
+        self.name = name
+        columns = []
+        foreignKeys = []
+        let info = try database.prepare("PRAGMA table_info(\(quoted(name)))")
+        while try info.step() {
+            columns.append(.init(name: info.text(1), declaredType: info.text(2).uppercased(), keyPosition: Int(info.int(5))))
+        }
+        let list = try database.prepare("PRAGMA foreign_key_list(\(quoted(name)))")
+        var parts: [Int64: [ForeignKey]] = [:]
+        while try list.step() {
+            parts[list.int(0), default: []].append(.init(column: list.text(3), table: list.text(2), key: list.text(4)))
+        }
+        for (_, keys) in parts.sorted(by: { $0.key > $1.key }) where keys.count == 1 { foreignKeys.append(keys[0]) }
+    }
+}
+
+/// A name as SQL text.
+func quoted(_ name: String) -> String {
+    "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
+}
+
+struct SQLiteFileReader {
+    private let database: RawSQLite
+    private let name: String
+    private let all: [SQLiteTable]
+    private let entities: [SQLiteTable]
+
+    init(_ database: RawSQLite, name: String) throws {
+        self.database = database
+        self.name = name
+        let list = try database.prepare(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+        var tables: [SQLiteTable] = []
+        while try list.step() { tables.append(try SQLiteTable(list.text(0), in: database)) }
+        all = tables
+        let names = Set(tables.map { $0.name.lowercased() })
+        entities = tables.filter { table in
+            !(table.isJoin && table.foreignKeys.allSatisfy { names.contains($0.table.lowercased()) })
+        }
+    }
+
+    func dataset() throws -> Dataset {
+        guard !entities.isEmpty else { throw DatasetError("\(name): a SQLite file without tables") }
+        var names = PropertyNames(tableCount: entities.count)
+        var result = Dataset(name: name, tables: [])
+        var cells: [[[Value]]] = []
+        for table in entities { cells.append(try read(table)) }
+        for (number, table) in entities.enumerated() {
+            let keys = Set(references(of: table).map { $0.column.lowercased() })
+            var made = Table(name: table.name, attributes: [], rowCount: cells[number].first?.count ?? 0)
+            for (column, description) in table.columns.enumerated() where !keys.contains(description.name.lowercased()) {
+                made.attributes.append(
+                    attribute(names.take(description.name, in: number), description.declaredType, cells[number][column]))
+            }
+            let types = made.attributes.map { "\($0.name) \($0.type.rawValue)\($0.isOptional ? "?" : "")" }
+            result.notes.append("\(table.name): \(made.rowCount) rows: \(types.joined(separator: ", "))")
+            result.tables.append(made)
+        }
+        for (number, table) in entities.enumerated() {
+            for key in references(of: table) { add(key, number, cells, &names, &result) }
+        }
+        for table in all where !entities.contains(where: { $0.name == table.name }) {
+            try add(table, cells, &names, &result)
+        }
+        return result
+    }
+
+    // MARK: Rows
+
+    /// The values of every row, column by column, as they lie in the file.
+    private func read(_ table: SQLiteTable) throws -> [[Value]] {
+        var columns: [[Value]] = Array(repeating: [], count: table.columns.count)
+        let list = table.columns.map { quoted($0.name) }.joined(separator: ", ")
+        let rows = try database.prepare("SELECT \(list) FROM \(quoted(table.name))")
+        while try rows.step() {
+            for column in columns.indices {
+                let value: Value =
+                    switch rows.kind(column) {
+                    case .null: .null
+                    case .integer: .int(rows.int(column))
+                    case .real: .double(rows.double(column))
+                    case .text: .string(rows.text(column))
+                    case .blob: .data(rows.blob(column))
+                    }
+                columns[column].append(value)
+            }
+        }
+        return columns
+    }
+
+    /// Types the column by what it holds; the declaration decides only where the values leave a choice.
+    private func attribute(_ name: String, _ declared: String, _ values: [Value]) -> TableAttribute {
+        let isOptional = values.contains(.null)
+        var ints = 0
+        var reals = 0
+        var texts = 0
+        for value in values {
+            switch value {
+            case .int: ints += 1
+            case .double: reals += 1
+            case .string: texts += 1
+            default: break
+            }
+        }
+        let present = values.count { !$0.isNull }
+        func made(_ type: ColumnType, _ values: [Value]) -> TableAttribute {
+            TableAttribute(name: name, type: type, isOptional: isOptional || present == 0, values: values)
+        }
+        let isReal = ["REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL"].contains { declared.hasPrefix($0) }
+        if present > 0, ints == present {
+            if declared.hasPrefix("BOOL"), values.allSatisfy({ $0.isNull || $0 == .int(0) || $0 == .int(1) }) {
+                return made(.bool, values.map { if case .int(let number) = $0 { .bool(number == 1) } else { .null } })
+            }
+            if !isReal { return made(ColumnInference.integerType(ColumnInference.range(of: values)), values) }
+        }
+        if present > 0, ints + reals == present {
+            return made(.double, values.map { if case .int(let number) = $0 { .double(Double(number)) } else { $0 } })
+        }
+        if present > 0, texts == present, declared.hasPrefix("DATE") || declared.hasPrefix("TIMESTAMP") {
+            let dates = values.map { value -> Value? in
+                guard case .string(let text) = value else { return .null }
+                return DateText.seconds(text).map(Value.double)
+            }
+            if !dates.contains(nil) { return made(.date, dates.compactMap(\.self)) }
+        }
+        if present == 0 || texts == present { return made(.string, values) }
+        return made(.data, values.map(Self.bytes))
+    }
+
+    /// Columns that mix types are kept as bytes, so that nothing is lost.
+    private static func bytes(_ value: Value) -> Value {
+        switch value {
+        case .string(let text): .data(.init(text.utf8))
+        case .int(let number): .data(.init("\(number)".utf8))
+        case .double(let number): .data(.init("\(number)".utf8))
+        default: value
+        }
+    }
+
+    // MARK: Relationships
+
+    /// Foreign keys that lead to another entity's row.
+    private func references(of table: SQLiteTable) -> [SQLiteTable.ForeignKey] {
+        table.foreignKeys.filter { key in destination(key) != nil }
+    }
+
+    private func destination(_ key: SQLiteTable.ForeignKey) -> (table: Int, column: Int)? {
+        guard let table = entities.firstIndex(where: { $0.name.lowercased() == key.table.lowercased() }) else { return nil }
+        let primary = entities[table].primaryKey
+        let name = key.key.isEmpty ? (primary.count == 1 ? primary[0] : "") : key.key
+        guard let column = entities[table].columns.firstIndex(where: { $0.name.lowercased() == name.lowercased() }) else {
+            return nil
+        }
+        return (table, column)
+    }
+
+    private func rows(_ keys: [Value], _ destination: (table: Int, column: Int), _ cells: [[[Value]]]) -> (
+        rows: [Int32], lost: Int
+    ) {
+        let places = Dictionary(
+            cells[destination.table][destination.column].enumerated().map { ($1, Int32($0)) },
+            uniquingKeysWith: { first, _ in first })
+        var lost = 0
+        let rows = keys.map { key -> Int32 in
+            if key.isNull { return TableReference.nobody }
+            if let row = places[key] { return row }
+            lost += 1
+            return TableReference.nobody
+        }
+        return (rows, lost)
+    }
+
+    private func add(
+        _ key: SQLiteTable.ForeignKey, _ number: Int, _ cells: [[[Value]]], _ names: inout PropertyNames, _ result: inout Dataset
+    ) {
+        guard let destination = destination(key),
+            let column = entities[number].columns.firstIndex(where: { $0.name.lowercased() == key.column.lowercased() })
+        else { return }
+        let found = rows(cells[number][column], destination, cells)
+        result.tables[number].references.append(
+            TableReference(
+                name: names.take(PropertyNames.relationship(forColumn: key.column), in: number),
+                inverse: names.take(PropertyNames.plural(ofTable: entities[number].name), in: destination.table),
+                destination: destination.table, rows: found.rows))
+        result.lostReferences += found.lost
+        result.notes.append(
+            "\(entities[number].name).\(key.column) refers to \(entities[destination.table].name)"
+                + (found.lost == 0 ? "" : "; \(found.lost) references to nothing became null"))
+    }
+
+    /// A join table as pairs.
+    private func add(
+        _ join: SQLiteTable, _ cells: [[[Value]]], _ names: inout PropertyNames, _ result: inout Dataset
+    ) throws {
+        let own = try read(join)
+        var ends: [(table: Int, rows: [Int32])] = []
+        for column in join.columns.indices {
+            guard let key = join.foreignKeys.first(where: { $0.column.lowercased() == join.columns[column].name.lowercased() }),
+                let destination = destination(key)
+            else { throw DatasetError("\(name): \(join.name) refers to no table that can be found") }
+            let found = rows(own[column], destination, cells)
+            result.lostReferences += found.lost
+            ends.append((destination.table, found.rows))
+        }
+        let pairs = zip(ends[0].rows, ends[1].rows).compactMap { source, destination in
+            source < 0 || destination < 0 ? nil : Link.Pair(source: source, destination: destination)
+        }
+        let source = ends[0].table
+        let destination = ends[1].table
+        result.links.append(
+            Link(
+                name: names.take(PropertyNames.plural(ofTable: entities[destination].name), in: source),
+                inverse: names.take(PropertyNames.plural(ofTable: entities[source].name), in: destination),
+                source: source, destination: destination, pairs: pairs))
+        result.notes.append(
+            "\(join.name): \(pairs.count) links between \(entities[source].name) and \(entities[destination].name)")
+    }
+}

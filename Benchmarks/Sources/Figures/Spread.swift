@@ -1,0 +1,15 @@
+/// The smallest, the middle and the largest of some measurements of one thing.
+public struct Spread: Sendable, Hashable, Codable {
+    public var min: Double
+    public var median: Double
+    public var max: Double
+
+    /// Precondition: at least one measurement.
+    public init(_ values: [Double]) {
+        let sorted = values.sorted()
+        min = sorted[0]
+        max = sorted[sorted.count - 1]
+        let middle = sorted.count / 2
+        median = sorted.count % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+    }
+}

@@ -1,0 +1,74 @@
+import StoreInterface
+import Testing
+
+@testable import Datasets
+
+/// Reading CSV: what RFC 4180 says, what is null, what is inferred, what is refused.
+@Suite struct CSVTests {
+    private func file(_ text: String, _ name: String = "things.csv") throws -> CSVFile {
+        try CSVFile(Array(text.utf8), file: name)
+    }
+
+    @Test func quotedFieldsHoldCommasQuotesAndLineEnds() throws {
+        let file = try file("a,b\r\n\"x,\"\"y\"\"\r\nz\",2\r\n")
+        #expect(file.cells == [["x,\"y\"\r\nz"], ["2"]])
+    }
+
+    @Test func aFileNeedsNoLineEndAtItsEndAndMayBeginWithAByteOrderMark() throws {
+        let file = try file("\u{FEFF}a,b\n1,2")
+        #expect(file.columns == ["a", "b"])
+        #expect(file.cells == [["1"], ["2"]])
+    }
+
+    @Test func emptyAndNAAreNullUnlessQuoted() throws {
+        let file = try file("a,b\n,NA\n\"\",\"NA\"\n")
+        #expect(file.cells == [[nil, ""], [nil, "NA"]])
+    }
+
+    @Test(arguments: [
+        ("a,b\n1,2\n3\n", "things.csv:3: column 2: 1 fields, but the header names 2"),
+        ("a,b\n1,2,3\n", "things.csv:2: column 3: 3 fields, but the header names 2"),
+        ("a,b\n\"1\n2\",3\nx,\"open\n", "things.csv:4: column 2: a quoted field that never ends; close the quote"),
+        ("a,b\n1,x\"y\n", "things.csv:2: column 2: a quote inside a field that is not quoted; quote the whole field"),
+        ("a,b\n\"1\"x,2\n", "things.csv:2: column 1: text after a closing quote; double the quotes inside a field"),
+        ("a,A\n1,2\n", "things.csv:1: column 2: the name A is taken by an earlier column"),
+        ("", "things.csv:1: column 1: no header; the first line must name the columns"),
+    ])
+    func aMalformedLineIsNamedByFileLineAndColumn(text: String, message: String) throws {
+        let error = try #require(throws: DatasetError.self) { try file(text) }
+        #expect(error.description == message)
+    }
+
+    @Test(arguments: [
+        (["1", nil, "-30000"], ColumnType.int16, Value.int(1)),
+        (["1", "70000"], .int32, .int(1)),
+        (["1", "9000000000"], .int64, .int(1)),
+        (["1", "0.5"], .double, .double(1)),
+        (["TRUE", "false"], .bool, .bool(true)),
+        (["2001-01-02", "2013-01-01T10:00:00Z"], .date, .double(86_400)),
+        (["007", "1"], .string, .string("007")),
+        (["9E", "AA"], .string, .string("9E")),
+        (["99999999999999999999999", "1"], .double, .double(1e23)),
+    ])
+    func typesAreTheNarrowestThatHoldEveryValue(texts: [String?], type: ColumnType, first: Value) {
+        let column = ColumnInference.column("x", texts)
+        #expect(column.type == type)
+        #expect(column.values[0] == first)
+        #expect(column.isOptional == texts.contains(nil))
+    }
+
+    @Test func columnsThatHoldKeysBecomeReferencesAndMissingRowsAreCounted() throws {
+        let airports = try file("faa,name\nJFK,Kennedy\nEWR,Newark\nLGA,La Guardia\n", "airports.csv")
+        let planes = try file("tailnum,year\nN1,2001\nN2,2002\n", "planes.csv")
+        let flights = try file(
+            "year,tailnum,origin\n2001,N1,JFK\n2002,N9,EWR\n2002,NA,JFK\n2001,N2,LGA\n", "flights.csv")
+        let data = CSVFolder.dataset([airports, flights, planes], name: "test")
+        let table = data.tables[1]
+        #expect(table.attributes.map(\.name) == ["year"])
+        #expect(table.references.map(\.name) == ["tailnum", "origin"])
+        #expect(table.references.map(\.destination) == [2, 0])
+        #expect(table.references[0].rows == [0, -1, -1, 1])
+        #expect(table.references[1].rows == [0, 1, 0, 2])
+        #expect(data.lostReferences == 1)
+    }
+}
