@@ -11,14 +11,14 @@ public final class Layer: @unchecked Sendable {
     public let id: UInt64
     /// The save that made the layer part of a store's state; 0 before.
     public private(set) var generation: Generation = 0
-    public private(set) var isSealed = false
+    @exclusivity(unchecked) public private(set) var isSealed = false
     /// Whether a row of the layer may be a deletion; false is certain.
-    public private(set) var mayDelete = false
+    @exclusivity(unchecked) public private(set) var mayDelete = false
     public private(set) var links: [LinkLayer]
-    private var entities: [EntityLayer?]
+    @exclusivity(unchecked) private var entities: [EntityLayer?]
     private let indexes = Mutex<[IndexKey: [Value: [ObjectKey]]]>([:])
     /// Whether the owner asked for an index before sealing, so that writing must keep it up. The owner's alone.
-    private var mustKeepIndexes = false
+    @exclusivity(unchecked) public private(set) var mustKeepIndexes = false
 
     private struct IndexKey: Hashable {
         var entity: Int

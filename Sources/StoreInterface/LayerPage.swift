@@ -3,10 +3,11 @@
 /// Three disjoint masks say which slots are inserted, updated and deleted; ``rows`` holds the row of each such slot.
 /// `@unchecked Sendable` for the same reason as ``Row``: written by one owner, then sealed.
 public final class LayerPage: @unchecked Sendable {
-    public internal(set) var inserted: UInt64 = 0
-    public internal(set) var updated: UInt64 = 0
-    public internal(set) var deleted: UInt64 = 0
-    public internal(set) var rows: ContiguousArray<Row?>
+    // Unchecked: one owner writes, nobody else while it does, and no access calls out.
+    @exclusivity(unchecked) public internal(set) var inserted: UInt64 = 0
+    @exclusivity(unchecked) public internal(set) var updated: UInt64 = 0
+    @exclusivity(unchecked) public internal(set) var deleted: UInt64 = 0
+    @exclusivity(unchecked) public internal(set) var rows: ContiguousArray<Row?>
 
     @inlinable public var touched: UInt64 { inserted | updated | deleted }
 
@@ -50,9 +51,9 @@ public final class LayerPage: @unchecked Sendable {
 /// `@unchecked Sendable` for the same reason as ``Row``. The last page is remembered, so that inserting in key order, or
 /// reading neighbours, does not hash.
 public final class EntityLayer: @unchecked Sendable {
-    public private(set) var pages: [UInt64: LayerPage] = [:]
-    private var lastNumber: UInt64 = .max
-    private var lastPage: LayerPage?
+    @exclusivity(unchecked) public private(set) var pages: [UInt64: LayerPage] = [:]
+    @exclusivity(unchecked) private var lastNumber: UInt64 = .max
+    @exclusivity(unchecked) private var lastPage: LayerPage?
 
     init() {}
 

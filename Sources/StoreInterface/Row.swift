@@ -85,6 +85,26 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         }
     }
 
+    /// Sets a column unless it holds an equal value already; whether it did. Precondition: the column exists.
+    @inlinable public func change(_ column: Int, to value: Value) -> Bool {
+        withUnsafeMutablePointers { header, values in
+            precondition(column < header.pointee.columnCount, "no such column")
+            if values[column] == value { return false }
+            header.pointee.set.insert(column)
+            values[column] = value
+            return true
+        }
+    }
+
+    /// Gives each column that is not set the value at its place.
+    public func fill(with defaults: [Value]) {
+        withUnsafeMutablePointers { header, values in
+            precondition(defaults.count == header.pointee.columnCount, "as many values as columns")
+            for column in defaults.indices where !header.pointee.set.contains(column) { values[column] = defaults[column] }
+            header.pointee.set = ColumnSet(first: defaults.count)
+        }
+    }
+
     /// Forgets a column's change, so that the layers below show through.
     public func clear(_ column: Int) {
         withUnsafeMutablePointers { header, values in

@@ -20,8 +20,21 @@ extension ManagedObjectContext {
         checkIsolation()
         let key = nextKey(entity.number)
         let object = ManagedObject(context: self, entity: entity.number, key: key)
-        let row = Row.make(kind: .insert, layer: top.id, columnCount: entity.columns.count)
-        for (column, value) in entity.defaults.enumerated() { row[column] = value }
+        let row = Row.make(kind: .insert, layer: topID, columnCount: entity.columns.count)
+        row.fill(with: entity.defaults)
+        attach(object, row)
+        return object
+    }
+
+    /// Makes a new object with these values by column, in declaration order of attributes and to-one relationships: the fastest
+    /// way in, for imports. A programmer error if there are not as many values as columns.
+    @discardableResult
+    public func insert(_ entity: Entity, values: [Value]) -> ManagedObject {
+        checkIsolation()
+        precondition(values.count == entity.columns.count, "\(entity.name) has \(entity.columns.count) columns")
+        let object = ManagedObject(context: self, entity: entity.number, key: nextKey(entity.number))
+        let row = Row.make(kind: .insert, layer: topID, columnCount: values.count)
+        row.fill(with: values)
         attach(object, row)
         return object
     }
@@ -53,7 +66,7 @@ extension ManagedObjectContext {
         object.state = .registered
         row.layer = top.id
         if row.set.count < row.columnCount {
-            for (column, value) in entity.defaults.enumerated() where !row.isSet(column) { row[column] = value }
+            row.fill(with: entity.defaults)
         }
         let relations = object.detachedState
         object.detachedState = nil

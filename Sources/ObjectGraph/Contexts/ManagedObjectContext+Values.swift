@@ -49,10 +49,9 @@ extension ManagedObjectContext {
     /// Sets a column; an equal value is not a change (S032).
     func write(_ object: ManagedObject, _ column: Int, _ value: Value) {
         if object.isDeletedHere { return }
-        if let row = object.row, row.layer == top.id, row.isSet(column) {
-            guard row[column] != value else { return }
-            row[column] = value
-            top.didSet(column, of: row, entity: object.entity, key: object.key)
+        if let row = object.row, row.layer == topID, row.isSet(column) {
+            guard row.change(column, to: value) else { return }
+            if top.mustKeepIndexes { top.didSet(column, of: row, entity: object.entity, key: object.key) }
             changeLog.note(object.entity, object.key)
             return
         }
@@ -74,7 +73,7 @@ extension ManagedObjectContext {
     }
 
     private func writableRow(_ object: ManagedObject) -> Row {
-        if let row = object.row, row.layer == top.id { return row }
+        if let row = object.row, row.layer == topID { return row }
         let row = makeWritableRow(object.entity, object.key)
         object.row = row
         registry.retain(object)

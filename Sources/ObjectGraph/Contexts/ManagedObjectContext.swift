@@ -32,18 +32,22 @@ public final class ManagedObjectContext {
     let place: ContextPlace
 
     /// Unsaved changes, still changing.
-    var top: Layer
+    @exclusivity(unchecked) var top: Layer {
+        didSet { topID = top.id }
+    }
+    /// The id of ``top``, beside it because every write asks for it.
+    @exclusivity(unchecked) var topID: UInt64
     /// Unsaved changes of this context that were sealed because somebody else looks at them; oldest first.
-    var sealed: [Layer] = []
+    @exclusivity(unchecked) var sealed: [Layer] = []
     /// What lies below the context's own layers.
     var foundation: Foundation
     /// All of it, newest first: what the context shows.
-    var view: LayeredView
+    @exclusivity(unchecked) var view: LayeredView
     /// Grows with every change of what a child made now would see.
     var epoch: UInt64 = 0
 
-    var pages = PageCache()
-    var keys: [Range<ObjectKey>]
+    @exclusivity(unchecked) var pages = PageCache()
+    @exclusivity(unchecked) var keys: [Range<ObjectKey>]
     /// How many of ``sealed``, from the oldest, a running save has taken; 0 when none runs.
     var inFlight = 0
     var isSaving = false
@@ -51,7 +55,7 @@ public final class ManagedObjectContext {
     var waitingSaves: [() -> Void] = []
     /// How often the context was reset: a child made before does not save into it any more.
     var resetCount: UInt64 = 0
-    var changeLog = ChangeLog()
+    @exclusivity(unchecked) var changeLog = ChangeLog()
     var viewObservers: [any ViewObserver] = []
     var noticeObservers: [UInt64: (ContextNotice) -> Void] = [:]
     var nextObserver: UInt64 = 0
@@ -81,7 +85,9 @@ public final class ManagedObjectContext {
         automaticallyMergesChanges = setup.automaticallyMergesChanges
         storeIdentity = setup.storeIdentity
         registry = ObjectRegistry(entityCount: setup.model.entities.count)
-        top = Layer(schema: setup.model.storeSchema)
+        let top = Layer(schema: setup.model.storeSchema)
+        self.top = top
+        topID = top.id
         foundation = setup.foundation
         view = LayeredView(base: setup.foundation.state.base, layers: [])
         keys = setup.traits.noKeys

@@ -5,6 +5,9 @@ import StoreInterface
 /// A typed model (`@Model`) holds one of these; a model known only at run time is used through it, by property name.
 /// An object belongs to its context and is used where that context is used; it is not `Sendable`. A clean object holds no
 /// values: each read goes to the newest layer that has the property, else to the snapshot, and decodes that property only.
+///
+/// Its fields are read and written without the run-time check of exclusive access: an object is used by one executor, and no
+/// access to a field calls out while it lasts.
 public final class ManagedObject {
     /// What becomes of an object.
     enum State: UInt8 {
@@ -17,24 +20,24 @@ public final class ManagedObject {
     }
 
     /// `unowned(unsafe)` is right because a context clears it in each of its objects before it goes.
-    unowned(unsafe) var context: ManagedObjectContext?
+    @exclusivity(unchecked) unowned(unsafe) var context: ManagedObjectContext?
     /// The typed model around this object, if one is alive.
     ///
     /// `unowned(unsafe)` is right because the model's ``ModelAnchor`` clears it when the model goes.
-    unowned(unsafe) var model: (any PersistentModel)?
+    @exclusivity(unchecked) unowned(unsafe) var model: (any PersistentModel)?
     /// The newest row of this context's own unsaved layers; nil for a clean object.
-    var row: Row?
-    var key: ObjectKey = 0
-    var entityNumber: Int32 = -1
-    var state: State
+    @exclusivity(unchecked) var row: Row?
+    @exclusivity(unchecked) var key: ObjectKey = 0
+    @exclusivity(unchecked) var entityNumber: Int32 = -1
+    @exclusivity(unchecked) var state: State
     /// Whether the context holds the object (and its model) strongly because it has unsaved changes.
-    var isRetained = false
+    @exclusivity(unchecked) var isRetained = false
     /// Whether what is retained is the model rather than the object.
-    var retainsModel = false
-    var isDeletedHere = false
-    var hasAwoken = false
+    @exclusivity(unchecked) var retainsModel = false
+    @exclusivity(unchecked) var isDeletedHere = false
+    @exclusivity(unchecked) var hasAwoken = false
     /// Only while detached.
-    var detachedState: DetachedState?
+    @exclusivity(unchecked) var detachedState: DetachedState?
 
     /// An object of its own, to be inserted into a context later.
     public init(detached entity: DetachedEntity) {

@@ -7,16 +7,16 @@ import StoreInterface
 final class ObjectRegistry {
     /// Up to 64 registered objects.
     final class Page {
-        var present: UInt64 = 0
-        var objects: ContiguousArray<Unmanaged<ManagedObject>?> =
+        @exclusivity(unchecked) var present: UInt64 = 0
+        @exclusivity(unchecked) var objects: ContiguousArray<Unmanaged<ManagedObject>?> =
             ContiguousArray(repeating: nil, count: PageAddress.slots)
     }
 
-    private var entities: [[UInt64: Page]]
-    private var lastEntity = -1
-    private var lastNumber: UInt64 = 0
-    private var lastPage: Page?
-    private(set) var count = 0
+    @exclusivity(unchecked) private var entities: [[UInt64: Page]]
+    @exclusivity(unchecked) private var lastEntity = -1
+    @exclusivity(unchecked) private var lastNumber: UInt64 = 0
+    @exclusivity(unchecked) private var lastPage: Page?
+    @exclusivity(unchecked) private(set) var count = 0
 
     init(entityCount: Int) {
         entities = Array(repeating: [:], count: entityCount)
