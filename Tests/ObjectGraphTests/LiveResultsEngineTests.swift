@@ -1,0 +1,100 @@
+import StoreInterface
+import Testing
+
+@testable import ObjectGraph
+
+/// The engine without contexts: random layers over a random base, each step checked against a plain model.
+struct LiveResultsEngineTests {
+    /// Catches: a stale position, a lost or doubled object, a move that is not one, a condition not looked at again.
+    @Test func S142_applyingEachDifferenceGivesTheNextSnapshot() throws {
+        let seed = SeededNumbers.seed(#function)
+        for round in 0..<60 {
+            try follow(seed: seed &+ UInt64(round), knowsChanges: round % 5 != 0, steps: 12)
+        }
+    }
+
+    private func follow(seed: UInt64, knowsChanges: Bool, steps: Int) throws {
+        var views = RandomViews(seed: seed)
+        var query = views.randomQuery()
+        if query.sort.isEmpty { query.sort = [StoreSort(column: 0)] }
+        var live = try LiveQuery(query, in: views.view)
+        var shown = live.list.keys(live.window)
+        #expect(try shown == views.model.keys(query))
+        for step in 0..<steps {
+            let before = views.model
+            var changes: [ChangeSet] = []
+            // Bursts are coalesced: one step may bring several layers.
+            for _ in 0..<(1 + step % 3) {
+                changes.append(views.addLayer(changes: Int.random(in: 0...12, using: &views.numbers)).changeSet())
+            }
+            let difference = try live.advance(to: views.view, changes: knowsChanges ? changes : nil)
+            let next = live.list.keys(live.window)
+            #expect(try next == views.model.keys(query), "seed \(seed), \(query)")
+            #expect(difference.applied(to: shown, takingFrom: next) == next, "seed \(seed), \(difference)")
+            try expectMinimal(difference, from: shown, to: next, before: before, after: views.model, entity: query.entity)
+            shown = next
+        }
+    }
+
+    /// Every changed object is named, deletions and insertions are exact, and updates did not move.
+    private func expectMinimal(
+        _ difference: ResultDifference, from old: [ObjectKey], to new: [ObjectKey], before: PlainState, after: PlainState,
+        entity: Int
+    ) throws {
+        #expect(difference.deletions.map { old[$0] } == old.filter { !new.contains($0) })
+        #expect(difference.insertions.map { new[$0] } == new.filter { !old.contains($0) })
+        let named = Set(difference.updates.map { new[$0] } + difference.moves.map { new[$0.to] })
+        for key in new where old.contains(key) {
+            let differs = zip(before.objects[entity][key]?.values ?? [], after.objects[entity][key]?.values ?? [])
+                .contains { $0.order($1) != 0 }
+            if differs { #expect(named.contains(key)) }
+        }
+        #expect(difference.moves.allSatisfy { old[$0.from] == new[$0.to] })
+        #expect(difference.insertions == difference.insertions.sorted())
+        #expect(difference.updates == difference.updates.sorted())
+    }
+
+    @Test func S143_irrelevantChangesGiveAnEmptyDifference() throws {
+        var views = RandomViews(seed: 3)
+        let query = StoreQuery(entity: RandomViews.track, predicate: .compare(1, .greater, .int(1_000)), sort: [.init(column: 0)])
+        var live = try LiveQuery(query, in: views.view)
+        let changes = views.addLayer(changes: 40).changeSet()
+        #expect(try live.advance(to: views.view, changes: [changes]).isEmpty)
+    }
+
+    /// Catches: positions shifted by others reported as moves.
+    @Test func S140_shiftsAreNotMovesAndAMoveImpliesItsUpdate() throws {
+        var state = PlainState(schema: RandomViews.schema)
+        for key in 1...6 as ClosedRange<ObjectKey> {
+            state.objects[1][key] = .init(values: [.string("t\(key)"), .int(Int64(key) * 10), .null, .null], version: 1)
+        }
+        let base = PlainSnapshot(state, generation: 1)
+        var live = try LiveQuery(StoreQuery(entity: 1, sort: [.init(column: 1)]), in: LayeredView(base: base))
+        let layer = Layer(schema: RandomViews.schema)
+        func set(_ key: ObjectKey, _ plays: Int64) {
+            let row = Row.make(kind: .update, layer: layer.id, columnCount: 4)
+            row[1] = .int(plays)
+            layer.put(row, entity: 1, key: key)
+        }
+        // The second grows but keeps its place; the sixth goes to the front and shifts all others.
+        set(2, 25)
+        set(6, 5)
+        layer.seal()
+        let difference = try live.advance(
+            to: LayeredView(base: base, layers: [layer]), changes: [layer.changeSet()])
+        #expect(difference == ResultDifference(moves: [.init(from: 5, to: 0)], updates: [2]))
+    }
+}
+
+extension ResultDifference {
+    /// The recipe of the documentation, as an observer would follow it.
+    func applied(to old: [ObjectKey], takingFrom next: [ObjectKey]) -> [ObjectKey] {
+        var result = old
+        for position in (deletions + moves.map(\.from)).sorted(by: >) { result.remove(at: position) }
+        for position in (insertions + moves.map(\.to)).sorted() {
+            guard position <= result.count else { return [] }
+            result.insert(next[position], at: position)
+        }
+        return result
+    }
+}
