@@ -127,7 +127,7 @@ extension LayeredView {
         var entries: [SortEntry] = []
         entries.reserveCapacity(keys.count)
         for key in keys { entries.append(try order.entry(query.entity, key, in: self)) }
-        entries.sort { order.order($0, $1) < 0 }
+        entries.sort { order.precedes($0, $1) }
         return entries.map(\.key)
     }
 
@@ -148,7 +148,7 @@ extension LayeredView {
             while low < high {
                 let middle = (low + high) / 2
                 let other = try order.entry(query.entity, untouched[middle], in: self)
-                if order.order(other, entry) < 0 { low = middle + 1 } else { high = middle }
+                if order.precedes(other, entry) { low = middle + 1 } else { high = middle }
             }
             merged.append(contentsOf: untouched[start..<low])
             merged.append(key)

@@ -25,7 +25,7 @@ struct LiveQuery: Sendable {
         whole.offset = 0
         whole.limit = nil
         let order = SortOrder(query.sort)
-        var entries = ContiguousArray<SortEntry>()
+        var entries: [SortEntry] = []
         let keys = try view.keys(whole)
         entries.reserveCapacity(keys.count)
         for key in keys { entries.append(try order.entry(query.entity, key, in: view)) }
@@ -60,26 +60,27 @@ struct LiveQuery: Sendable {
 
     private mutating func replace(_ keys: [ObjectKey], in next: LayeredView) throws -> ResultDifference {
         var leaving: [(place: ResultList.Place, key: ObjectKey)] = []
-        var entering: [(place: ResultList.Place, entry: SortEntry)] = []
+        var arriving: [SortEntry] = []
         var inPlace: [Int] = []
         for key in keys {
             let transition = try transition(of: key, in: next)
             switch (transition.from, transition.to) {
             case (nil, nil): break
             case (let from?, nil): leaving.append((from, key))
-            case (nil, let to?): entering.append((list.insertionPlace(of: to), to))
+            case (nil, let to?): arriving.append(to)
             case (let from?, let to?):
-                if list.order.order(list.chunks[from.chunk].entries[from.index], to) == 0 {
+                if list.order.order(list.entry(at: from), to) == 0 {
                     inPlace.append(from.position)
                 } else {
                     leaving.append((from, key))
-                    entering.append((list.insertionPlace(of: to), to))
+                    arriving.append(to)
                 }
             }
         }
         leaving.sort { $0.place.position < $1.place.position }
         let order = list.order
-        entering.sort { order.order($0.entry, $1.entry) < 0 }
+        arriving.sort { order.precedes($0, $1) }
+        let entering = arriving.map { (place: list.insertionPlace(of: $0), entry: $0) }
         let oldKeys = isWindowed ? list.keys(window) : []
         let (replaced, positions) = list.replacing(leaving.map(\.place), with: entering)
         list = replaced
@@ -88,7 +89,7 @@ struct LiveQuery: Sendable {
             let updated = Set(keys)
             return ResultDifference(from: oldKeys, to: list.keys(window)) { updated.contains($0) }
         }
-        let arrivals = zip(entering, positions).map { ($0.entry.key, $1) }
+        let arrivals = zip(arriving, positions).map { ($0.key, $1) }
         return Positions(leaving: leaving.map { ($0.key, $0.place.position) }, arriving: arrivals).difference(updating: inPlace)
     }
 

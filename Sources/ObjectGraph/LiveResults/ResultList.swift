@@ -1,56 +1,58 @@
 import StoreInterface
 
-/// The objects of a live result in their order: immutable, and shared between successive versions but for the chunks that differ.
+/// The objects of a live result in their order: immutable, and shared between successive versions but for the parts that differ.
 ///
-/// Replacing k of n objects costs O(k log n) to find them, plus copying the chunks that hold them, plus O(n / 64) pointers.
+/// Chunks of objects lie in blocks of chunks. Replacing k of n objects costs O(k log n) to find them, plus copying the chunks
+/// and blocks that hold them, plus O(n / 2048) pointers.
 struct ResultList: Sendable {
-    /// Objects to a chunk when it is built; one is split when it reaches twice as many.
-    static let chunkSize = 64
-
-    /// `Sendable` because it never changes after it is made.
-    final class Chunk: Sendable {
-        let entries: ContiguousArray<SortEntry>
-
-        init(_ entries: ContiguousArray<SortEntry>) { self.entries = entries }
-    }
-
     /// A place in the list: where it is counted from the start, and where it lies.
     struct Place {
         var position: Int
+        var block: Int
         var chunk: Int
         var index: Int
     }
 
     let order: SortOrder
-    private(set) var chunks: [Chunk] = []
-    /// The position of each chunk's first object.
-    private(set) var starts: [Int] = []
+    private(set) var blocks: [ResultBlock] = []
+    /// The position of each block's first object.
+    private var starts: [Int] = []
     private(set) var count = 0
 
-    /// `entries` are in the order.
-    init(order: SortOrder, _ entries: ContiguousArray<SortEntry> = []) {
+    init(order: SortOrder) { self.order = order }
+
+    /// `entries` are in the order. O(entries).
+    init(order: SortOrder, _ entries: [SortEntry]) {
         self.order = order
-        append(entries)
+        var builder = ResultBlock.Builder()
+        builder.append(entries[...])
+        append(builder.finish()[...])
     }
 
-    func entry(at position: Int) -> SortEntry {
-        let chunk = chunkIndex(at: position)
-        return chunks[chunk].entries[position - starts[chunk]]
+    func entry(at place: Place) -> SortEntry { blocks[place.block].chunks[place.chunk].entries[place.index] }
+
+    /// O(log n).
+    func key(at position: Int) -> ObjectKey {
+        precondition(position >= 0 && position < count, "position \(position) is not in a result of \(count)")
+        let block = starts.lastIndex(notAbove: position)
+        let within = position - starts[block]
+        let chunk = blocks[block].starts.lastIndex(notAbove: within)
+        return blocks[block].chunks[chunk].entries[within - blocks[block].starts[chunk]].key
     }
 
-    /// The keys of some positions, in order. O(range).
+    /// The keys of some positions, in order. O(range + log n).
     func keys(_ range: Range<Int>) -> [ObjectKey] {
         guard !range.isEmpty else { return [] }
         var keys: [ObjectKey] = []
         keys.reserveCapacity(range.count)
-        var chunk = chunkIndex(at: range.lowerBound)
-        var position = range.lowerBound
-        while position < range.upperBound {
-            let entries = chunks[chunk].entries
-            let end = min(range.upperBound - starts[chunk], entries.count)
-            for index in (position - starts[chunk])..<end { keys.append(entries[index].key) }
-            position = starts[chunk] + end
-            chunk += 1
+        for block in starts.lastIndex(notAbove: range.lowerBound)..<blocks.count where starts[block] < range.upperBound {
+            for (start, chunk) in zip(blocks[block].starts, blocks[block].chunks) {
+                let first = starts[block] + start
+                let low = max(range.lowerBound, first)
+                let high = min(range.upperBound, first + chunk.entries.count)
+                guard low < high else { continue }
+                for index in (low - first)..<(high - first) { keys.append(chunk.entries[index].key) }
+            }
         }
         return keys
     }
@@ -58,45 +60,23 @@ struct ResultList: Sendable {
     /// Where an object with these sort values is; nil when it is not in the list. O(log n) comparisons.
     func place(of entry: SortEntry) -> Place? {
         let place = insertionPlace(of: entry)
-        guard place.chunk < chunks.count, place.index < chunks[place.chunk].entries.count,
-            order.order(chunks[place.chunk].entries[place.index], entry) == 0
-        else { return nil }
+        guard place.block < blocks.count else { return nil }
+        let entries = blocks[place.block].chunks[place.chunk].entries
+        guard place.index < entries.count, order.order(entries[place.index], entry) == 0 else { return nil }
         return place
     }
 
     /// Before which object an object would go. O(log n) comparisons.
     func insertionPlace(of entry: SortEntry) -> Place {
-        guard !chunks.isEmpty else { return Place(position: 0, chunk: 0, index: 0) }
-        // The last chunk that begins at or before the entry.
+        guard !blocks.isEmpty else { return Place(position: 0, block: 0, chunk: 0, index: 0) }
         var low = 0
-        var high = chunks.count
+        var high = blocks.count
         while high - low > 1 {
             let middle = (low + high) / 2
-            if order.order(chunks[middle].entries[0], entry) <= 0 { low = middle } else { high = middle }
+            if order.precedes(entry, blocks[middle].first) { high = middle } else { low = middle }
         }
-        let index = Self.lowerBound(chunks[low].entries, entry, order)
-        return Place(position: starts[low] + index, chunk: low, index: index)
-    }
-
-    private static func lowerBound(_ entries: ContiguousArray<SortEntry>, _ entry: SortEntry, _ order: SortOrder) -> Int {
-        var low = 0
-        var high = entries.count
-        while low < high {
-            let middle = (low + high) / 2
-            if order.order(entries[middle], entry) < 0 { low = middle + 1 } else { high = middle }
-        }
-        return low
-    }
-
-    private func chunkIndex(at position: Int) -> Int {
-        precondition(position >= 0 && position < count, "position \(position) is not in a result of \(count)")
-        var low = 0
-        var high = starts.count
-        while high - low > 1 {
-            let middle = (low + high) / 2
-            if starts[middle] <= position { low = middle } else { high = middle }
-        }
-        return low
+        let (chunk, index) = blocks[low].insertionPlace(of: entry, order)
+        return Place(position: starts[low] + blocks[low].starts[chunk] + index, block: low, chunk: chunk, index: index)
     }
 
     // MARK: Replacing
@@ -110,73 +90,50 @@ struct ResultList: Sendable {
         _ removals: [Place], with insertions: [(place: Place, entry: SortEntry)]
     ) -> (list: ResultList, positions: [Int]) {
         var next = ResultList(order: order)
-        next.chunks.reserveCapacity(chunks.count + insertions.count / Self.chunkSize + 1)
-        next.starts.reserveCapacity(chunks.count + insertions.count / Self.chunkSize + 1)
         var positions: [Int] = []
         positions.reserveCapacity(insertions.count)
-        var removal = 0
-        var insertion = 0
+        var removals = removals[...]
+        var insertions = insertions[...]
         var untouched = 0
-        while removal < removals.count || insertion < insertions.count {
-            let chunk = min(
-                removal < removals.count ? removals[removal].chunk : .max,
-                insertion < insertions.count ? insertions[insertion].place.chunk : .max)
-            next.append(chunks[min(untouched, chunks.count)..<min(chunk, chunks.count)])
-            untouched = chunk + 1
-            let old = chunk < chunks.count ? chunks[chunk].entries : []
-            var entries = ContiguousArray<SortEntry>()
-            entries.reserveCapacity(old.count + 8)
-            var copied = 0
-            while true {
-                let removed = removal < removals.count && removals[removal].chunk == chunk ? removals[removal].index : .max
-                let inserted =
-                    insertion < insertions.count && insertions[insertion].place.chunk == chunk
-                    ? insertions[insertion].place.index : .max
-                let stop = min(removed, inserted, old.count)
-                entries.append(contentsOf: old[copied..<stop])
-                copied = stop
-                // An object that goes where another leaves lies before it.
-                if inserted <= removed, inserted != .max {
-                    positions.append(next.count + entries.count)
-                    entries.append(insertions[insertion].entry)
-                    insertion += 1
-                } else if removed != .max {
-                    copied = removed + 1
-                    removal += 1
-                } else {
-                    break
-                }
-            }
-            next.append(entries)
+        while let number = Self.smallest(removals.first?.block, insertions.first?.place.block) {
+            next.append(blocks[untouched..<min(number, blocks.count)])
+            untouched = min(number + 1, blocks.count)
+            let leaving = removals.prefix { $0.block == number }
+            let arriving = insertions.prefix { $0.place.block == number }
+            removals = removals[leaving.endIndex...]
+            insertions = insertions[arriving.endIndex...]
+            let old = number < blocks.count ? blocks[number] : nil
+            let (made, relative) = ResultBlock.replacing(leaving, with: arriving, in: old)
+            positions.append(contentsOf: relative.map { $0 + next.count })
+            next.append(made[...])
         }
-        next.append(chunks[min(untouched, chunks.count)...])
+        next.append(blocks[untouched...])
         return (next, positions)
     }
 
-    private mutating func append(_ whole: ArraySlice<Chunk>) {
-        for chunk in whole {
-            chunks.append(chunk)
-            starts.append(count)
-            count += chunk.entries.count
-        }
+    static func smallest(_ a: Int?, _ b: Int?) -> Int? {
+        guard let a, let b else { return a ?? b }
+        return min(a, b)
     }
 
-    /// Appends as few chunks as fit, of even sizes; a small rest joins the chunk before it.
-    private mutating func append(_ entries: ContiguousArray<SortEntry>) {
-        guard !entries.isEmpty else { return }
-        if entries.count < Self.chunkSize / 4, let last = chunks.last, last.entries.count < Self.chunkSize {
-            chunks[chunks.count - 1] = Chunk(last.entries + entries)
-            count += entries.count
-            return
+    private mutating func append(_ whole: ArraySlice<ResultBlock>) {
+        for block in whole {
+            blocks.append(block)
+            starts.append(count)
+            count += block.count
         }
-        guard entries.count >= 2 * Self.chunkSize else {
-            append([Chunk(entries)])
-            return
+    }
+}
+
+extension [Int] {
+    /// The last index whose element is not above a number; the elements ascend from zero, so there is one.
+    func lastIndex(notAbove number: Int) -> Int {
+        var low = 0
+        var high = count
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if self[middle] <= number { low = middle } else { high = middle }
         }
-        let pieces = entries.count / Self.chunkSize
-        for piece in 0..<pieces {
-            let range = (entries.count * piece / pieces)..<(entries.count * (piece + 1) / pieces)
-            append([Chunk(ContiguousArray(entries[range]))])
-        }
+        return low
     }
 }
