@@ -124,11 +124,11 @@ extension LayeredView {
     private func sorted(_ keys: [ObjectKey], by query: StoreQuery) throws -> [ObjectKey] {
         guard !query.sort.isEmpty, keys.count > 1 else { return keys }
         let order = SortOrder(query.sort)
-        var entries: [SortEntry] = []
-        entries.reserveCapacity(keys.count)
-        for key in keys { entries.append(try order.entry(query.entity, key, in: self)) }
-        entries.sort { order.precedes($0, $1) }
-        return entries.map(\.key)
+        var candidates: [SortCandidate] = []
+        candidates.reserveCapacity(keys.count)
+        for key in keys { candidates.append(try order.candidate(query.entity, key, in: self)) }
+        candidates.sort { order.precedes($0, $1) }
+        return candidates.map(\.entry.key)
     }
 
     /// Places each of `pending` in `untouched` by binary search; both are in the query's order.
@@ -142,13 +142,13 @@ extension LayeredView {
         merged.reserveCapacity(untouched.count + pending.count)
         var start = 0
         for key in pending {
-            let entry = try order.entry(query.entity, key, in: self)
+            let candidate = try order.candidate(query.entity, key, in: self)
             var low = start
             var high = untouched.count
             while low < high {
                 let middle = (low + high) / 2
-                let other = try order.entry(query.entity, untouched[middle], in: self)
-                if order.precedes(other, entry) { low = middle + 1 } else { high = middle }
+                let other = try order.candidate(query.entity, untouched[middle], in: self)
+                if order.precedes(other, candidate) { low = middle + 1 } else { high = middle }
             }
             merged.append(contentsOf: untouched[start..<low])
             merged.append(key)

@@ -25,10 +25,10 @@ struct LiveQuery: Sendable {
         whole.offset = 0
         whole.limit = nil
         let order = SortOrder(query.sort)
-        var entries: [SortEntry] = []
+        var entries = ContiguousArray<SortEntry>()
         let keys = try view.keys(whole)
         entries.reserveCapacity(keys.count)
-        for key in keys { entries.append(try order.entry(query.entity, key, in: view)) }
+        for key in keys { entries.append(try order.candidate(query.entity, key, in: view).entry) }
         return ResultList(order: order, entries)
     }
 
@@ -54,13 +54,13 @@ struct LiveQuery: Sendable {
     /// What becomes of one object that is in the old list, the new list or both.
     private struct Transition {
         var from: ResultList.Place?
-        var to: SortEntry?
+        var to: SortCandidate?
         var key: ObjectKey
     }
 
     private mutating func replace(_ keys: [ObjectKey], in next: LayeredView) throws -> ResultDifference {
         var leaving: [(place: ResultList.Place, key: ObjectKey)] = []
-        var arriving: [SortEntry] = []
+        var arriving: [SortCandidate] = []
         var inPlace: [Int] = []
         for key in keys {
             let transition = try transition(of: key, in: next)
@@ -69,7 +69,7 @@ struct LiveQuery: Sendable {
             case (let from?, nil): leaving.append((from, key))
             case (nil, let to?): arriving.append(to)
             case (let from?, let to?):
-                if list.order.order(list.entry(at: from), to) == 0 {
+                if try isSamePlace(from, key, to) {
                     inPlace.append(from.position)
                 } else {
                     leaving.append((from, key))
@@ -80,7 +80,7 @@ struct LiveQuery: Sendable {
         leaving.sort { $0.place.position < $1.place.position }
         let order = list.order
         arriving.sort { order.precedes($0, $1) }
-        let entering = arriving.map { (place: list.insertionPlace(of: $0), entry: $0) }
+        let entering = try arriving.map { (place: try list.insertionPlace(of: $0, oldValues), entry: $0.entry) }
         let oldKeys = isWindowed ? list.keys(window) : []
         let (replaced, positions) = list.replacing(leaving.map(\.place), with: entering)
         list = replaced
@@ -89,7 +89,7 @@ struct LiveQuery: Sendable {
             let updated = Set(keys)
             return ResultDifference(from: oldKeys, to: list.keys(window)) { updated.contains($0) }
         }
-        let arrivals = zip(arriving, positions).map { ($0.key, $1) }
+        let arrivals = zip(arriving, positions).map { ($0.entry.key, $1) }
         return Positions(leaving: leaving.map { ($0.key, $0.place.position) }, arriving: arrivals).difference(updating: inPlace)
     }
 
@@ -99,12 +99,25 @@ struct LiveQuery: Sendable {
     private func transition(of key: ObjectKey, in next: LayeredView) throws -> Transition {
         var transition = Transition(key: key)
         if try view.contains(query.entity, key) {
-            transition.from = list.place(of: try list.order.entry(query.entity, key, in: view))
+            transition.from = try list.place(of: list.order.candidate(query.entity, key, in: view), oldValues)
         }
         if try next.contains(query.entity, key), try query.predicate.matches(query.entity, key: key, in: next) {
-            transition.to = try list.order.entry(query.entity, key, in: next)
+            transition.to = try list.order.candidate(query.entity, key, in: next)
         }
         return transition
+    }
+
+    /// The values that the objects of the list are placed by.
+    private func oldValues(_ key: ObjectKey) throws -> [Value] {
+        try list.order.values(query.entity, key, in: view)
+    }
+
+    /// Whether an object's sort values are what they were.
+    private func isSamePlace(_ place: ResultList.Place, _ key: ObjectKey, _ new: SortCandidate) throws -> Bool {
+        guard list.entry(at: place).prefix == new.entry.prefix else { return false }
+        if new.entry.prefix.isExact { return true }
+        let old = try oldValues(key)
+        return !list.order.precedes(old, key, new.values, key) && !list.order.precedes(new.values, key, old, key)
     }
 
     // MARK: Everything

@@ -2,60 +2,62 @@ import StoreInterface
 
 /// Some thousand neighbours of a ``ResultList``. `Sendable` because it never changes after it is made; never empty.
 final class ResultBlock: Sendable {
-    /// Some dozen neighbours; never changes after it is made, never empty.
+    /// Some hundred neighbours; never changes after it is made, never empty.
     final class Chunk: Sendable {
         let entries: ContiguousArray<SortEntry>
 
         init(_ entries: ContiguousArray<SortEntry>) { self.entries = entries }
     }
 
-    let chunks: [Chunk]
-    /// The position of each chunk's first object, from the block's start.
+    /// A chunk and what is asked of it most: chunks of other parts need not be touched.
+    struct Part: Sendable {
+        let chunk: Chunk
+        let first: SortEntry
+        let count: Int
+
+        /// Precondition: there are entries.
+        init(_ entries: ContiguousArray<SortEntry>) {
+            chunk = Chunk(entries)
+            first = entries[0]
+            count = entries.count
+        }
+    }
+
+    let parts: [Part]
+    /// The position of each part's first object, from the block's start.
     let starts: [Int]
-    /// The prefix of each chunk's first object: searched without touching the chunks.
-    private let prefixes: [UInt64]
     let count: Int
 
-    private init(_ chunks: [Chunk]) {
-        self.chunks = chunks
+    private init(_ parts: [Part]) {
+        self.parts = parts
         var starts: [Int] = []
-        var prefixes: [UInt64] = []
-        starts.reserveCapacity(chunks.count)
-        prefixes.reserveCapacity(chunks.count)
+        starts.reserveCapacity(parts.count)
         var count = 0
-        for chunk in chunks {
+        for part in parts {
             starts.append(count)
-            prefixes.append(chunk.entries[0].prefix)
-            count += chunk.entries.count
+            count += part.count
         }
         self.starts = starts
-        self.prefixes = prefixes
         self.count = count
     }
 
-    var first: SortEntry { chunks[0].entries[0] }
-
-    /// In the last chunk that begins at or before the entry.
-    func insertionPlace(of entry: SortEntry, _ order: SortOrder) -> (chunk: Int, index: Int) {
+    /// The first place that does not precede, in the last part that begins with one that does.
+    @inline(__always)
+    func lowerBound<E: Error>(_ precedes: (SortEntry) throws(E) -> Bool) throws(E) -> (part: Int, index: Int) {
         var low = 0
-        var high = chunks.count
+        var high = parts.count
         while high - low > 1 {
             let middle = (low + high) / 2
-            let isAfter =
-                prefixes[middle] == entry.prefix
-                ? order.precedes(entry, chunks[middle].entries[0]) : entry.prefix < prefixes[middle]
-            if isAfter { high = middle } else { low = middle }
+            if try precedes(parts[middle].first) { low = middle } else { high = middle }
         }
-        let index = chunks[low].entries.withUnsafeBufferPointer { entries in
-            var first = 0
-            var last = entries.count
-            while first < last {
-                let middle = (first + last) / 2
-                if order.precedes(entries[middle], entry) { first = middle + 1 } else { last = middle }
-            }
-            return first
+        let entries = parts[low].chunk.entries
+        var first = 0
+        var last = entries.count
+        while first < last {
+            let middle = (first + last) / 2
+            if try precedes(entries[middle]) { first = middle + 1 } else { last = middle }
         }
-        return (low, index)
+        return (low, first)
     }
 
     // MARK: Replacing
@@ -69,13 +71,13 @@ final class ResultBlock: Sendable {
         var positions: [Int] = []
         var removals = removals
         var insertions = insertions
-        let chunks = old?.chunks ?? []
+        let parts = old?.parts ?? []
         var untouched = 0
         while let number = ResultList.smallest(removals.first?.chunk, insertions.first?.place.chunk) {
-            builder.append(chunks[untouched..<min(number, chunks.count)])
-            untouched = min(number + 1, chunks.count)
-            let entries = number < chunks.count ? chunks[number].entries : []
-            var made: [SortEntry] = []
+            builder.append(parts[untouched..<min(number, parts.count)])
+            untouched = min(number + 1, parts.count)
+            let entries = number < parts.count ? parts[number].chunk.entries : []
+            var made = ContiguousArray<SortEntry>()
             made.reserveCapacity(entries.count + 8)
             var copied = 0
             while true {
@@ -94,51 +96,52 @@ final class ResultBlock: Sendable {
                 }
             }
             made.append(contentsOf: entries[copied...])
-            builder.append(made[...])
+            builder.append(made)
         }
-        builder.append(chunks[untouched...])
+        builder.append(parts[untouched...])
         return (builder.finish(), positions)
     }
 
-    /// Collects chunks and cuts them into blocks.
+    /// Collects parts and cuts them into blocks.
     struct Builder {
         /// Objects to a chunk when it is built; one is split when it reaches twice as many.
-        private static let chunkSize = 32
-        /// Chunks to a block when it is built; one is split when it reaches twice as many.
+        private static let chunkSize = 256
+        /// Parts to a block when it is built; one is split when it reaches twice as many.
         private static let blockSize = 64
 
-        private var chunks: [Chunk] = []
+        private var parts: [Part] = []
         private(set) var count = 0
 
-        mutating func append(_ whole: ArraySlice<Chunk>) {
-            chunks.append(contentsOf: whole)
-            for chunk in whole { count += chunk.entries.count }
+        mutating func append(_ whole: ArraySlice<Part>) {
+            parts.append(contentsOf: whole)
+            for part in whole { count += part.count }
         }
 
         /// Appends as few chunks as fit, of even sizes; a small rest joins the chunk before it.
-        mutating func append(_ entries: ArraySlice<SortEntry>) {
+        mutating func append(_ entries: ContiguousArray<SortEntry>) {
             guard !entries.isEmpty else { return }
             count += entries.count
-            if entries.count < Self.chunkSize / 4, let last = chunks.last, last.entries.count < Self.chunkSize {
-                chunks[chunks.count - 1] = Chunk(last.entries + entries)
-                return
-            }
-            for part in Self.parts(of: entries.count, size: Self.chunkSize) {
-                let range = (entries.startIndex + part.lowerBound)..<(entries.startIndex + part.upperBound)
-                chunks.append(Chunk(ContiguousArray(entries[range])))
+            if entries.count < Self.chunkSize / 4, let last = parts.last, last.count < Self.chunkSize {
+                parts[parts.count - 1] = Part(last.chunk.entries + entries)
+            } else if entries.count < 2 * Self.chunkSize {
+                parts.append(Part(entries))
+            } else {
+                for range in Self.ranges(of: entries.count, size: Self.chunkSize) {
+                    parts.append(Part(ContiguousArray(entries[range])))
+                }
             }
         }
 
         func finish() -> [ResultBlock] {
-            guard !chunks.isEmpty else { return [] }
-            return Self.parts(of: chunks.count, size: Self.blockSize).map { ResultBlock(Array(chunks[$0])) }
+            guard !parts.isEmpty else { return [] }
+            guard parts.count >= 2 * Self.blockSize else { return [ResultBlock(parts)] }
+            return Self.ranges(of: parts.count, size: Self.blockSize).map { ResultBlock(Array(parts[$0])) }
         }
 
-        /// One part when there are fewer than twice the size, else even parts of about the size.
-        private static func parts(of count: Int, size: Int) -> [Range<Int>] {
-            guard count >= 2 * size else { return [0..<count] }
-            let parts = count / size
-            return (0..<parts).map { (count * $0 / parts)..<(count * ($0 + 1) / parts) }
+        /// Even ranges of about the size.
+        private static func ranges(of count: Int, size: Int) -> [Range<Int>] {
+            let number = count / size
+            return (0..<number).map { (count * $0 / number)..<(count * ($0 + 1) / number) }
         }
     }
 }

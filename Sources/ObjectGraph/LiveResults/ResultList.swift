@@ -3,8 +3,12 @@ import StoreInterface
 /// The objects of a live result in their order: immutable, and shared between successive versions but for the parts that differ.
 ///
 /// Chunks of objects lie in blocks of chunks. Replacing k of n objects costs O(k log n) to find them, plus copying the chunks
-/// and blocks that hold them, plus O(n / 2048) pointers.
+/// (256 objects of three words) and the blocks (64 pointers) that hold them. Sort values are not kept: where prefixes tie, they are
+/// read from the view that the list belongs to.
 struct ResultList: Sendable {
+    /// The sort values of an object that is in the list, as they were when it came in.
+    typealias Values = (ObjectKey) throws -> [Value]
+
     /// A place in the list: where it is counted from the start, and where it lies.
     struct Place {
         var position: Int
@@ -22,14 +26,14 @@ struct ResultList: Sendable {
     init(order: SortOrder) { self.order = order }
 
     /// `entries` are in the order. O(entries).
-    init(order: SortOrder, _ entries: [SortEntry]) {
+    init(order: SortOrder, _ entries: ContiguousArray<SortEntry>) {
         self.order = order
         var builder = ResultBlock.Builder()
-        builder.append(entries[...])
+        builder.append(entries)
         append(builder.finish()[...])
     }
 
-    func entry(at place: Place) -> SortEntry { blocks[place.block].chunks[place.chunk].entries[place.index] }
+    func entry(at place: Place) -> SortEntry { blocks[place.block].parts[place.chunk].chunk.entries[place.index] }
 
     /// O(log n).
     func key(at position: Int) -> ObjectKey {
@@ -37,7 +41,7 @@ struct ResultList: Sendable {
         let block = starts.lastIndex(notAbove: position)
         let within = position - starts[block]
         let chunk = blocks[block].starts.lastIndex(notAbove: within)
-        return blocks[block].chunks[chunk].entries[within - blocks[block].starts[chunk]].key
+        return blocks[block].parts[chunk].chunk.entries[within - blocks[block].starts[chunk]].key
     }
 
     /// The keys of some positions, in order. O(range + log n).
@@ -46,37 +50,84 @@ struct ResultList: Sendable {
         var keys: [ObjectKey] = []
         keys.reserveCapacity(range.count)
         for block in starts.lastIndex(notAbove: range.lowerBound)..<blocks.count where starts[block] < range.upperBound {
-            for (start, chunk) in zip(blocks[block].starts, blocks[block].chunks) {
+            for (start, part) in zip(blocks[block].starts, blocks[block].parts) {
                 let first = starts[block] + start
                 let low = max(range.lowerBound, first)
-                let high = min(range.upperBound, first + chunk.entries.count)
+                let high = min(range.upperBound, first + part.count)
                 guard low < high else { continue }
-                for index in (low - first)..<(high - first) { keys.append(chunk.entries[index].key) }
+                for index in (low - first)..<(high - first) { keys.append(part.chunk.entries[index].key) }
             }
         }
         return keys
     }
 
-    /// Where an object with these sort values is; nil when it is not in the list. O(log n) comparisons.
-    func place(of entry: SortEntry) -> Place? {
-        let place = insertionPlace(of: entry)
-        guard place.block < blocks.count else { return nil }
-        let entries = blocks[place.block].chunks[place.chunk].entries
-        guard place.index < entries.count, order.order(entries[place.index], entry) == 0 else { return nil }
+    /// Where an object of the list is; nil when it is not in it. O(log n) comparisons.
+    func place(of candidate: SortCandidate, _ values: Values) throws -> Place? {
+        guard !blocks.isEmpty else { return nil }
+        if !candidate.entry.prefix.isExact {
+            // Few objects share a prefix, and keys can be compared without reading: try that first.
+            var cursor = normalized(prefixBound(candidate.entry.prefix))
+            for _ in 0..<Self.scanned {
+                guard let place = cursor else { return nil }
+                let entry = entry(at: place)
+                if entry.prefix != candidate.entry.prefix { return nil }
+                if entry.key == candidate.entry.key { return place }
+                cursor = next(place)
+            }
+        }
+        let found = try insertionPlace(of: candidate, values)
+        guard let place = normalized(found), entry(at: place).key == candidate.entry.key,
+            entry(at: place).prefix == candidate.entry.prefix
+        else { return nil }
         return place
     }
 
+    private static let scanned = 32
+
     /// Before which object an object would go. O(log n) comparisons.
-    func insertionPlace(of entry: SortEntry) -> Place {
+    func insertionPlace(of candidate: SortCandidate, _ values: Values) throws -> Place {
+        try lowerBound { entry in
+            if entry.prefix != candidate.entry.prefix { return entry.prefix < candidate.entry.prefix }
+            if entry.prefix.isExact { return entry.key < candidate.entry.key }
+            return try order.precedes(values(entry.key), entry.key, candidate.values, candidate.entry.key)
+        }
+    }
+
+    /// The first place whose prefix is not below another.
+    private func prefixBound(_ prefix: SortPrefix) -> Place { lowerBound { $0.prefix < prefix } }
+
+    /// The first place that does not precede; in the last chunk that begins with one that does.
+    private func lowerBound<E: Error>(_ precedes: (SortEntry) throws(E) -> Bool) throws(E) -> Place {
         guard !blocks.isEmpty else { return Place(position: 0, block: 0, chunk: 0, index: 0) }
         var low = 0
         var high = blocks.count
         while high - low > 1 {
             let middle = (low + high) / 2
-            if order.precedes(entry, blocks[middle].first) { high = middle } else { low = middle }
+            if try precedes(blocks[middle].parts[0].first) { low = middle } else { high = middle }
         }
-        let (chunk, index) = blocks[low].insertionPlace(of: entry, order)
+        let (chunk, index) = try blocks[low].lowerBound(precedes)
         return Place(position: starts[low] + blocks[low].starts[chunk] + index, block: low, chunk: chunk, index: index)
+    }
+
+    /// The place of the object that a bound is before; nil at the end.
+    private func normalized(_ place: Place) -> Place? {
+        var place = place
+        if place.index == blocks[place.block].parts[place.chunk].count {
+            place.index = 0
+            place.chunk += 1
+            if place.chunk == blocks[place.block].parts.count {
+                place.chunk = 0
+                place.block += 1
+            }
+        }
+        return place.block < blocks.count ? place : nil
+    }
+
+    private func next(_ place: Place) -> Place? {
+        var next = place
+        next.index += 1
+        next.position += 1
+        return normalized(next)
     }
 
     // MARK: Replacing

@@ -1,0 +1,89 @@
+import StoreInterface
+
+/// The first fifteen bytes of an object's sort values, encoded so that they order as the sort does.
+///
+/// Two words without references, because live results copy and compare them by the thousand. The last byte says how long
+/// the encoding is; when it is longer than fits, objects with the same prefix are told apart by their values.
+struct SortPrefix: Sendable, Hashable, Comparable {
+    private(set) var high: UInt64 = 0
+    private(set) var low: UInt64 = 0
+
+    private static let capacity = 15
+    private static let tooLong: UInt64 = 0xFF
+
+    /// Whether equal prefixes mean equal sort values.
+    var isExact: Bool { low & 0xFF != Self.tooLong }
+
+    @inline(__always)
+    static func < (a: SortPrefix, b: SortPrefix) -> Bool { a.high != b.high ? a.high < b.high : a.low < b.low }
+
+    init(_ values: [Value], _ sort: [StoreSort]) {
+        var count = 0
+        for (value, sort) in zip(values, sort) where count <= Self.capacity {
+            append(value, mask: sort.direction == .descending ? 0xFF : 0, &count)
+        }
+        finish(count)
+    }
+
+    init(_ value: Value, _ sort: StoreSort) {
+        var count = 0
+        append(value, mask: sort.direction == .descending ? 0xFF : 0, &count)
+        finish(count)
+    }
+
+    private mutating func finish(_ count: Int) {
+        low |= count > Self.capacity ? Self.tooLong : UInt64(count)
+    }
+
+    /// A class byte, then the value; each begins with its class, so null comes first.
+    private mutating func append(_ value: Value, mask: UInt64, _ count: inout Int) {
+        switch value {
+        case .null: append(0, mask, &count)
+        case .bool(let flag): append(flag ? 2 : 1, mask, &count)
+        case .int(let number): append(number: UInt64(bitPattern: number) ^ 1 << 63, mask, &count)
+        case .uint(let number): append(number: number, mask, &count)
+        case .double(let number): append(number: Self.ordered(number), mask, &count)
+        case .reference(let key): append(number: key, mask, &count)
+        case .string(var text): text.withUTF8 { append(bytes: $0, mask, &count) }
+        case .data(let data): append(bytes: data, mask, &count)
+        case .uuid(let uuid):
+            append(1, mask, &count)
+            withUnsafeBytes(of: uuid.uuid) { for byte in $0 { append(UInt64(byte), mask, &count) } }
+        }
+    }
+
+    private mutating func append(number: UInt64, _ mask: UInt64, _ count: inout Int) {
+        append(1, mask, &count)
+        for shift in stride(from: UInt64(56), through: 0, by: -8) { append(number >> shift & 0xFF, mask, &count) }
+    }
+
+    /// Zero bytes are escaped, so that the end, two zero bytes, comes before any longer text.
+    private mutating func append(bytes: some Sequence<UInt8>, _ mask: UInt64, _ count: inout Int) {
+        append(1, mask, &count)
+        for byte in bytes {
+            guard count <= Self.capacity else { return }
+            append(UInt64(byte), mask, &count)
+            if byte == 0 { append(0xFF, mask, &count) }
+        }
+        append(0, mask, &count)
+        append(0, mask, &count)
+    }
+
+    /// Bytes past the capacity are only counted.
+    @inline(__always)
+    private mutating func append(_ byte: UInt64, _ mask: UInt64, _ count: inout Int) {
+        if count < 8 {
+            high |= (byte ^ mask) << UInt64(56 - 8 * count)
+        } else if count < Self.capacity {
+            low |= (byte ^ mask) << UInt64(56 - 8 * (count - 8))
+        }
+        count += 1
+    }
+
+    /// Minus zero equals zero; NaN comes last.
+    private static func ordered(_ number: Double) -> UInt64 {
+        if number.isNaN { return .max }
+        let bits = (number == 0 ? 0 : number).bitPattern
+        return bits >> 63 == 0 ? bits | 1 << 63 : ~bits
+    }
+}
