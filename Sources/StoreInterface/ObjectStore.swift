@@ -9,10 +9,17 @@ public protocol ObjectReader: Sendable {
     var schema: StoreSchema { get }
     /// The value of a column; nil when the object does not exist.
     func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value?
-    /// The save that last wrote the object; nil when it does not exist.
+    /// Whether the object exists.
+    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool
+    /// The save that last wrote the object; nil when it does not exist. In a view with unsaved layers the writer's alone to ask:
+    /// it numbers their rows.
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation?
     /// The keys at the far end of a to-many relationship, ascending.
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey]
+}
+
+extension ObjectReader {
+    public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try version(entity, key) != nil }
 }
 
 /// One immutable state of a store. Any number of threads may read it at once; dropping the last reference frees it.

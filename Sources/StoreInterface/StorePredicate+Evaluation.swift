@@ -27,7 +27,7 @@ extension StorePredicate {
         case .toOne(let column, let part):
             guard let destination = reader.schema.entities[entity].columns[column].destination,
                 let other = try reader.value(entity, key, column)?.referenceKey,
-                try reader.version(destination, other) != nil
+                try reader.exists(destination, other)
             else { return false }
             return try part.matches(destination, key: other, in: reader)
         case .toMany(let relation, let quantifier, let part):

@@ -88,7 +88,7 @@ extension LayeredView {
     }
 
     private func selects(_ query: StoreQuery, _ key: ObjectKey) throws -> Bool {
-        guard try contains(query.entity, key) else { return false }
+        guard try exists(query.entity, key) else { return false }
         return try query.predicate.matches(query.entity, key: key, in: self)
     }
 
@@ -112,7 +112,7 @@ extension LayeredView {
             let presence = try base.page(entity, number)?.presence ?? 0
             for slot in SlotIterator(presence | mask) {
                 let key = PageAddress.key(page: number, slot: slot)
-                if try mask >> UInt64(slot) & 1 == 0 || contains(entity, key) { keys.append(key) }
+                if try mask >> UInt64(slot) & 1 == 0 || exists(entity, key) { keys.append(key) }
             }
         }
         return keys

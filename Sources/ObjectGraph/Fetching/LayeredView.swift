@@ -55,8 +55,12 @@ public struct LayeredView: ObjectReader {
         return try page.version(slot)
     }
 
-    /// Whether the object exists in this view.
-    public func contains(_ entity: Int, _ key: ObjectKey) throws -> Bool { try version(entity, key) != nil }
+    /// Whether the object exists in this view. Asks no versions, which a writer may be giving to rows just now.
+    public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
+        if let row = row(entity, key) { return row.kind != .delete }
+        let page = try base.page(entity, PageAddress.page(of: key))
+        return page.map { $0.presence >> UInt64(PageAddress.slot(of: key)) & 1 != 0 } ?? false
+    }
 
     /// The keys at the far end of a to-many relationship, ascending; deleted objects are left out.
     public func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
@@ -86,7 +90,7 @@ public struct LayeredView: ObjectReader {
         var added: Set<ObjectKey> = []
         for layer in layers {
             for candidate in layer.candidates(entity: entity, column: column, value: wanted)
-            where try value(entity, candidate, column) == wanted && contains(entity, candidate) {
+            where try value(entity, candidate, column) == wanted && exists(entity, candidate) {
                 added.insert(candidate)
             }
         }
@@ -108,10 +112,10 @@ public struct LayeredView: ObjectReader {
         guard !verdicts.isEmpty || destinationTouched else { return below }
         let kept = try below.filter { partner in
             if verdicts[partner] == false { return false }
-            return try !destinationTouched || row(destination, partner) == nil || contains(destination, partner)
+            return try !destinationTouched || row(destination, partner) == nil || exists(destination, partner)
         }
         var added: Set<ObjectKey> = []
-        for case let (partner, true) in verdicts where try contains(destination, partner) { added.insert(partner) }
+        for case let (partner, true) in verdicts where try exists(destination, partner) { added.insert(partner) }
         return Self.union(kept, added)
     }
 

@@ -98,10 +98,10 @@ struct LiveQuery: Sendable {
     /// Whether the object was in the list is asked of the list itself, under the sort values that the old view gives.
     private func transition(of key: ObjectKey, in next: LayeredView) throws -> Transition {
         var transition = Transition(key: key)
-        if try view.contains(query.entity, key) {
+        if try view.exists(query.entity, key) {
             transition.from = try list.place(of: list.order.candidate(query.entity, key, in: view), oldValues)
         }
-        if try next.contains(query.entity, key), try query.predicate.matches(query.entity, key: key, in: next) {
+        if try next.exists(query.entity, key), try query.predicate.matches(query.entity, key: key, in: next) {
             transition.to = try list.order.candidate(query.entity, key, in: next)
         }
         return transition
@@ -134,7 +134,6 @@ struct LiveQuery: Sendable {
         let entity = query.entity
         let difference = try ResultDifference(from: oldKeys, to: fetched.keys(after.window)) { key in
             if let updated { return updated.contains(key) }
-            if try old.version(entity, key) != next.version(entity, key) { return true }
             return try columns.contains { try !Self.same(old.value(entity, key, $0), next.value(entity, key, $0)) }
         }
         self = after

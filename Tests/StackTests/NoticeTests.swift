@@ -1,0 +1,62 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+@Suite struct NoticeTests {
+    @Test(arguments: Combination.all)
+    func S120_noticesComeAsASequenceToo(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        let notices = await worker.perform { $0.notices }
+        let id = await worker.perform { $0.makeTrack("a").objectID }
+        try await worker.save(through: .store)
+        try await worker.perform { $0.delete(try $0.existingObject(with: id)) }
+        try await worker.save(through: .store)
+        var seen: [ContextNotice] = []
+        for await notice in notices {
+            seen.append(notice)
+            if seen.count == 6 { break }
+        }
+        #expect(seen.map(\.kind) == [.objectsDidChange, .willSave, .didSave, .objectsDidChange, .willSave, .didSave])
+        let store = container.coordinator.store.identity
+        #expect(seen.prefix(3).allSatisfy { $0.changes.insertedIDs(in: store) == [id] })
+        #expect(seen.suffix(3).allSatisfy { $0.changes.deletedIDs(in: store) == [id] })
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S121_oneTypeCarriesNoticesHistoryAndPushes(_ kind: StoreKind) async throws {
+        let container = try await TestBed(kind).container()
+        let worker = await container.newBackgroundContext(name: "importer")
+        let counter = Counter()
+        _ = await worker.perform { $0.addObserver { counter.note($0) } }
+        await worker.perform { context in
+            let list = context.insert("Playlist")
+            list.add(context.makeTrack("a"), to: "tracks")
+        }
+        try await worker.save()
+        let notice = try #require(counter.all.last { $0.kind == .didSave }).changes
+        let history = try #require(try container.coordinator.store.changes(after: 0)).last
+        #expect(history == notice)
+        #expect(notice.author == "importer")
+        #expect(notice.links.count == 1)
+        let coded = try JSONDecoder().decode(ChangeSet.self, from: JSONEncoder().encode(notice))
+        #expect(coded == notice)
+    }
+
+    @Test func S171_usingAContextOffItsExecutorStopsWithItsName() async throws {
+        await #expect(processExitsWith: .failure) {
+            let container = try await TestBed(.memory).container()
+            let smuggled = await MainActor.run { Smuggled(context: container.mainContext) }
+            await Task.detached { _ = smuggled.context.insert("Track") }.value
+        }
+    }
+}
+
+/// What the compiler cannot see through.
+private struct Smuggled: @unchecked Sendable {
+    // Wrong on purpose: the test is that the run-time check catches it.
+    let context: ManagedObjectContext
+}
