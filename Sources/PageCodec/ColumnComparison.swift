@@ -160,10 +160,22 @@ struct ColumnComparison: Sendable {
         }
     }
 
+    @inline(__always)
     private static func order(_ a: UnsafeRawBufferPointer, _ b: [UInt8]) -> Int {
         b.withUnsafeBytes { b in
             let common = min(a.count, b.count)
-            for i in 0..<common where a[i] != b[i] { return a[i] < b[i] ? -1 : 1 }
+            var i = 0
+            while i &+ 8 <= common {
+                // The first byte becomes the highest, so that words order as their bytes do.
+                let x = UInt64(bigEndian: a.loadUnaligned(fromByteOffset: i, as: UInt64.self))
+                let y = UInt64(bigEndian: b.loadUnaligned(fromByteOffset: i, as: UInt64.self))
+                if x != y { return x < y ? -1 : 1 }
+                i &+= 8
+            }
+            while i < common {
+                if a[i] != b[i] { return a[i] < b[i] ? -1 : 1 }
+                i &+= 1
+            }
             return a.count - b.count
         }
     }
