@@ -123,8 +123,16 @@ struct ColumnComparison: Sendable {
 
     @inline(__always)
     private func gatherBits(_ count: Int, _ test: (Int) -> Bool) -> UInt64 {
+        if count == 1 { return test(0) ? 1 : 0 }
+        // A capacity is a multiple of eight, and eight tests without a branch are one step of a vector.
         var result: UInt64 = 0
-        for slot in 0..<count { result |= (test(slot) ? 1 : 0) << UInt64(slot) }
+        var slot = 0
+        while slot < count {
+            var bits: UInt64 = 0
+            for lane in 0..<8 { bits |= (test(slot &+ lane) ? 1 : 0) << UInt64(lane) }
+            result |= bits << UInt64(slot)
+            slot &+= 8
+        }
         return result
     }
 
