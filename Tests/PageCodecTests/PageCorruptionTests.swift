@@ -64,6 +64,30 @@ import Testing
         #expect(merge.byteCount < bytes.count + 1_000_000)
     }
 
+    @Test func aStringThatEndsBeyondItsSectionIsAnErrorOfEveryUse() throws {
+        let entity = EntitySchema(name: "Artist", columns: [ColumnSchema(name: "name", type: .string)])
+        var bytes = try page(entity, [0: [.string("Ada")], 2: [.string("é")]], versions: [0: 1, 2: 1])
+        // The directory ends at 56; nine offsets of one byte follow, and the third slot's end is the fourth of them.
+        #expect(bytes[59] == 5)
+        bytes[59] = 200
+        let layout = try PageLayout(entity, schemaNumber: 7)
+        let condition = CompiledPredicate(.compare(0, .less, .string("b")), layout: layout)
+        let layer = Layer(schema: StoreSchema(entities: [entity]))
+        let row = Row.make(kind: .update, layer: layer.id, columnCount: 1)
+        row[0] = .string("Eve")
+        layer.put(row, entity: 0, key: 0)
+        let changes = try #require(layer.entity(0)?.page(0))
+        try bytes.withUnsafeBytes {
+            let page = try ObjectPage($0, layout: layout, check: .header)
+            #expect(try page.value(0, 0) == .string("Ada"))
+            #expect(throws: PageError.self) { try page.value(2, 0) }
+            #expect(throws: PageError.self) { try condition.mask(of: page, number: 0) }
+            #expect(throws: PageError.self) { try PageMerge(old: page, changes: changes, layout: layout) }
+        }
+        ChecksumRepair.page(&bytes)
+        #expect(throws: PageError.self) { try bytes.withUnsafeBytes { _ = try ObjectPage($0, layout: layout, check: .full) } }
+    }
+
     @Test func anEmptyOrTinyBufferIsAnError() throws {
         let layout = try PageLayout(EntitySchema(name: "Thing", columns: []), schemaNumber: 7)
         #expect(throws: PageError.self) {
