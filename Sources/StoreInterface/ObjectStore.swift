@@ -44,9 +44,15 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
 public protocol StorePage: AnyObject, Sendable {
     /// Which slots hold an object.
     var presence: UInt64 { get }
+    /// Whether a slot holds an object: for pages whose ``presence`` costs more than one look-up.
+    func contains(_ slot: Int) throws -> Bool
     /// Precondition for both: the slot is present.
     func version(_ slot: Int) throws -> Generation
     func value(_ slot: Int, _ column: Int) throws -> Value
+}
+
+extension StorePage {
+    public func contains(_ slot: Int) throws -> Bool { presence >> UInt64(slot) & 1 != 0 }
 }
 
 /// The one write transaction of a store. Valid inside ``ObjectStore/write(_:_:)`` only.

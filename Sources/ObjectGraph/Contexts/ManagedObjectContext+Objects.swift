@@ -203,7 +203,7 @@ extension ManagedObjectContext {
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
         if let row = view.row(entity, key) { return row.kind != .delete }
         let page = try pages.page(entity, PageAddress.page(of: key), in: view.base)
-        return page.map { $0.presence >> UInt64(PageAddress.slot(of: key)) & 1 != 0 } ?? false
+        return try page?.contains(PageAddress.slot(of: key)) ?? false
     }
 
     // MARK: Sets

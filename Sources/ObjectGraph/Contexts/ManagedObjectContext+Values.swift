@@ -21,7 +21,7 @@ extension ManagedObjectContext {
             if row.kind == .insert { return .null }
         }
         do {
-            guard let page = try pages.page(entity, number, in: view.base), page.presence >> UInt64(slot) & 1 != 0 else {
+            guard let page = try pages.page(entity, number, in: view.base), try page.contains(slot) else {
                 return nil
             }
             return try page.value(slot, column)

@@ -96,6 +96,8 @@ private final class AncestorPage: StorePage {
         return mask
     }
 
+    func contains(_ slot: Int) throws -> Bool { try row(slot) != nil }
+
     func version(_ slot: Int) throws -> Generation {
         try reader.version(entity, PageAddress.key(page: number, slot: slot)) ?? 0
     }

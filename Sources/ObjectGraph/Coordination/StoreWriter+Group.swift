@@ -11,7 +11,8 @@ extension StoreWriter {
         /// By job: the changes of an accepted save (empty for a flush), or why it was refused.
         var results: [Result<ChangeSet, any Error>] = []
         private let writer: StoreWriter
-        private var authors: [Generation: String] = [:]
+        /// By generation: what the group's own saves changed.
+        private var accepted: [Generation: ChangeSet] = [:]
 
         init(jobs: [Job], writer: StoreWriter) {
             self.jobs = jobs
@@ -49,7 +50,10 @@ extension StoreWriter {
                 nanoseconds.overflow ? .max : Int(nanoseconds.partialValue + attoseconds / 1_000_000_000))
         }
 
-        func author(of layer: Layer) -> String { authors[layer.generation] ?? "" }
+        /// What a save changed: one of the group's own, or a deferred one from before.
+        func changes(of layer: Layer) -> ChangeSet {
+            accepted[layer.generation] ?? writer.recentChanges(layer.generation) ?? layer.changeSet()
+        }
 
         /// Checks each job. May be called again with another base when the transaction is repeated.
         func check(from base: StoreState) throws {
@@ -67,8 +71,9 @@ extension StoreWriter {
             layer.stamp(state.generation + 1)
             layer.seal()
             state = state.adding(layer)
-            authors[layer.generation] = request.author
-            return layer.changeSet(author: request.author)
+            let changes = layer.changeSet(author: request.author)
+            accepted[layer.generation] = changes
+            return changes
         }
     }
 }

@@ -203,6 +203,11 @@ final class StoreWriter: Sendable {
         return wanted.isEmpty ? nil : wanted
     }
 
+    /// What a save changed, if it is a recent one.
+    func recentChanges(_ generation: Generation) -> ChangeSet? {
+        shared.withLock { shared in shared.recent.last { $0.generation == generation } }
+    }
+
     // MARK: The queue
 
     private func drain() {
@@ -233,7 +238,7 @@ final class StoreWriter: Sendable {
                 group.start = base
                 try group.check(from: base)
                 for layer in group.state.deferred.reversed() {
-                    try transaction.apply(layer, changes: layer.changeSet(author: group.author(of: layer)))
+                    try transaction.apply(layer, changes: group.changes(of: layer))
                 }
             }
             group.state = StoreState(base: try store.snapshot())
@@ -265,8 +270,8 @@ final class StoreWriter: Sendable {
             for result in group.results {
                 if case .success(let changes) = result, !changes.isEmpty { shared.recent.append(changes) }
             }
-            let surplus = shared.recent.count - Self.recentLimit
-            if surplus > 0 { shared.recent.removeFirst(surplus) }
+            // Trimmed in large steps: removing from the front moves the rest.
+            if shared.recent.count > 2 * Self.recentLimit { shared.recent.removeFirst(Self.recentLimit) }
             var wake: DispatchTime?
             if deferred, let bound = group.bound {
                 let deadline = DispatchTime.now() + bound

@@ -36,7 +36,7 @@ public struct LayeredView: ObjectReader {
             if row.kind == .delete { return nil }
             if row.kind == .insert || row.isSet(column) { return row[column] }
         }
-        guard let page = try base.page(entity, number), page.presence >> UInt64(slot) & 1 != 0 else { return nil }
+        guard let page = try base.page(entity, number), try page.contains(slot) else { return nil }
         return try page.value(slot, column)
     }
 
@@ -51,7 +51,7 @@ public struct LayeredView: ObjectReader {
             if row.kind == .delete { return nil }
             if row.kind == .insert || row.version != 0 { return row.version }
         }
-        guard let page = try base.page(entity, number), page.presence >> UInt64(slot) & 1 != 0 else { return nil }
+        guard let page = try base.page(entity, number), try page.contains(slot) else { return nil }
         return try page.version(slot)
     }
 
@@ -59,7 +59,7 @@ public struct LayeredView: ObjectReader {
     public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
         if let row = row(entity, key) { return row.kind != .delete }
         let page = try base.page(entity, PageAddress.page(of: key))
-        return page.map { $0.presence >> UInt64(PageAddress.slot(of: key)) & 1 != 0 } ?? false
+        return try page?.contains(PageAddress.slot(of: key)) ?? false
     }
 
     /// The keys at the far end of a to-many relationship, ascending; deleted objects are left out.
