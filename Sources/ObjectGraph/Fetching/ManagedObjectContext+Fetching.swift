@@ -28,13 +28,13 @@ extension ManagedObjectContext {
         try fetchIDs(request.storeQuery(in: model), request.includesPendingChanges)
     }
 
-    /// How many objects ``fetch(_:)`` would return (S131).
+    /// How many objects `fetch` would return (S131).
     public func count<M: PersistentModel>(_ request: FetchRequest<M>) throws -> Int {
         let query = try request.storeQuery(in: model)
         return try answer(query, request.includesPendingChanges) { try $0.count(query) }
     }
 
-    /// How many objects ``fetch(_:)`` would return (S131).
+    /// How many objects `fetch` would return (S131).
     public func count(_ request: EntityFetchRequest) throws -> Int {
         let query = try request.storeQuery(in: model)
         return try answer(query, request.includesPendingChanges) { try $0.count(query) }
