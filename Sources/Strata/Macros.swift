@@ -28,7 +28,8 @@ public macro Attribute(_ options: AttributeOption..., renamedFrom: String? = nil
 
 /// Makes a property a relationship: `Other?` to one object, `[Other]` to many.
 ///
-/// With an inverse, both sides follow each other; it may be named on either side. The rule says what becomes of the related
+/// With an inverse, both sides follow each other. Name it on one side only: the other learns it, and Swift cannot resolve two
+/// attributes that name each other's properties. The rule says what becomes of the related
 /// objects when this one is deleted.
 @attached(peer)
 public macro Relationship(deleteRule: DeleteRule = .nullify, inverse: AnyKeyPath? = nil) =

@@ -11,6 +11,16 @@ extension AttributeDescription {
             defaultValue: defaultValue?.storeValue ?? .null, renamedFrom: renamedFrom)
     }
 
+    @available(
+        *, unavailable, message: "this type cannot be stored; conform it to CodableAttribute, or mark the property @Transient"
+    )
+    public init<M: PersistentModel, V>(
+        _ name: String, of keyPath: KeyPath<M, V>, index: IndexKind = .none, default defaultValue: V? = nil,
+        renamedFrom: String? = nil
+    ) {
+        self.init(name: name, type: .data)
+    }
+
     @available(*, unavailable, message: "a property that is a model needs @Relationship")
     public init<M: PersistentModel, N: PersistentModel>(
         _ name: String, of keyPath: KeyPath<M, N?>, index: IndexKind = .none, default defaultValue: N? = nil,

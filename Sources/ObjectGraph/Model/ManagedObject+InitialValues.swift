@@ -12,8 +12,23 @@ extension ManagedObject {
     }
 }
 
-/// Chosen by the compiler when a property that is a model lacks `@Relationship`, for the sake of the message.
+/// Chosen by the compiler when nothing else fits, for the sake of the message.
 extension ManagedObject {
+    @available(
+        *, unavailable, message: "this type cannot be stored; conform it to CodableAttribute, or mark the property @Transient"
+    )
+    public func get<T>(_ column: Int) -> T { preconditionFailure("not an attribute") }
+
+    @available(
+        *, unavailable, message: "this type cannot be stored; conform it to CodableAttribute, or mark the property @Transient"
+    )
+    public func set<T>(_ column: Int, to value: T) {}
+
+    @available(
+        *, unavailable, message: "this type cannot be stored; conform it to CodableAttribute, or mark the property @Transient"
+    )
+    public func initialize<T>(_ column: Int, to value: T) {}
+
     @available(*, unavailable, message: "a property that is a model needs @Relationship")
     public func get<M: PersistentModel>(_ column: Int) -> M? { nil }
 
