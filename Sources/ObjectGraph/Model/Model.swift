@@ -46,27 +46,3 @@ public struct Model: Sendable {
     /// The model type of an entity; nil in a model made at run time.
     public func type(of entity: Entity) -> (any PersistentModel.Type)? { types[entity.name] }
 }
-
-/// Why descriptions do not make a model: names the entity and the property, the reason and the remedy.
-public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
-    public enum Reason: String, Sendable, Hashable {
-        case emptyName, reservedName, duplicateEntity, duplicateProperty, noEntities, tooManyColumns
-        case noSuchDestination, noSuchInverse, inverseDoesNotPointBack, wrongDefault, unsupportedType
-    }
-
-    public var reason: Reason
-    public var entity: String
-    public var property: String?
-    public var remedy: String
-
-    public init(_ reason: Reason, entity: String, property: String? = nil, remedy: String) {
-        self.reason = reason
-        self.entity = entity
-        self.property = property
-        self.remedy = remedy
-    }
-
-    public var description: String {
-        "\(property.map { "\(entity).\($0)" } ?? (entity.isEmpty ? "the model" : entity)): \(reason.rawValue); \(remedy)"
-    }
-}

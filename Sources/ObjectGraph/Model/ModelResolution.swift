@@ -16,10 +16,13 @@ struct ModelResolution {
             throw ModelError(.noEntities, entity: "", remedy: "give at least one entity")
         }
         var numbers: [String: Int] = [:]
+        var seen: Set<String> = []
         for (number, entity) in descriptions.enumerated() {
-            guard numbers.updateValue(number, forKey: entity.name) == nil else {
-                throw ModelError(.duplicateEntity, entity: entity.name, remedy: "each entity needs a name of its own")
+            guard seen.insert(entity.name.lowercased()).inserted else {
+                throw ModelError(
+                    .duplicateEntity, entity: entity.name, remedy: "give each entity a name that differs by more than case")
             }
+            numbers[entity.name] = number
         }
         self.descriptions = descriptions
         self.numbers = numbers
@@ -36,19 +39,19 @@ struct ModelResolution {
             if reserved.contains(property.name.lowercased()) {
                 throw ModelError(
                     .reservedName, entity: entity.name, property: property.name,
-                    remedy: "every object has an id and a version already; choose another name")
+                    remedy: "every object has an id and a version; choose another name")
             }
             if !seen.insert(property.name.lowercased()).inserted {
                 throw ModelError(
                     .duplicateProperty, entity: entity.name, property: property.name,
-                    remedy: "property names must differ by more than case")
+                    remedy: "give each property a name that differs by more than case")
             }
         }
         let columns = entity.properties.filter(\.hasColumn).count
         if columns > EntitySchema.maximumColumns {
             throw ModelError(
                 .tooManyColumns, entity: entity.name,
-                remedy: "\(columns) attributes and to-one relationships, at most \(EntitySchema.maximumColumns); split the entity"
+                remedy: "split the entity: \(columns) attributes and to-one relationships, at most \(EntitySchema.maximumColumns)"
             )
         }
     }
@@ -58,7 +61,24 @@ struct ModelResolution {
         for (number, description) in descriptions.enumerated() {
             entities.append(try entity(description, number))
         }
+        try checkInverses(entities)
         return entities
+    }
+
+    /// An inverse leads back: no relationship is the inverse of two.
+    private func checkInverses(_ entities: [Entity]) throws(ModelError) {
+        for entity in entities {
+            for relationship in entity.relationships {
+                guard let inverse = relationship.inverse else { continue }
+                let far = entities[relationship.destination]
+                let back = far.relationships[inverse]
+                guard back.destination == entity.number, back.inverse == relationship.number else {
+                    throw ModelError(
+                        .inverseDoesNotPointBack, entity: entity.name, property: relationship.name,
+                        remedy: "\(far.name).\(back.name) has another inverse; give each relationship one")
+                }
+            }
+        }
     }
 
     private mutating func entity(_ description: EntityDescription, _ number: Int) throws(ModelError) -> Entity {
@@ -102,9 +122,14 @@ struct ModelResolution {
         guard let destination = numbers[relationship.destination] else {
             throw ModelError(
                 .noSuchDestination, entity: entity.name, property: relationship.name,
-                remedy: "the model has no entity named \(relationship.destination)")
+                remedy: "add \(relationship.destination) to the model, or correct the name")
         }
         let inverse = try inverse(of: relationship, entity, descriptions[destination])
+        if relationship.cardinality == .toMany, destination == number, inverse == position {
+            throw ModelError(
+                .inverseDoesNotPointBack, entity: entity.name, property: relationship.name,
+                remedy: "describe two relationships: one to many cannot be its own inverse")
+        }
         let kind: Relationship.Kind
         switch relationship.cardinality {
         case .toOne:
@@ -131,13 +156,13 @@ struct ModelResolution {
             guard let position = destination.relationships.firstIndex(where: { $0.name == name }) else {
                 throw ModelError(
                     .noSuchInverse, entity: entity.name, property: relationship.name,
-                    remedy: "\(destination.name) has no relationship named \(name)")
+                    remedy: "add a relationship \(name) to \(destination.name), or correct the name")
             }
             let back = destination.relationships[position]
             guard back.destination == entity.name, back.inverse == nil || back.inverse == relationship.name else {
                 throw ModelError(
                     .inverseDoesNotPointBack, entity: entity.name, property: relationship.name,
-                    remedy: "\(destination.name).\(name) must lead to \(entity.name) with \(relationship.name) as its inverse")
+                    remedy: "make \(destination.name).\(name) lead to \(entity.name) with \(relationship.name) as its inverse")
             }
             return position
         }
@@ -168,14 +193,14 @@ struct ModelResolution {
         if attribute.type == .reference {
             throw ModelError(
                 .unsupportedType, entity: entity, property: attribute.name,
-                remedy: "a reference is a relationship, not an attribute")
+                remedy: "describe a reference as a relationship")
         }
         let value = attribute.defaultValue
         if value.isNull { return attribute.isOptional ? .null : .zero(of: attribute.type) }
         guard ColumnSchema(name: attribute.name, type: attribute.type).accepts(value) else {
             throw ModelError(
                 .wrongDefault, entity: entity, property: attribute.name,
-                remedy: "the default \(value) is not a \(attribute.type.rawValue)")
+                remedy: "give a default that a column of type \(attribute.type.rawValue) can hold, not \(value)")
         }
         return value
     }

@@ -1,0 +1,99 @@
+import ObjectGraph
+import StoreInterface
+import Testing
+
+/// Descriptions that do not fit together are refused when the model is made, naming entity and property.
+@Suite struct ModelErrorTests {
+    private func text(_ name: String) -> PropertyDescription {
+        .attribute(AttributeDescription(name: name, type: .string))
+    }
+
+    private func relation(
+        _ name: String, _ destination: String, _ cardinality: Cardinality, inverse: String? = nil
+    ) -> PropertyDescription {
+        .relationship(
+            RelationshipDescription(name: name, destination: destination, inverse: inverse, cardinality: cardinality))
+    }
+
+    private func expect(
+        _ reason: ModelError.Reason, _ entity: String, _ property: String? = nil, _ entities: EntityDescription...,
+        at location: SourceLocation = #_sourceLocation
+    ) {
+        do throws(ModelError) {
+            _ = try Model(entities)
+            Issue.record("no error; expected \(reason)", sourceLocation: location)
+        } catch {
+            #expect(error.reason == reason, sourceLocation: location)
+            #expect(error.entity == entity, sourceLocation: location)
+            #expect(error.property == property, sourceLocation: location)
+            #expect(error.description.contains(entity), sourceLocation: location)
+            #expect(!error.description.contains("\n"), sourceLocation: location)
+        }
+    }
+
+    @Test func namesAreChecked() {
+        expect(.noEntities, "")
+        expect(.emptyName, "", nil, EntityDescription(name: "", properties: []))
+        expect(.emptyName, "A", nil, EntityDescription(name: "A", properties: [text("")]))
+        expect(.reservedName, "A", "Version", EntityDescription(name: "A", properties: [text("Version")]))
+        expect(.duplicateProperty, "A", "B", EntityDescription(name: "A", properties: [text("b"), text("B")]))
+        expect(
+            .duplicateEntity, "a", nil, EntityDescription(name: "A", properties: [text("b")]),
+            EntityDescription(name: "a", properties: [text("b")]))
+    }
+
+    @Test func anEntityHasAtMost128Columns() throws {
+        let most = (0..<128).map { text("p\($0)") }
+        _ = try Model([EntityDescription(name: "A", properties: most + [relation("others", "A", .toMany)])])
+        expect(.tooManyColumns, "A", nil, EntityDescription(name: "A", properties: most + [text("one more")]))
+    }
+
+    @Test func destinationsAndInversesMustExist() {
+        expect(.noSuchDestination, "A", "b", EntityDescription(name: "A", properties: [relation("b", "B", .toOne)]))
+        expect(
+            .noSuchInverse, "A", "b", EntityDescription(name: "A", properties: [relation("b", "B", .toOne, inverse: "a")]),
+            EntityDescription(name: "B", properties: [text("a")]))
+    }
+
+    @Test func anInverseMustLeadBack() {
+        // To another entity.
+        expect(
+            .inverseDoesNotPointBack, "A", "b",
+            EntityDescription(name: "A", properties: [relation("b", "B", .toOne, inverse: "c")]),
+            EntityDescription(name: "B", properties: [relation("c", "C", .toMany)]),
+            EntityDescription(name: "C", properties: [text("name")]))
+        // To the right entity, with another inverse.
+        expect(
+            .inverseDoesNotPointBack, "A", "b",
+            EntityDescription(
+                name: "A", properties: [relation("b", "B", .toOne, inverse: "all"), relation("c", "B", .toOne)]),
+            EntityDescription(name: "B", properties: [relation("all", "A", .toMany, inverse: "c")]))
+        // Two relationships claim one inverse.
+        expect(
+            .inverseDoesNotPointBack, "A", "c",
+            EntityDescription(
+                name: "A",
+                properties: [relation("b", "B", .toOne, inverse: "all"), relation("c", "B", .toOne, inverse: "all")]),
+            EntityDescription(name: "B", properties: [relation("all", "A", .toMany)]))
+        // One to many, of itself.
+        expect(
+            .inverseDoesNotPointBack, "A", "friends",
+            EntityDescription(name: "A", properties: [relation("friends", "A", .toMany, inverse: "friends")]))
+    }
+
+    @Test func aDefaultMustFitItsColumn() {
+        let wrong: [(ColumnType, Value)] = [
+            (.int8, .int(128)), (.uint16, .int(-1)), (.uint64, .int(1)), (.int64, .uint(1)), (.string, .int(1)),
+            (.bool, .int(1)), (.double, .int(1)), (.date, .string("today")), (.data, .string("")), (.uuid, .string("")),
+        ]
+        for (type, value) in wrong {
+            let attribute = AttributeDescription(name: "b", type: type, defaultValue: value)
+            expect(.wrongDefault, "A", "b", EntityDescription(name: "A", properties: [.attribute(attribute)]))
+        }
+    }
+
+    @Test func aReferenceIsNoAttribute() {
+        let attribute = AttributeDescription(name: "b", type: .reference)
+        expect(.unsupportedType, "A", "b", EntityDescription(name: "A", properties: [.attribute(attribute)]))
+    }
+}
