@@ -22,16 +22,17 @@ extension ModelClass {
         \(raw: access)static let entityDescription = EntityDescription(
             name: "\(raw: name)",
             properties: [
-                \(raw: persisted.map { $0.description(in: name) }.joined(separator: ",\n        "))
+                \(raw: persisted.map { $0.description(in: name) + "," }.joined(separator: "\n        "))
             ])
         """
     }
 
+    /// `nonisolated(unsafe)` is right because the dictionary is made once and never changed, and key paths are immutable.
     private var columns: DeclSyntax {
-        let entries = persisted.map { "\\\(name).\($0.name): \"\($0.name)\"" }
+        let entries = persisted.map { "\\\(name).\($0.name): \"\($0.name)\"," }
         return """
             nonisolated(unsafe) \(raw: access)static let columnsByKeyPath: [AnyKeyPath: String] = [
-                \(raw: entries.isEmpty ? ":" : entries.joined(separator: ",\n    "))
+                \(raw: entries.isEmpty ? ":" : entries.joined(separator: "\n    "))
             ]
             """
     }

@@ -82,6 +82,7 @@ struct PropertyReader {
         }
         if let marker {
             let rest = variable.attributes.filter { $0.as(AttributeSyntax.self)?.id != marker.id }
+                .with(\.leadingTrivia, variable.attributes.leadingTrivia)
             _ = misuse(
                 .attributeOnRelationship, marker, Remedy.replace(variable.attributes, with: rest, "remove '@Attribute'"))
             return nil

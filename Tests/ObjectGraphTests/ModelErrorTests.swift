@@ -26,7 +26,7 @@ import Testing
             #expect(error.reason == reason, sourceLocation: location)
             #expect(error.entity == entity, sourceLocation: location)
             #expect(error.property == property, sourceLocation: location)
-            #expect(error.description.contains(entity), sourceLocation: location)
+            #expect(error.description.hasPrefix(entity.isEmpty ? "the model" : entity), sourceLocation: location)
             #expect(!error.description.contains("\n"), sourceLocation: location)
         }
     }

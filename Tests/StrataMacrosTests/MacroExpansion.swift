@@ -1,0 +1,60 @@
+import StrataMacros
+import SwiftDiagnostics
+import SwiftParser
+import SwiftSyntax
+import SwiftSyntaxMacroExpansion
+import SwiftSyntaxMacrosGenericTestSupport
+import Testing
+
+/// What the macros make of a piece of source text.
+struct MacroExpansion {
+    let text: String
+    let diagnostics: [Diagnostic]
+
+    static let specs: [String: MacroSpec] = [
+        "Model": MacroSpec(type: ModelMacro.self, conformances: ["PersistentModel", "Sendable"]),
+        "Attribute": MacroSpec(type: MarkerMacro.self),
+        "Relationship": MacroSpec(type: MarkerMacro.self),
+        "Transient": MacroSpec(type: MarkerMacro.self),
+        "PersistedAttribute": MacroSpec(type: PersistedAttributeMacro.self),
+        "PersistedToOne": MacroSpec(type: PersistedToOneMacro.self),
+        "PersistedToMany": MacroSpec(type: PersistedToManyMacro.self),
+    ]
+
+    init(of source: String) {
+        let file = Parser.parse(source: source)
+        let context = BasicMacroExpansionContext(
+            sourceFiles: [file: .init(moduleName: "Test", fullFilePath: "test.swift")])
+        let expanded = file.expand(
+            macroSpecs: Self.specs,
+            contextGenerator: { BasicMacroExpansionContext(sharingWith: context, lexicalContext: $0.allMacroLexicalContexts()) },
+            indentationWidth: .spaces(4))
+        text = expanded.description
+        diagnostics = context.diagnostics
+    }
+
+    var messages: [String] { diagnostics.map(\.message) }
+
+    /// The words of a text, so that two layouts of the same code compare equal.
+    static func tokens(_ text: String) -> [String] {
+        Parser.parse(source: text).tokens(viewMode: .sourceAccurate).map(\.text)
+    }
+}
+
+/// Checks an expansion, or the source after its fix-its, and reports differences to Swift Testing.
+func expectExpansion(
+    of source: String, _ expanded: String, diagnostics: [DiagnosticSpec] = [], fixIts: [String]? = nil, fixed: String? = nil,
+    fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line, column: UInt = #column
+) {
+    assertMacroExpansion(
+        source, expandedSource: expanded, diagnostics: diagnostics, macroSpecs: MacroExpansion.specs, applyFixIts: fixIts,
+        fixedSource: fixed,
+        failureHandler: { failure in
+            Issue.record(
+                Comment(rawValue: failure.message),
+                sourceLocation: SourceLocation(
+                    fileID: failure.location.fileID, filePath: failure.location.filePath, line: failure.location.line,
+                    column: failure.location.column))
+        },
+        fileID: fileID, filePath: filePath, line: line, column: column)
+}

@@ -1,0 +1,133 @@
+import Foundation
+import Testing
+
+/// What `@Model` writes.
+@Suite struct ModelExpansionTests {
+    static let songs = """
+        import ObjectGraph
+
+        @Model final class Song {
+            @Attribute(.unique) var isrc: String
+            @Attribute(renamedFrom: "name") var title: String
+            @Attribute(.indexed) var plays: Int = 0
+            var rating: Double?
+            @Relationship(inverse: \\Band.songs) var band: Band?
+            @Transient var isPlaying = false
+        }
+
+        @Model final class Band {
+            var name: String
+            @Relationship(deleteRule: .cascade) var songs: [Song]
+        }
+        """
+
+    /// The hand-written file compiles and is used in its own tests, so this also says that the expansion is right.
+    @Test func theExpansionIsTheHandWrittenModel() throws {
+        let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "StrataTests/HandWrittenModels.swift")
+        let handWritten = MacroExpansion.tokens(try String(contentsOf: file, encoding: .utf8))
+        let expansion = MacroExpansion(of: Self.songs)
+        #expect(expansion.messages == [])
+        let expanded = MacroExpansion.tokens(expansion.text)
+        for (number, (expected, found)) in zip(handWritten, expanded).enumerated() where expected != found {
+            let place = handWritten[max(0, number - 10)...number].joined(separator: " ")
+            Issue.record("the hand-written text has \(expected) where the macro writes \(found), after: \(place)")
+            return
+        }
+        #expect(handWritten.count == expanded.count)
+    }
+
+    @Test func anAttributeReadsAndWritesItsColumn() {
+        expectExpansion(
+            of: """
+                final class A {
+                    @PersistedAttribute(3) var count: Int
+                }
+                """,
+            """
+            final class A {
+                var count: Int {
+                    @storageRestrictions(initializes: _count, accesses: modelAnchor)
+                    init(initialValue) {
+                        modelAnchor.object.initialize(3, to: initialValue)
+                        _count = ModelPlaceholder()
+                    }
+                    get {
+                        managedObject.get(3)
+                    }
+                    set {
+                        managedObject.set(3, to: newValue)
+                    }
+                }
+
+                private var _count: ModelPlaceholder
+            }
+            """)
+    }
+
+    @Test func membersAreAsVisibleAsTheClass() {
+        for access in ["public", "package"] {
+            let text = MacroExpansion(of: "@Model \(access) final class A {\n\(access) var a: Int\n}").text
+            #expect(text.contains("\(access) var managedObject: ManagedObject"))
+            #expect(text.contains("\(access) static let entityDescription"))
+            #expect(text.contains("\(access) static let columnsByKeyPath"))
+            #expect(text.contains("\(access) convenience init(managedObject: ManagedObject)"))
+        }
+    }
+
+    @Test func numbersFollowTheOrderOfDeclaration() {
+        let text = MacroExpansion(
+            of: """
+                @Model final class A {
+                    @Relationship var many: [A]
+                    var first: Int
+                    @Relationship var one: Optional<A> = nil
+                    @Transient var skipped = 0
+                    var second: Int
+                    @Relationship var more: Array<A>
+                }
+                """
+        ).text
+        #expect(text.contains("managedObject.toMany(0)"))
+        #expect(text.contains("managedObject.get(0)"))
+        #expect(text.contains("managedObject.toOne(1, 1)"))
+        #expect(text.contains("managedObject.get(2)"))
+        #expect(text.contains("managedObject.toMany(2)"))
+    }
+
+    @Test func anInitializerIsWrittenOnlyWhereThereIsNone() {
+        let own = "@Model final class A {\nvar a: Int\ninit() { a = 1 }\n}"
+        #expect(!MacroExpansion(of: own).text.contains("init(a: Int)"))
+        let convenience = "@Model final class A {\nvar a: Int\nconvenience init() { self.init(a: 1) }\n}"
+        #expect(MacroExpansion(of: convenience).text.contains("init(a: Int)"))
+        let inferred = "@Model final class A {\nvar a = -1\nvar b = \"b\"\nvar c = 0.5\nvar d = true\nvar e = Date()\n}"
+        #expect(
+            MacroExpansion(of: inferred).text.contains(
+                "init(a: Int = -1, b: String = \"b\", c: Double = 0.5, d: Bool = true, e: Date = Date())"))
+    }
+
+    @Test func onlyConstantInitialValuesAreInTheDescription() {
+        let text = MacroExpansion(
+            of: """
+                @Model final class A {
+                    var a: Int = 1
+                    var b: Mood = .calm
+                    var c: Date = .now
+                    var d: Date = Date()
+                    var e: String = "\\(1)"
+                }
+                """
+        ).text
+        #expect(text.contains("of: \\A.a, default: 1"))
+        #expect(text.contains("of: \\A.b, default: .calm"))
+        #expect(text.contains("of: \\A.c))"))
+        #expect(text.contains("of: \\A.d))"))
+        #expect(text.contains("of: \\A.e))"))
+    }
+
+    @Test func aClassWithoutPropertiesIsAModel() {
+        let expansion = MacroExpansion(of: "@Model final class A {}")
+        #expect(expansion.messages == [])
+        #expect(expansion.text.contains("columnsByKeyPath: [AnyKeyPath: String] = [\n        :\n    ]"))
+    }
+}
