@@ -1,0 +1,102 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// What the two meta pages of an LMDB 0.9 file say, read without trusting a byte and without opening it as one.
+public struct MetaPages: Sendable, Hashable {
+    public enum Finding: Sendable, Hashable {
+        /// No bytes yet: opening makes a new file.
+        case empty
+        case sound(MetaPages)
+        case notLMDB(String)
+        /// LMDB, but of another line; the number is the file's format version.
+        case otherVersion(UInt32)
+        case damaged(String)
+    }
+
+    public var pageSize: Int
+    public var lastPage: UInt64
+    public var lastTransaction: UInt64
+    /// Bytes that there should be: up to the last page.
+    public var expectedByteCount: UInt64 { (lastPage &+ 1) &* UInt64(pageSize) }
+
+    // Offsets on a page, of a 64-bit build. The format of LMDB 0.9 writes numbers in the machine's order.
+    private static let flagsOffset = 10
+    private static let magicOffset = 16
+    private static let versionOffset = 20
+    private static let pageSizeOffset = 40
+    private static let freeRootOffset = 80
+    private static let mainRootOffset = 128
+    private static let lastPageOffset = 136
+    private static let transactionOffset = 144
+    private static let count = 152
+    private static let metaFlag: UInt16 = 8
+    private static let magic: UInt32 = 0xBEEF_C0DE
+    private static let formatVersion: UInt32 = 1
+
+    /// Reads the meta pages of a file.
+    /// - Throws: a system error when it cannot be opened or read.
+    public static func read(path: String) throws(LMDBError) -> Finding {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
+        defer { close(file) }
+        guard let first = try bytes(file, at: 0) else {
+            return try isEmpty(file) ? .empty : .notLMDB("it is shorter than a header")
+        }
+        switch page(first) {
+        case .failure(let problem): return problem.finding
+        case .success(let one):
+            guard let second = try bytes(file, at: one.pageSize) else { return .damaged("it ends before its second meta page") }
+            guard case .success(let two) = page(second), two.pageSize == one.pageSize else {
+                return .damaged("its second meta page is not one")
+            }
+            return .sound(two.lastTransaction > one.lastTransaction ? two : one)
+        }
+    }
+
+    private struct Problem: Error { var finding: Finding }
+
+    private static func page(_ bytes: [UInt8]) -> Result<MetaPages, Problem> {
+        bytes.withUnsafeBytes { bytes in
+            func number<T: FixedWidthInteger>(_ offset: Int, _ type: T.Type) -> T {
+                bytes.loadUnaligned(fromByteOffset: offset, as: T.self)
+            }
+            guard number(magicOffset, UInt32.self) == magic, number(flagsOffset, UInt16.self) & metaFlag != 0 else {
+                return .failure(Problem(finding: .notLMDB("its first bytes are not those of LMDB")))
+            }
+            let version = number(versionOffset, UInt32.self)
+            guard version == formatVersion else { return .failure(Problem(finding: .otherVersion(version))) }
+            let pageSize = Int(number(pageSizeOffset, UInt32.self))
+            guard pageSize >= 512, pageSize <= 65536, pageSize & (pageSize - 1) == 0 else {
+                return .failure(Problem(finding: .damaged("its meta page gives a page size of \(pageSize)")))
+            }
+            let lastPage = number(lastPageOffset, UInt64.self)
+            guard lastPage >= 1, lastPage < UInt64(Int64.max) / UInt64(pageSize) - 1 else {
+                return .failure(Problem(finding: .damaged("its meta page gives \(lastPage) as the last page")))
+            }
+            for offset in [freeRootOffset, mainRootOffset] {
+                let root = number(offset, UInt64.self)
+                guard root == .max || (root >= 2 && root <= lastPage) else {
+                    return .failure(Problem(finding: .damaged("its meta page points to page \(root) of \(lastPage)")))
+                }
+            }
+            return .success(
+                MetaPages(pageSize: pageSize, lastPage: lastPage, lastTransaction: number(transactionOffset, UInt64.self)))
+        }
+    }
+
+    private static func bytes(_ file: Int32, at offset: Int) throws(LMDBError) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let got = bytes.withUnsafeMutableBytes { pread(file, $0.baseAddress, count, off_t(offset)) }
+        guard got >= 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
+        return got == count ? bytes : nil
+    }
+
+    private static func isEmpty(_ file: Int32) throws(LMDBError) -> Bool {
+        var status = stat()
+        guard fstat(file, &status) == 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
+        return status.st_size == 0
+    }
+}

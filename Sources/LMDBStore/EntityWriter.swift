@@ -1,0 +1,105 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+/// Writes the rows of one layer and entity: pages in ascending order, then each index in the order of its keys.
+struct EntityWriter {
+    private let store: LMDBStore
+    private let transaction: WriteTransaction
+    private let entity: Int
+    private let layout: PageLayout
+    private let indexes: [Tables.Index]
+    private let indexedColumns: ColumnSet
+    private var changes: [IndexChanges]
+    /// The objects that were there and are gone.
+    private(set) var deleted: [ObjectKey] = []
+
+    init(_ transaction: LMDBTransaction, _ entity: Int) {
+        store = transaction.store
+        self.transaction = transaction.transaction
+        self.entity = entity
+        layout = store.layouts[entity]
+        indexes = store.tables.indexes[entity]
+        var columns = ColumnSet()
+        for index in indexes { columns.insert(index.column) }
+        indexedColumns = columns
+        let schema = store.schema.entities[entity]
+        changes = indexes.map { IndexChanges($0, schema.columns[$0.column]) }
+    }
+
+    mutating func apply(_ rows: EntityLayer) throws {
+        try writePages(rows)
+        for index in changes.indices { try changes[index].write(in: transaction) }
+    }
+
+    private mutating func writePages(_ rows: EntityLayer) throws {
+        try transaction.withCursor(store.tables.pages[entity]) { cursor in try writePages(rows, at: cursor) }
+    }
+
+    private mutating func writePages(_ rows: EntityLayer, at cursor: Cursor) throws {
+        let last = try cursor.move(.last)?.number
+        var isAppending = last == nil
+        for number in rows.sortedPageNumbers {
+            guard let page = rows.page(number) else { continue }
+            if let last, !isAppending { isAppending = number > last }
+            // Pages before the end are looked up; beyond the end there are none.
+            let found = isAppending ? nil : try cursor.find(number)
+            let merge = try merged(found?.value, page, number)
+            // From here on the old page's bytes may go at any time.
+            if merge.byteCount == 0 {
+                if found != nil { try cursor.delete() }
+            } else {
+                merge.write(
+                    into: try cursor.reserve(number, byteCount: merge.byteCount, order: isAppending ? .ascending : .any))
+            }
+        }
+    }
+
+    private mutating func merged(_ bytes: UnsafeRawBufferPointer?, _ page: LayerPage, _ number: UInt64) throws -> PageMerge {
+        var old: ObjectPage?
+        do {
+            old = try bytes.map { bytes throws(PageError) in try ObjectPage(bytes, layout: layout, check: .checksum) }
+            if let old {
+                for slot in SlotIterator(old.presence & page.deleted) {
+                    deleted.append(PageAddress.key(page: number, slot: slot))
+                }
+            }
+            if !indexes.isEmpty { try noteIndexChanges(old, page, number) }
+        } catch let error as PageError {
+            throw StoreError.damagedPage(store, entity, number, error)
+        }
+        do {
+            return try PageMerge(old: old, changes: page, layout: layout)
+        } catch {
+            if error.offset != 0 { throw StoreError.damagedPage(store, entity, number, error) }
+            throw StoreError(.valueTooLarge, "\(error.field) \(error.reason). Change the value or the column's type")
+        }
+    }
+
+    private mutating func noteIndexChanges(_ old: ObjectPage?, _ page: LayerPage, _ number: UInt64) throws {
+        let present = old?.presence ?? 0
+        for slot in SlotIterator(page.touched) {
+            guard let row = page[slot] else { continue }
+            let key = PageAddress.key(page: number, slot: slot)
+            let wasPresent = present >> UInt64(slot) & 1 != 0
+            let isDeleted = row.kind == .delete
+            if isDeleted, !wasPresent { continue }
+            let set = row.set
+            // The rule of PageMerge: an update of a missing object counts only when it is complete.
+            if !isDeleted, !wasPresent, row.kind == .update, set.count != layout.entity.columns.count { continue }
+            for index in changes.indices {
+                let column = indexes[index].column
+                guard isDeleted || set.contains(column) else { continue }
+                let new = isDeleted ? nil : row[column]
+                guard wasPresent, let old else {
+                    if let new { try changes[index].add(new, key) }
+                    continue
+                }
+                let before = try old.value(slot, column)
+                if before == new { continue }
+                try changes[index].remove(before, key)
+                if let new { try changes[index].add(new, key) }
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import LMDB
+import StoreInterface
+import Synchronization
+
+/// The files that this process has open: LMDB loses its locks when one is opened twice.
+enum EnvironmentRegistry {
+    private struct Entry {
+        weak var store: LMDBStore?
+        var environment: Environment
+    }
+
+    private static let entries = Mutex<[FileIdentity: Entry]>([:])
+
+    /// The store of a file that is open, else one that `open` makes. One at a time, so that no two can open one file.
+    static func store(
+        path: String, schema: StoreSchema, open: () throws -> OpenedFile
+    ) throws -> LMDBStore {
+        let (store, difference) = try entries.withLock { entries -> (LMDBStore, String?) in
+            if let file = try FileIdentity.of(path: path), let entry = entries[file], !entry.environment.isOfForkedParent {
+                if let store = entry.store { return (store, SchemaDifference.first(of: schema, from: store.schema)) }
+                // Its last reference went on another thread, which has not come to closing yet.
+                entry.environment.close()
+                entries[file] = nil
+            }
+            let opened = try open()
+            let store = LMDBStore(opened)
+            entries[opened.file] = Entry(store: store, environment: opened.environment)
+            return (store, nil)
+        }
+        // Outside of the lock, because dropping the store here may close it, which takes the lock.
+        if let difference {
+            throw StoreError(.schemaMismatch, "\(path) is open with another schema: \(difference). Use one model for a file")
+        }
+        return store
+    }
+
+    /// Called when the last reference to a store goes.
+    static func close(_ environment: Environment, _ file: FileIdentity) {
+        entries.withLock { entries in
+            if entries[file]?.environment === environment { entries[file] = nil }
+            environment.close()
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import StoreInterface
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Which file a path leads to, whatever the path.
+struct FileIdentity: Sendable, Hashable {
+    var device: UInt64
+    var inode: UInt64
+
+    /// nil when there is no file.
+    static func of(path: String) throws -> FileIdentity? {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            if errno == ENOENT { return nil }
+            throw StoreError(.cannotOpen, "\(path) cannot be looked at: \(String(cString: strerror(errno))). Check the path")
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw StoreError(.cannotOpen, "\(path) is not a file. A store is one file; give its path")
+        }
+        return FileIdentity(status)
+    }
+
+    static func byteCount(path: String) throws -> Int {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            throw StoreError(.inputOutput, "\(path) cannot be looked at: \(String(cString: strerror(errno))). Check the disk")
+        }
+        return Int(status.st_size)
+    }
+
+    private init(_ status: stat) {
+        device = UInt64(truncatingIfNeeded: status.st_dev)
+        inode = UInt64(truncatingIfNeeded: status.st_ino)
+    }
+}

@@ -1,0 +1,22 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The order of index keys, which is that of LMDB: byte by byte, a prefix first.
+enum IndexBytes {
+    @inline(__always)
+    static func order(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
+        let count = min(a.count, b.count)
+        if count > 0, let left = a.baseAddress, let right = b.baseAddress {
+            let order = memcmp(left, right, count)
+            if order != 0 { return Int(order) }
+        }
+        return a.count - b.count
+    }
+
+    static func order(_ a: UnsafeRawBufferPointer, _ b: [UInt8]) -> Int { b.withUnsafeBytes { order(a, $0) } }
+
+    static func order(_ a: [UInt8], _ b: [UInt8]) -> Int { a.withUnsafeBytes { order($0, b) } }
+}

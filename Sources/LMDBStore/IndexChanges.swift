@@ -1,0 +1,94 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+/// What one layer takes out of one index and puts into it, gathered first and then written in the order of the keys,
+/// so that the writes walk the tree once.
+struct IndexChanges {
+    /// A pair of a destination's key and the referring object's.
+    private struct Pair: Comparable {
+        var key: UInt64
+        var object: ObjectKey
+
+        static func < (a: Pair, b: Pair) -> Bool { a.key != b.key ? a.key < b.key : a.object < b.object }
+    }
+
+    /// A pair whose key lies in ``bytes``.
+    private struct Place {
+        var start: Int
+        var count: Int
+        var object: ObjectKey
+
+        @inline(__always)
+        func key(in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(rebasing: bytes[start..<start + count])
+        }
+    }
+
+    private let index: Tables.Index
+    private let schema: ColumnSchema
+    private var removedPairs: [Pair] = []
+    private var addedPairs: [Pair] = []
+    private var removedPlaces: [Place] = []
+    private var addedPlaces: [Place] = []
+    private var bytes: [UInt8] = []
+
+    init(_ index: Tables.Index, _ schema: ColumnSchema) {
+        self.index = index
+        self.schema = schema
+    }
+
+    mutating func remove(_ value: Value, _ object: ObjectKey) throws(PageError) {
+        if index.isReference {
+            if let key = value.referenceKey { removedPairs.append(Pair(key: key, object: object)) }
+        } else {
+            removedPlaces.append(try place(value, object))
+        }
+    }
+
+    mutating func add(_ value: Value, _ object: ObjectKey) throws(PageError) {
+        if index.isReference {
+            if let key = value.referenceKey { addedPairs.append(Pair(key: key, object: object)) }
+        } else {
+            addedPlaces.append(try place(value, object))
+        }
+    }
+
+    private mutating func place(_ value: Value, _ object: ObjectKey) throws(PageError) -> Place {
+        let start = bytes.count
+        _ = try KeyCodec.append(value, column: schema, to: &bytes)
+        return Place(start: start, count: bytes.count - start, object: object)
+    }
+
+    /// Removals first: a value that only seems to change, because its key was cut, is then put back.
+    mutating func write(in transaction: WriteTransaction) throws {
+        if index.isReference {
+            removedPairs.sort()
+            for pair in removedPairs { try transaction.delete(index.database, pair.key, value: pair.object) }
+            guard !addedPairs.isEmpty else { return }
+            addedPairs.sort()
+            try transaction.withCursor(index.database) { cursor in
+                for pair in addedPairs { try cursor.add(pair.key, value: pair.object) }
+            }
+        } else {
+            try bytes.withUnsafeBytes { bytes in
+                Self.sort(&removedPlaces, bytes)
+                for place in removedPlaces {
+                    try transaction.delete(index.database, place.key(in: bytes), value: place.object)
+                }
+                guard !addedPlaces.isEmpty else { return }
+                Self.sort(&addedPlaces, bytes)
+                try transaction.withCursor(index.database) { cursor in
+                    for place in addedPlaces { try cursor.add(place.key(in: bytes), value: place.object) }
+                }
+            }
+        }
+    }
+
+    private static func sort(_ places: inout [Place], _ bytes: UnsafeRawBufferPointer) {
+        places.sort { a, b in
+            let order = IndexBytes.order(a.key(in: bytes), b.key(in: bytes))
+            return order != 0 ? order < 0 : a.object < b.object
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import PageCodec
+import StoreInterface
+
+extension LMDBSnapshot {
+    func keys(_ query: StoreQuery) throws -> [ObjectKey] {
+        if query.limit.map({ $0 <= 0 }) == true { return [] }
+        return query.sort.isEmpty ? try keysInOrder(query) : try sortedKeys(query)
+    }
+
+    private func keysInOrder(_ query: StoreQuery) throws -> [ObjectKey] {
+        var keys: [ObjectKey] = []
+        var toSkip = max(query.offset, 0)
+        try eachMatch(query.entity, query.predicate) { match in
+            let count = match.mask.nonzeroBitCount
+            if toSkip >= count {
+                toSkip -= count
+                return .next
+            }
+            for slot in SlotIterator(match.mask) {
+                if toSkip > 0 {
+                    toSkip -= 1
+                    continue
+                }
+                keys.append(PageAddress.key(page: match.number, slot: slot))
+                if keys.count == query.limit { return .stop }
+            }
+            return .next
+        }
+        return keys
+    }
+
+    /// Counts bits; no key is made.
+    func count(_ query: StoreQuery) throws -> Int {
+        if query.limit.map({ $0 <= 0 }) == true { return 0 }
+        let offset = max(query.offset, 0)
+        let enough =
+            query.limit.map { $0.addingReportingOverflow(offset) }.map { $0.overflow ? Int.max : $0.partialValue } ?? Int.max
+        var total = 0
+        try eachMatch(query.entity, query.predicate) { match in
+            total += match.mask.nonzeroBitCount
+            return total >= enough ? .stop : .next
+        }
+        return max(0, min(total, enough) - offset)
+    }
+
+    private func sortedKeys(_ query: StoreQuery) throws -> [ObjectKey] {
+        let offset = max(query.offset, 0)
+        var selection = SortedSelection(query.sort, wanted: query.limit.map { $0 < Int.max - offset ? $0 + offset : Int.max })
+        try eachMatch(query.entity, query.predicate) { match in
+            for slot in SlotIterator(match.mask) {
+                try selection.add(PageAddress.key(page: match.number, slot: slot)) { column throws(PageError) in
+                    try match.page.value(slot, column)
+                }
+            }
+            return .next
+        }
+        return Array(selection.finish().dropFirst(offset))
+    }
+
+    func explain(_ query: StoreQuery) throws -> String {
+        let plan = QueryPlan(query.predicate, entity: query.entity, store: store)
+        return plan.explanation(entity: query.entity, store: store, pages: try pageCount(query.entity))
+    }
+}

@@ -1,0 +1,35 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+extension LMDBSnapshot {
+    func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
+        switch relation {
+        case .referrers(let entity, let column):
+            return try lookup(entity, column: column, value: .reference(key))
+        case .link(let number, let direction, _):
+            return try values(of: key, in: store.tables.links[number].database(direction))
+        }
+    }
+
+    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+        let query = StoreQuery(entity: entity, predicate: .compare(column, .equal, value))
+        guard let index = store.tables.index(entity, column) else { return try keys(query) }
+        if index.isReference, let destination = value.referenceKey {
+            return try values(of: destination, in: index.database)
+        }
+        let schema = store.schema.entities[entity].columns[column]
+        // Keys of other types are exact unless they were cut; floating point has values that share a key.
+        guard schema.type != .float, schema.type != .double, schema.type != .date, !index.isReference,
+            let key = try? KeyCodec.encode(value, column: schema), !key.isCut, key.bytes.count < KeyCodec.maximumCount
+        else { return try keys(query) }
+        return try store.translating {
+            try transaction.withCursor(index.database) { cursor in
+                var keys: [ObjectKey] = []
+                let first = try key.bytes.withUnsafeBytes { try cursor.find($0) }
+                if let first { try cursor.appendValues(after: first, to: &keys) }
+                return keys
+            }
+        }
+    }
+}

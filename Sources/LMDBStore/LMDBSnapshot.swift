@@ -1,0 +1,171 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+/// One state of the file: a read transaction, shared by all who hold the snapshot.
+///
+/// Threads take turns in the transaction only until the page is found. What is found lies in the map and does not change while
+/// the transaction lives, so it is decoded outside.
+final class LMDBSnapshot: StoreSnapshot {
+    let store: LMDBStore
+    let generation: Generation
+    /// LMDB's number of the commit that the snapshot sees.
+    let transactionNumber: UInt64
+    let transaction: ReadTransaction
+
+    var schema: StoreSchema { store.schema }
+
+    init(_ store: LMDBStore, _ transaction: ReadTransaction) throws {
+        self.store = store
+        self.transaction = transaction
+        transactionNumber = transaction.transactionNumber
+        guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta) else {
+            throw StoreError.damaged(store, "the meta table has no generation")
+        }
+        generation = found
+    }
+
+    /// The values of a key in a table of numbers, ascending.
+    func values(of key: UInt64, in table: Database) throws -> [UInt64] {
+        try store.translating {
+            try transaction.withCursor(table) { cursor in
+                var values: [UInt64] = []
+                if let first = try cursor.find(key) { try cursor.appendValues(after: first, to: &values) }
+                return values
+            }
+        }
+    }
+
+    // MARK: One object
+
+    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+        guard let page = try objectPage(entity, number) else { return nil }
+        return LMDBPage(page, entity, number, self)
+    }
+
+    /// The page in the map, valid while the snapshot is held.
+    func objectPage(_ entity: Int, _ number: UInt64) throws -> ObjectPage? {
+        guard let bytes = try pageBytes(entity, number) else { return nil }
+        return try objectPage(entity, number, bytes)
+    }
+
+    func pageBytes(_ entity: Int, _ number: UInt64) throws -> UnsafeRawBufferPointer? {
+        do {
+            return try transaction.get(store.tables.pages[entity], number)
+        } catch {
+            throw StoreError(error, path: store.url.path)
+        }
+    }
+
+    @inline(__always)
+    func objectPage(_ entity: Int, _ number: UInt64, _ bytes: UnsafeRawBufferPointer) throws -> ObjectPage {
+        do {
+            return try ObjectPage(bytes, layout: store.layouts[entity], check: .header)
+        } catch {
+            throw StoreError.damagedPage(store, entity, number, error)
+        }
+    }
+
+    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
+        let number = PageAddress.page(of: key)
+        let slot = PageAddress.slot(of: key)
+        guard let page = try objectPage(entity, number), page.presence >> UInt64(slot) & 1 != 0 else { return nil }
+        do {
+            return try page.value(slot, column)
+        } catch {
+            throw StoreError.damagedPage(store, entity, number, error)
+        }
+    }
+
+    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
+        let number = PageAddress.page(of: key)
+        let slot = PageAddress.slot(of: key)
+        guard let page = try objectPage(entity, number), page.presence >> UInt64(slot) & 1 != 0 else { return nil }
+        do {
+            return try page.version(slot)
+        } catch {
+            throw StoreError.damagedPage(store, entity, number, error)
+        }
+    }
+
+    func pageNumbers(_ entity: Int) throws -> [UInt64] {
+        var numbers: [UInt64] = []
+        try eachPage(entity) { number, _ in
+            numbers.append(number)
+            return .next
+        }
+        return numbers
+    }
+
+    // MARK: Many pages
+
+    /// Whether a walk goes on.
+    enum Step { case next, stop }
+
+    /// A page that a walk has come to, not decoded yet.
+    struct FoundPage {
+        var number: UInt64
+        var bytes: UnsafeRawBufferPointer
+    }
+
+    /// Calls `body` with each page of an entity, ascending. The lock is held for many pages at a time, never while `body` runs.
+    func eachPage(_ entity: Int, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Step) throws {
+        let table = store.tables.pages[entity]
+        var batch: [FoundPage] = []
+        batch.reserveCapacity(256)
+        var size = 16
+        var next: UInt64 = 0
+        repeat {
+            batch.removeAll(keepingCapacity: true)
+            try store.translating {
+                try transaction.withCursor(table) { cursor in
+                    var entry = try cursor.seek(next)
+                    while let found = entry {
+                        batch.append(FoundPage(number: found.number, bytes: found.value))
+                        if batch.count == size { break }
+                        entry = try cursor.move(.next)
+                    }
+                }
+            }
+            for page in batch where try body(page.number, page.bytes) == .stop { return }
+            guard batch.count == size, let last = batch.last?.number, last >= next, last < .max else { return }
+            next = last + 1
+            size = 256
+        } while true
+    }
+}
+
+/// One page, held together with its snapshot, without which its bytes could be written over.
+///
+/// `@unchecked Sendable`: all it has is immutable, the bytes included, while the snapshot is held.
+final class LMDBPage: StorePage, @unchecked Sendable {
+    private let page: ObjectPage
+    private let entity: Int
+    private let number: UInt64
+    private let snapshot: LMDBSnapshot
+
+    init(_ page: ObjectPage, _ entity: Int, _ number: UInt64, _ snapshot: LMDBSnapshot) {
+        self.page = page
+        self.entity = entity
+        self.number = number
+        self.snapshot = snapshot
+    }
+
+    var presence: UInt64 { page.presence }
+
+    func version(_ slot: Int) throws -> Generation {
+        do {
+            return try page.version(slot)
+        } catch {
+            throw StoreError.damagedPage(snapshot.store, entity, number, error)
+        }
+    }
+
+    func value(_ slot: Int, _ column: Int) throws -> Value {
+        do {
+            return try page.value(slot, column)
+        } catch {
+            throw StoreError.damagedPage(snapshot.store, entity, number, error)
+        }
+    }
+}

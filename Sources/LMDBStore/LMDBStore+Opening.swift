@@ -1,0 +1,147 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// What opening a file has found out.
+struct OpenedFile {
+    var url: URL
+    var options: LMDBStore.Options
+    var environment: Environment
+    var file: FileIdentity
+    var uuid: UUID
+    var schema: StoreSchema
+    var tables: Tables
+    var layouts: [PageLayout]
+    var pageSize: Int
+}
+
+extension LMDBStore {
+    /// Opens or creates the file. Blocking: waits for a writer of another process, and reads some pages.
+    ///
+    /// - Throws: ``StoreError``: `.notAStore` for files of others, `.damaged` for one that is cut short, `.schemaMismatch` when
+    ///   the file was written with another schema, `.remoteFileSystem`, `.formatTooNew`, `.cannotOpen`, `.readOnly`.
+    public static func open(_ url: URL, schema: StoreSchema, options: Options = Options()) throws -> LMDBStore {
+        try EnvironmentRegistry.store(path: url.path, schema: schema) {
+            try openFile(url, schema: schema, options: options)
+        }
+    }
+
+    private static func openFile(_ url: URL, schema: StoreSchema, options: Options) throws -> OpenedFile {
+        let path = url.path
+        if options.remoteFileSystems == .refuse {
+            let folder = url.deletingLastPathComponent().path
+            if let kind = FileSystem.remoteKind(ofFolder: folder.isEmpty ? "." : folder) {
+                throw StoreError(
+                    .remoteFileSystem,
+                    "\(path) lies on \(kind), where locks and maps are not to be trusted. Move it to a local disk, or open it with remoteFileSystems: .allow"
+                )
+            }
+        }
+        do {
+            let gap = try FileCheck.beforeOpening(path)
+            let environment = try openEnvironment(path, schema: schema, options: options)
+            do {
+                try gap?.checkFree(in: environment, path: path)
+                try environment.clearDeadReaders()
+                return try openTables(url, schema: schema, options: options, environment: environment)
+            } catch {
+                environment.close()
+                throw error
+            }
+        } catch let error as LMDBError {
+            throw StoreError(opening: error, path: path)
+        }
+    }
+
+    private static func openEnvironment(_ path: String, schema: StoreSchema, options: Options) throws(LMDBError) -> Environment {
+        try Environment(
+            path: path,
+            options: Environment.Options(
+                mapSize: max(options.mapSize, 1 << 20), smallestMapSize: min(options.mapSize, 1 << 28),
+                maximumReaders: max(options.maximumReaders, 8), maximumDatabases: Tables.count(schema) + 8))
+    }
+
+    private static func openTables(
+        _ url: URL, schema: StoreSchema, options: Options, environment: Environment
+    ) throws -> OpenedFile {
+        guard let file = try FileIdentity.of(path: url.path) else {
+            throw StoreError(.cannotOpen, "\(url.path) has gone while it was opened. Open it again")
+        }
+        let layouts = try schema.entities.map { try PageLayout($0, schemaNumber: 1) }
+        return try environment.write { transaction in
+            let isNew = try transaction.statistics(.main).entries == 0
+            let meta = try metaTable(transaction, isNew: isNew, path: url.path)
+            let uuid =
+                isNew
+                ? try writeMeta(schema, meta, in: transaction)
+                : try checkMeta(schema, meta, in: transaction, path: url.path)
+            return OpenedFile(
+                url: url, options: options, environment: environment, file: file, uuid: uuid, schema: schema,
+                tables: try Tables(schema, meta: meta, in: transaction), layouts: layouts,
+                pageSize: try transaction.statistics(.main).pageSize)
+        }
+    }
+
+    private static func metaTable(_ transaction: WriteTransaction, isNew: Bool, path: String) throws -> Database {
+        let isOurs = try isNew || Array(MetaTable.name.utf8).withUnsafeBytes { try transaction.get(.main, $0) != nil }
+        guard isOurs else {
+            throw StoreError(.notAStore, "\(path) is an LMDB file of another program: it has no table of ours. Check the path")
+        }
+        return try transaction.open(MetaTable.name, .bytes)
+    }
+
+    private static func writeMeta(_ schema: StoreSchema, _ meta: Database, in transaction: WriteTransaction) throws -> UUID {
+        let uuid = UUID()
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        try MetaTable.put(MetaTable.formatVersion, MetaTable.Key.format, meta, in: transaction)
+        try Array(MetaTable.libraryLine.utf8).withUnsafeBytes {
+            try MetaTable.put($0, MetaTable.Key.library, meta, in: transaction)
+        }
+        try withUnsafeBytes(of: uuid.uuid) { try MetaTable.put($0, MetaTable.Key.uuid, meta, in: transaction) }
+        try encoder.encode(schema).withUnsafeBytes { try MetaTable.put($0, MetaTable.Key.schema, meta, in: transaction) }
+        try MetaTable.put(1, MetaTable.Key.schemaNumber, meta, in: transaction)
+        try MetaTable.put(0, MetaTable.Key.generation, meta, in: transaction)
+        return uuid
+    }
+
+    private static func checkMeta(
+        _ schema: StoreSchema, _ meta: Database, in transaction: WriteTransaction, path: String
+    ) throws -> UUID {
+        guard let format = try transaction.metaNumber(MetaTable.Key.format, meta) else {
+            throw StoreError(.notAStore, "\(path) is an LMDB file of another program: it has no format of ours. Check the path")
+        }
+        guard format <= MetaTable.formatVersion else {
+            throw StoreError(
+                .formatTooNew,
+                "\(path) has format \(format); this library reads up to \(MetaTable.formatVersion). Update the library")
+        }
+        if let line = try transaction.metaBytes(MetaTable.Key.library, meta) {
+            let text = String(decoding: line, as: UTF8.self)
+            guard text == MetaTable.libraryLine else {
+                throw StoreError(
+                    .formatTooNew,
+                    "\(path) was written with LMDB \(text); this library uses \(MetaTable.libraryLine). Export it there and import it here"
+                )
+            }
+        }
+        guard let uuid = try transaction.metaBytes(MetaTable.Key.uuid, meta), uuid.count == 16,
+            let json = try transaction.metaBytes(MetaTable.Key.schema, meta),
+            let found = try? JSONDecoder().decode(StoreSchema.self, from: Data(json))
+        else {
+            throw StoreError(.damaged, "\(path): the identity or the schema in its meta table cannot be read. Restore a copy")
+        }
+        if let difference = SchemaDifference.first(of: schema, from: found) {
+            throw StoreError(
+                .schemaMismatch,
+                "\(path) was written with another schema: \(difference). Open it with that model, or export and import it")
+        }
+        return UUID(uuid: uuid.loadUnaligned(as: uuid_t.self))
+    }
+}

@@ -1,0 +1,161 @@
+import LMDB
+import PageCodec
+import StoreInterface
+import Synchronization
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A store in one LMDB file: immutable snapshots, one writer at a time over all processes, every commit durable.
+///
+/// Any thread may use it. Opening a file that this process has open gives the same object; dropping the last reference
+/// (snapshots hold one) closes the file.
+public final class LMDBStore: ObjectStore {
+    /// How to open a file.
+    public struct Options: Sendable, Hashable {
+        /// What to do when the file lies on a network or user-space file system, whose locks and maps cannot be trusted.
+        public enum RemoteFileSystems: Sendable, Hashable { case refuse, allow }
+
+        public var remoteFileSystems = RemoteFileSystems.refuse
+        /// Bytes of address space to begin with; the file grows only as far as it is filled.
+        public var mapSize = 1 << 40
+        /// Snapshots that all processes together may hold. Decided by whoever has the file open first.
+        public var maximumReaders = 1024
+        /// Saves that the history keeps.
+        public var historyLimit = 10_000
+
+        public init() {}
+    }
+
+    public let identity: StoreIdentity
+    public let schema: StoreSchema
+    public let url: URL
+    public var deferralStyle: DeferralStyle { .layered }
+
+    let options: Options
+    let environment: Environment
+    let file: FileIdentity
+    let tables: Tables
+    let layouts: [PageLayout]
+    /// Bytes to a page of the file.
+    let pageSize: Int
+    private let latest = Mutex(Latest())
+    let writes = Atomic<Int>(0)
+
+    /// The newest snapshot that was handed out, for those who ask for the same state.
+    private struct Latest {
+        weak var snapshot: LMDBSnapshot?
+    }
+
+    init(_ opened: OpenedFile) {
+        identity = StoreIdentity(opened.uuid)
+        schema = opened.schema
+        url = opened.url
+        options = opened.options
+        environment = opened.environment
+        file = opened.file
+        tables = opened.tables
+        layouts = opened.layouts
+        pageSize = opened.pageSize
+    }
+
+    deinit { EnvironmentRegistry.close(environment, file) }
+
+    /// The newest committed state of any process. About 1 µs, less when the newest snapshot is still in use.
+    ///
+    /// - Throws: ``StoreError`` `.readersFull`, `.usedAfterFork`, `.damaged`.
+    public func snapshot() throws -> any StoreSnapshot { try newestSnapshot() }
+
+    func newestSnapshot() throws -> LMDBSnapshot {
+        try checkProcess()
+        return try translating {
+            let newest = try environment.information().lastTransaction
+            return try latest.withLock { latest in
+                if let snapshot = latest.snapshot, snapshot.transactionNumber >= newest { return snapshot }
+                let made = try LMDBSnapshot(self, try beginReading())
+                latest.snapshot = made
+                return made
+            }
+        }
+    }
+
+    private func beginReading() throws -> ReadTransaction {
+        do {
+            return try ReadTransaction(environment)
+        } catch {
+            switch error.code {
+            case .readersFull: guard try environment.clearDeadReaders() > 0 else { throw error }
+            case .mapResized: guard try environment.resizeMap(to: 0) else { throw error }
+            default: throw error
+            }
+        }
+        return try ReadTransaction(environment)
+    }
+
+    /// Runs `body` in the file's one write transaction, on the calling thread, and commits it durably.
+    ///
+    /// Waits for writers of other processes. `body` is run a second time when the map had to grow, so it must be repeatable.
+    /// - Throws: what `body` throws; ``StoreError`` `.full`, `.inputOutput`, `.damaged`. Nothing is written then.
+    public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
+        try checkProcess()
+        if writes.add(1, ordering: .relaxed).newValue % 256 == 0 { _ = try? environment.clearDeadReaders() }
+        do {
+            return try writeOnce(body)
+        } catch let error as LMDBError {
+            switch error.code {
+            case .mapFull: guard grow() else { throw StoreError.full(self) }
+            case .mapResized:
+                guard try translating({ try environment.resizeMap(to: 0) }) else { throw StoreError(error, path: url.path) }
+            default: throw StoreError(error, path: url.path)
+            }
+        }
+        return try translating { try writeOnce(body) }
+    }
+
+    private func writeOnce<R>(_ body: (any StoreTransaction) throws -> R) throws -> R {
+        try environment.write { transaction in
+            let opened = try LMDBTransaction(self, transaction)
+            return try body(opened)
+        }
+    }
+
+    /// Doubles the map; false while snapshots are held in this process, because they lie in the map, or when there is no room.
+    private func grow() -> Bool {
+        guard let size = try? environment.information().mapSize else { return false }
+        return (try? environment.resizeMap(to: size * 2)) ?? false
+    }
+
+    /// Bytes of the data file, without the lock file.
+    public func fileBytes() throws -> Int {
+        try checkProcess()
+        return try FileIdentity.byteCount(path: url.path)
+    }
+
+    private func checkProcess() throws {
+        guard !environment.isOfForkedParent else {
+            throw StoreError(
+                .usedAfterFork,
+                "\(url.path) was opened before a fork, and LMDB must not be used on both sides. Open it again in the new process"
+            )
+        }
+    }
+
+    /// Runs `body` and tells LMDB's errors in the words of stores.
+    func translating<R>(_ body: () throws -> R) throws -> R {
+        do {
+            return try body()
+        } catch let error as LMDBError {
+            throw StoreError(error, path: url.path)
+        }
+    }
+}
+
+extension StoreDescription {
+    /// A store in one file at `url`, with a lock file beside it. Snapshots route reads: no context waits for another.
+    public static func lmdb(_ url: URL, options: LMDBStore.Options = LMDBStore.Options()) -> StoreDescription {
+        StoreDescription(name: "lmdb") { schema in try LMDBStore.open(url, schema: schema, options: options) }
+    }
+}

@@ -1,0 +1,53 @@
+import LMDB
+import StoreInterface
+
+extension LMDBTransaction {
+    /// Writes the pairs that the layer added and removed, then takes out those of which a deleted object is an end.
+    func applyLinks(_ layer: Layer, _ deleted: [DeletedObjects]) throws {
+        for (number, link) in layer.links.enumerated() where !link.isEmpty {
+            let tables = store.tables.links[number]
+            try apply(link.forward, to: tables.forward)
+            try apply(link.backward, to: tables.backward)
+        }
+        for objects in deleted {
+            for (number, link) in store.schema.links.enumerated() {
+                let tables = store.tables.links[number]
+                if link.source == objects.entity { try unlink(objects.keys, from: tables.forward, mirror: tables.backward) }
+                if link.destination == objects.entity { try unlink(objects.keys, from: tables.backward, mirror: tables.forward) }
+            }
+        }
+    }
+
+    private func apply(_ pairs: [ObjectKey: [ObjectKey: Bool]], to table: Database) throws {
+        try transaction.withCursor(table) { cursor in
+            for key in pairs.keys.sorted() {
+                guard let partners = pairs[key] else { continue }
+                for (partner, isLinked) in partners.sorted(by: { $0.key < $1.key }) {
+                    if isLinked {
+                        try cursor.add(key, value: partner)
+                    } else if try cursor.has(key, value: partner) {
+                        try cursor.delete()
+                    }
+                }
+            }
+        }
+    }
+
+    private func unlink(_ keys: [ObjectKey], from table: Database, mirror: Database) throws {
+        guard try transaction.statistics(table).entries > 0 else { return }
+        for key in keys {
+            let partners = try self.partners(of: key, in: table)
+            if partners.isEmpty { continue }
+            for partner in partners { try transaction.delete(mirror, partner, value: key) }
+            try transaction.delete(table, key)
+        }
+    }
+
+    private func partners(of key: ObjectKey, in table: Database) throws -> [ObjectKey] {
+        try transaction.withCursor(table) { cursor in
+            var partners: [ObjectKey] = []
+            if let first = try cursor.find(key) { try cursor.appendValues(after: first, to: &partners) }
+            return partners
+        }
+    }
+}

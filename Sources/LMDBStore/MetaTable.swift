@@ -1,0 +1,57 @@
+import LMDB
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The sub-database `meta`: names as keys, values as `Docs/FileFormat.md` lists them. Numbers are little-endian.
+enum MetaTable {
+    static let name = "meta"
+    static let formatVersion: UInt64 = 1
+    /// The line of LMDB whose files differ from those of other lines.
+    static let libraryLine = "0.9"
+
+    enum Key {
+        static let format = "format"
+        static let library = "library"
+        static let uuid = "uuid"
+        static let schema = "schema"
+        static let schemaNumber = "schema number"
+        static let generation = "generation"
+        static func nextPage(_ entity: Int) -> String { "next page \(entity)" }
+    }
+
+    static func put(_ value: UnsafeRawBufferPointer, _ key: String, _ meta: Database, in transaction: WriteTransaction) throws {
+        var key = key
+        try key.withUTF8 { try transaction.put(meta, UnsafeRawBufferPointer($0), value) }
+    }
+
+    static func put(_ number: UInt64, _ key: String, _ meta: Database, in transaction: WriteTransaction) throws {
+        try withUnsafeBytes(of: number.littleEndian) { try put($0, key, meta, in: transaction) }
+    }
+}
+
+/// What can look up bytes by bytes: both kinds of transactions.
+protocol ByteReading {
+    func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer?
+}
+
+extension ReadTransaction: ByteReading {}
+extension WriteTransaction: ByteReading {}
+
+extension ByteReading {
+    /// A value of the meta table, valid as the transaction says.
+    func metaBytes(_ key: String, _ meta: Database) throws -> UnsafeRawBufferPointer? {
+        var key = key
+        return try key.withUTF8 { try get(meta, UnsafeRawBufferPointer($0)) }
+    }
+
+    /// nil when it is missing or has another size.
+    func metaNumber(_ key: String, _ meta: Database) throws -> UInt64? {
+        guard let bytes = try metaBytes(key, meta), bytes.count == 8 else { return nil }
+        return UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+    }
+}

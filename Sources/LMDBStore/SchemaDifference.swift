@@ -1,0 +1,42 @@
+import StoreInterface
+
+/// Tells in words where two schemas part.
+enum SchemaDifference {
+    /// The first difference, seen from the schema that is wanted; nil when they are equal.
+    static func first(of wanted: StoreSchema, from found: StoreSchema) -> String? {
+        if wanted == found { return nil }
+        for (number, entity) in wanted.entities.enumerated() {
+            guard number < found.entities.count else { return "entity \(entity.name) is new" }
+            if let difference = difference(entity, found.entities[number]) { return difference }
+        }
+        if found.entities.count > wanted.entities.count {
+            return "entity \(found.entities[wanted.entities.count].name) is missing in the model"
+        }
+        for (number, link) in wanted.links.enumerated() {
+            guard number < found.links.count else { return "relationship \(link.name) is new" }
+            if link != found.links[number] {
+                return "relationship \(link.name) was \(found.links[number].name) or had other ends"
+            }
+        }
+        if found.links.count > wanted.links.count {
+            return "relationship \(found.links[wanted.links.count].name) is missing in the model"
+        }
+        return "the schemas differ"
+    }
+
+    private static func difference(_ wanted: EntitySchema, _ found: EntitySchema) -> String? {
+        if wanted == found { return nil }
+        if wanted.name != found.name { return "entity \(found.name) stands where the model has \(wanted.name)" }
+        for (number, column) in wanted.columns.enumerated() {
+            guard number < found.columns.count else { return "\(wanted.name).\(column.name) is new" }
+            let other = found.columns[number]
+            if column == other { continue }
+            if column.name != other.name { return "\(wanted.name).\(other.name) stands where the model has \(column.name)" }
+            if column.type != other.type {
+                return "\(wanted.name).\(column.name) was \(other.type.rawValue) and is \(column.type.rawValue)"
+            }
+            return "\(wanted.name).\(column.name) has another index, destination or optionality"
+        }
+        return "\(found.name).\(found.columns[wanted.columns.count].name) is missing in the model"
+    }
+}

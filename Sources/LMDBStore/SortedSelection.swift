@@ -1,0 +1,69 @@
+import PageCodec
+import StoreInterface
+
+/// The first so many of the objects that it is given, in a sort's order. Keeps at most about twice as many as are wanted.
+struct SortedSelection {
+    private struct Entry {
+        var first: Value
+        /// The further columns' values; empty when the sort has one column.
+        var rest: [Value]
+        var key: ObjectKey
+    }
+
+    /// Case is taken out of the values when they are read, once, so the comparison is the plain one.
+    private let sort: [StoreSort]
+    private let lowercased: [Bool]
+    private let wanted: Int?
+    private var entries: [Entry] = []
+    /// Once enough are kept: the last of them. What does not come before it is not wanted.
+    private var worst: Entry?
+
+    /// Precondition: the sort is not empty. Objects must be added in the order of their keys, which decides between equals.
+    init(_ sort: [StoreSort], wanted: Int?) {
+        lowercased = sort.map { $0.caseSensitivity == .insensitive }
+        self.sort = sort.map { StoreSort(column: $0.column, direction: $0.direction) }
+        self.wanted = wanted
+    }
+
+    mutating func add(_ key: ObjectKey, _ value: (Int) throws(PageError) -> Value) throws(PageError) {
+        var entry = Entry(first: folded(try value(sort[0].column), 0), rest: [], key: key)
+        if let worst, sort[0].order(entry.first, worst.first) > 0 { return }
+        for position in sort.indices.dropFirst() { entry.rest.append(folded(try value(sort[position].column), position)) }
+        if let worst, !Self.isBefore(entry, worst, sort) { return }
+        entries.append(entry)
+        if let wanted, wanted < Int.max / 4, entries.count >= 2 * wanted + 64 { prune(wanted) }
+    }
+
+    private func folded(_ value: Value, _ position: Int) -> Value {
+        guard lowercased[position], case .string(let text) = value else { return value }
+        return .string(text.lowercased())
+    }
+
+    private mutating func prune(_ wanted: Int) {
+        entries.sort(by: order)
+        entries.removeLast(entries.count - wanted)
+        worst = entries.last
+    }
+
+    /// Whether one entry comes before another. A value, because sorting holds the entries exclusively.
+    private var order: (Entry, Entry) -> Bool {
+        let sort = sort
+        return { Self.isBefore($0, $1, sort) }
+    }
+
+    private static func isBefore(_ a: Entry, _ b: Entry, _ sort: [StoreSort]) -> Bool {
+        var order = sort[0].order(a.first, b.first)
+        var position = 0
+        while order == 0, position < a.rest.count {
+            order = sort[position + 1].order(a.rest[position], b.rest[position])
+            position += 1
+        }
+        return order != 0 ? order < 0 : a.key < b.key
+    }
+
+    /// The wanted keys in order.
+    mutating func finish() -> [ObjectKey] {
+        entries.sort(by: order)
+        return entries.prefix(wanted ?? entries.count).map(\.key)
+    }
+}

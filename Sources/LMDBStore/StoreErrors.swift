@@ -1,0 +1,40 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+extension StoreError {
+    /// LMDB's error about a file, with the code that callers can act on.
+    init(_ error: LMDBError, path: String) {
+        let code: Code =
+            switch error.code {
+            case .damaged: .damaged
+            case .mapFull, .mapResized, .transactionFull, .diskFull: .full
+            case .readersFull: .readersFull
+            case .versionMismatch: .formatTooNew
+            case .notLMDB, .incompatible: .notAStore
+            case .permission: .readOnly
+            case .system: .inputOutput
+            default: .internalInconsistency
+            }
+        self.init(code, "\(path): \(error)")
+    }
+
+    /// A page that cannot be read.
+    static func damagedPage(_ store: LMDBStore, _ entity: Int, _ number: UInt64, _ error: PageError) -> StoreError {
+        StoreError(
+            .damaged,
+            "\(store.url.path): page \(number) of \(store.schema.entities[entity].name): \(error). Restore a copy, or export what is left"
+        )
+    }
+
+    static func damaged(_ store: LMDBStore, _ what: String) -> StoreError {
+        StoreError(.damaged, "\(store.url.path): \(what). Restore a copy, or export what is left")
+    }
+
+    static func full(_ store: LMDBStore) -> StoreError {
+        StoreError(
+            .full,
+            "\(store.url.path) has filled its map of address space. Drop snapshots so that it can grow, "
+                + "open it with a larger mapSize, or delete something")
+    }
+}

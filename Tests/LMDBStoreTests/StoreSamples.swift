@@ -1,0 +1,115 @@
+import Foundation
+import StoreInterface
+import Testing
+
+@testable import LMDBStore
+
+/// A folder that goes when the object does, with stores in it.
+final class Scratch {
+    let folder: URL
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("lmdb-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    var url: URL { folder.appendingPathComponent("store.lmdb") }
+
+    func store(_ options: LMDBStore.Options = LMDBStore.Options()) throws -> LMDBStore {
+        try LMDBStore.open(url, schema: Samples.schema, options: options)
+    }
+}
+
+enum Samples {
+    static let artist = 0
+    static let track = 1
+
+    /// Two entities, one of each kind of index, a reference and a link from tracks to tracks.
+    static let schema = StoreSchema(
+        entities: [
+            EntitySchema(
+                name: "Artist",
+                columns: [
+                    ColumnSchema(name: "name", type: .string, index: .indexed),
+                    ColumnSchema(name: "founded", type: .int32, isOptional: true),
+                ]),
+            EntitySchema(
+                name: "Track",
+                columns: [
+                    ColumnSchema(name: "isrc", type: .string, index: .unique),
+                    ColumnSchema(name: "title", type: .string),
+                    ColumnSchema(name: "plays", type: .int64, index: .indexed),
+                    ColumnSchema(name: "length", type: .double, isOptional: true, index: .indexed),
+                    ColumnSchema(name: "artist", type: .reference, isOptional: true, destination: 0),
+                    ColumnSchema(name: "isLive", type: .bool),
+                ]),
+        ],
+        links: [LinkSchema(name: "Track.similar", source: 1, destination: 1)])
+
+    static func row(_ values: [Value], in layer: Layer) -> Row {
+        let row = Row.make(kind: .insert, layer: layer.id, columnCount: values.count)
+        for (column, value) in values.enumerated() { row[column] = value }
+        return row
+    }
+
+    static func trackValues(_ number: Int, artist: ObjectKey? = nil) -> [Value] {
+        [
+            .string("isrc-\(number)"), .string("title \(number % 7)"), .int(Int64(number % 10)),
+            number % 3 == 0 ? .null : .double(Double(number) / 4), artist.map { .reference($0) } ?? .null,
+            .bool(number % 2 == 0),
+        ]
+    }
+}
+
+extension LMDBStore {
+    /// Fills a layer, stamps it with the next generation, applies it and commits.
+    @discardableResult
+    func save(author: String = "", _ fill: (Layer, any StoreTransaction) throws -> Void) throws -> Generation {
+        try write(.durable) { transaction in
+            let layer = Layer(schema: schema)
+            try fill(layer, transaction)
+            layer.stamp(transaction.generation + 1)
+            layer.seal()
+            try transaction.apply(layer, changes: layer.changeSet(author: author))
+            return layer.generation
+        }
+    }
+
+    /// Saves so many tracks; gives their keys.
+    @discardableResult
+    func insertTracks(_ count: Int, artist: ObjectKey? = nil) throws -> [ObjectKey] {
+        var keys: [ObjectKey] = []
+        try save { layer, transaction in
+            keys = Array(try transaction.leaseKeys(Samples.track, pages: (count + 63) / 64).prefix(count))
+            for (number, key) in keys.enumerated() {
+                layer.put(
+                    Samples.row(Samples.trackValues(number, artist: artist), in: layer), entity: Samples.track, key: key)
+            }
+        }
+        return keys
+    }
+}
+
+/// SplitMix64: the same numbers on every machine. The seed is printed, and set by `STRATA_SEED`.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+    let seed: UInt64
+
+    init(test: String = #function) {
+        seed = ProcessInfo.processInfo.environment["STRATA_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 0 ... .max)
+        state = seed
+        print("\(test): STRATA_SEED=\(seed)")
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+
+    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
+}
