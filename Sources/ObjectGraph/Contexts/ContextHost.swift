@@ -28,10 +28,6 @@ extension ContextHost {
         }
         return try result.get()
     }
-
-    func storeDidChange(_ state: StoreState, _ changes: ChangeSet?) {
-        enqueue { $0.storeDidChange(state, changes) }
-    }
 }
 
 /// Where a context finds its host, which is made after it and holds it.

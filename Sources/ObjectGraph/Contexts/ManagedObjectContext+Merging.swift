@@ -13,11 +13,9 @@ extension ManagedObjectContext {
         advance(to: setup.writer.state)
     }
 
-    /// Called on the context's executor after a save elsewhere on the coordinator (S093).
-    func storeDidChange(_ state: StoreState, _ changes: ChangeSet?) {
-        guard isRoot, automaticallyMergesChanges, state.generation > foundation.state.generation else { return }
-        // A newer state may be there already: one move for a burst of saves.
-        advance(to: setup.writer.state)
+    /// Called on the context's executor after one or more saves elsewhere on the coordinator (S093): one move for all of them.
+    func storeDidChange() {
+        if isRoot, automaticallyMergesChanges { advance(to: setup.writer.state) }
     }
 
     func advance(to state: StoreState) {

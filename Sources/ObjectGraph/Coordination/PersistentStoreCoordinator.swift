@@ -1,3 +1,4 @@
+import Dispatch
 import StoreInterface
 import Synchronization
 
@@ -11,12 +12,10 @@ public final class PersistentStoreCoordinator: Sendable {
     let writer: StoreWriter
     let routing: Routing
     let traits: ModelTraits
-    private let contexts = Mutex<[UInt64: WeakHost]>([:])
+    private let contexts = Mutex<[UInt64: MergeSignal]>([:])
+    /// Where signals wait for the end of their interval.
+    private let signals = DispatchQueue(label: "strata.merges")
     private let listener = Mutex<UInt64>(0)
-
-    private struct WeakHost {
-        weak var host: (any ContextHost)?
-    }
 
     /// Opens nothing: `store` is open. Blocking work (leasing the first keys) is done here, so call it off the main thread.
     public init(model: Model, store: any ObjectStore, routing: Routing = .snapshot, name: String = "coordinator") throws {
@@ -25,8 +24,8 @@ public final class PersistentStoreCoordinator: Sendable {
         self.routing = routing
         traits = ModelTraits(model)
         writer = try StoreWriterRegistry.writer(for: store)
-        let number = writer.addListener { [weak self] state, changes, origin in
-            self?.didSave(state, changes, origin)
+        let number = writer.addListener { [weak self] _, _, origin in
+            self?.didSave(origin)
         }
         listener.withLock { $0 = number }
     }
@@ -50,8 +49,8 @@ public final class PersistentStoreCoordinator: Sendable {
 
     func register(_ host: any ContextHost, number: UInt64) {
         contexts.withLock { contexts in
-            contexts[number] = WeakHost(host: host)
-            if contexts.count > 64 { contexts = contexts.filter { $0.value.host != nil } }
+            if contexts.count > 64 { contexts = contexts.filter { $0.value.isAlive } }
+            contexts[number] = MergeSignal(host, queue: signals)
         }
     }
 
@@ -59,11 +58,11 @@ public final class PersistentStoreCoordinator: Sendable {
         _ = contexts.withLock { $0.removeValue(forKey: number) }
     }
 
-    private func didSave(_ state: StoreState, _ changes: ChangeSet?, _ origin: UInt64) {
-        let hosts = contexts.withLock { contexts in
-            contexts.compactMap { $0.key == origin ? nil : $0.value.host }
+    private func didSave(_ origin: UInt64) {
+        let others = contexts.withLock { contexts in
+            contexts.compactMap { $0.key == origin ? nil : $0.value }
         }
-        for host in hosts { host.storeDidChange(state, changes) }
+        for other in others { other.storeDidChange() }
     }
 }
 
