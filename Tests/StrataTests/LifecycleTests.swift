@@ -1,0 +1,111 @@
+import Strata
+import Synchronization
+import Testing
+
+/// What hooks were called, by the title of the song: tests run side by side.
+private enum Calls {
+    private static let made = Mutex<[String: [String]]>([:])
+
+    static func note(_ call: String, of title: String) { made.withLock { $0[title, default: []].append(call) } }
+
+    static func of(_ title: String) -> [String] { made.withLock { $0[title] ?? [] } }
+}
+
+@Model final class Band {
+    var name: String
+    @Relationship(deleteRule: .nullify, inverse: \Song.band) var songs: [Song]
+}
+
+@Model final class Song {
+    var title: String
+    var plays = 0
+    @Relationship var band: Band?
+}
+
+extension Song: ManagedObjectLifecycle {
+    struct Unplayable: Error {}
+
+    func awakeFromInsert() { Calls.note("awakeFromInsert", of: title) }
+    func awakeFromFetch() { Calls.note("awakeFromFetch", of: title) }
+    func didSave() { Calls.note("didSave", of: title) }
+    func prepareForDeletion() { Calls.note("prepareForDeletion with \(band?.name ?? "no band")", of: title) }
+
+    func willSave() {
+        Calls.note("willSave", of: title)
+        if plays == 1 { plays = 2 }
+    }
+
+    func validateForInsert() throws { if plays < 0 { throw Unplayable() } }
+    func validateForUpdate() throws { if plays < -1 { throw Unplayable() } }
+}
+
+@Suite struct LifecycleTests {
+    private func container(_ stack: ContextStack) async throws -> PersistentContainer {
+        try await PersistentContainer(for: Band.self, Song.self, store: .memory, stack: stack)
+    }
+
+    @Test(arguments: ContextStack.allCases)
+    func S040_awakeFromInsertRunsOnceInAnObjectsLife(_ stack: ContextStack) async throws {
+        let container = try await container(stack)
+        let title = "S040 \(stack)"
+        let worker = await container.newBackgroundContext()
+        await worker.perform { context in context.insert(Song(title: title, band: nil)) }
+        try await worker.save(through: .store)
+        let titles = try await MainActor.run { () throws in try container.mainContext.fetch(FetchRequest<Song>()).map(\.title) }
+        #expect(titles == [title])
+        #expect(Calls.of(title).filter { $0 == "awakeFromInsert" }.count == 1)
+    }
+
+    @Test func S021_awakeFromFetchRunsOnceAndMakesNothingDirty() async throws {
+        let container = try await container(.siblings)
+        let writer = container.coordinator.newBackgroundContext()
+        await writer.perform { context in context.insert(Song(title: "S021", band: nil)) }
+        try await writer.save()
+        let reader = container.coordinator.newBackgroundContext()
+        try await reader.perform { context throws in
+            let song = try #require(try context.fetch(FetchRequest<Song>()).first)
+            #expect(song.title == "S021")
+            #expect(song.plays == 0)
+            #expect(!context.hasChanges)
+        }
+        #expect(Calls.of("S021").filter { $0 == "awakeFromFetch" }.count == 1)
+    }
+
+    @Test func S042_anObjectStillHasItsRelationshipsWhenItPreparesForItsDeletion() async throws {
+        let container = try await container(.siblings)
+        let context = container.coordinator.newBackgroundContext()
+        await context.perform { context in
+            let song = Song(title: "S042", band: Band(name: "The Band", songs: []))
+            context.insert(song)
+            context.delete(song)
+        }
+        #expect(Calls.of("S042").contains("prepareForDeletion with The Band"))
+    }
+
+    @Test func S060_willSaveRunsUntilNothingChangesThenDidSave() async throws {
+        let container = try await container(.siblings)
+        let context = container.coordinator.newBackgroundContext()
+        await context.perform { context in context.insert(Song(title: "S060", plays: 1, band: nil)) }
+        try await context.save()
+        #expect(Calls.of("S060").drop { $0 == "awakeFromInsert" } == ["willSave", "willSave", "didSave"])
+        let plays = try await context.perform { context throws in try context.fetch(FetchRequest<Song>()).map(\.plays) }
+        #expect(plays == [2])
+    }
+
+    @Test func S061_everyObjectThatRefusesIsInOneError() async throws {
+        let container = try await container(.siblings)
+        let context = container.coordinator.newBackgroundContext()
+        let wrong = await context.perform { context in
+            let songs = (0..<3).map { Song(title: "S061 \($0)", plays: $0 - 2, band: nil) }
+            for song in songs { context.insert(song) }
+            return songs.filter { $0.plays < 0 }.map(\.id)
+        }
+        let error = await #expect(throws: SaveError.self) { try await context.save() }
+        guard case .validation(let failures) = error else {
+            Issue.record("not a validation error: \(String(describing: error))")
+            return
+        }
+        #expect(Set(failures.map(\.0)) == Set(wrong))
+        #expect(await context.perform { $0.hasChanges }, "S062")
+    }
+}
