@@ -6,12 +6,20 @@ struct LiveQuery: Sendable {
     private(set) var view: LayeredView
     /// Every object that the query selects; offset and limit are applied by ``window``.
     private(set) var list: ResultList
+    /// The sort values in ``list``, when the view is no snapshot in time and cannot be asked for them any more.
+    private var remembered: [ObjectKey: SortCandidate]?
 
     /// Runs the query. O(result).
     init(_ query: StoreQuery, in view: LayeredView) throws {
+        self.init(empty: query, in: view)
+        adopt(try Self.fetch(query, in: view), of: view)
+    }
+
+    /// A result with nothing in it yet.
+    init(empty query: StoreQuery, in view: LayeredView) {
         self.query = query
         self.view = view
-        list = try Self.fetch(query, in: view)
+        list = ResultList(order: SortOrder(query.sort))
     }
 
     /// The positions of ``list`` that the query's offset and limit leave.
@@ -20,16 +28,30 @@ struct LiveQuery: Sendable {
         return start..<min(list.count, start + min(query.limit ?? .max, list.count))
     }
 
-    private static func fetch(_ query: StoreQuery, in view: LayeredView) throws -> ResultList {
+    private static func fetch(_ query: StoreQuery, in view: LayeredView) throws -> [SortCandidate] {
         var whole = query
         whole.offset = 0
         whole.limit = nil
         let order = SortOrder(query.sort)
-        var entries = ContiguousArray<SortEntry>()
+        var candidates: [SortCandidate] = []
         let keys = try view.keys(whole)
-        entries.reserveCapacity(keys.count)
-        for key in keys { entries.append(try order.candidate(query.entity, key, in: view).entry) }
-        return ResultList(order: order, entries)
+        candidates.reserveCapacity(keys.count)
+        for key in keys { candidates.append(try order.candidate(query.entity, key, in: view)) }
+        return candidates
+    }
+
+    /// Puts a whole result in place.
+    private mutating func adopt(_ candidates: [SortCandidate], of view: LayeredView) {
+        self.view = view
+        let order = SortOrder(query.sort)
+        var candidates = candidates
+        let isSnapshotInTime = !(view.base is AncestorSnapshot)
+        // Values may have changed after the keys were sorted.
+        if !isSnapshotInTime { candidates.sort { order.precedes($0, $1) } }
+        list = ResultList(order: order, ContiguousArray(candidates.lazy.map(\.entry)))
+        remembered = nil
+        if isSnapshotInTime { return }
+        remembered = Dictionary(uniqueKeysWithValues: candidates.map { ($0.entry.key, $0) })
     }
 
     /// Moves on to a newer view and says what changed in the window.
@@ -37,7 +59,8 @@ struct LiveQuery: Sendable {
     /// - Parameter changes: all that differs between the two views; nil when that is not known, which costs O(result).
     /// - Throws: what the store throws; the query then stays at the old view.
     mutating func advance(to next: LayeredView, changes: [ChangeSet]?) throws -> ResultDifference {
-        guard let changes else { return try recompute(in: next) }
+        guard let changes = changes ?? view.changesWithin(next), remembered == nil || !query.predicate.traversesRelationships
+        else { return try recompute(in: next) }
         let affected = try AffectedObjects(old: view, new: next, changes: changes).keys(for: query)
         guard !affected.isEmpty else {
             view = next
@@ -85,6 +108,7 @@ struct LiveQuery: Sendable {
         let (replaced, positions) = list.replacing(leaving.map(\.place), with: entering)
         list = replaced
         view = next
+        remember(arriving, forgetting: leaving.map(\.key))
         if isWindowed {
             let updated = Set(keys)
             return ResultDifference(from: oldKeys, to: list.keys(window)) { updated.contains($0) }
@@ -98,7 +122,9 @@ struct LiveQuery: Sendable {
     /// Whether the object was in the list is asked of the list itself, under the sort values that the old view gives.
     private func transition(of key: ObjectKey, in next: LayeredView) throws -> Transition {
         var transition = Transition(key: key)
-        if try view.exists(query.entity, key) {
+        if let remembered {
+            if let old = remembered[key] { transition.from = try list.place(of: old, oldValues) }
+        } else if try view.exists(query.entity, key) {
             transition.from = try list.place(of: list.order.candidate(query.entity, key, in: view), oldValues)
         }
         if try next.exists(query.entity, key), try query.predicate.matches(query.entity, key: key, in: next) {
@@ -109,7 +135,14 @@ struct LiveQuery: Sendable {
 
     /// The values that the objects of the list are placed by.
     private func oldValues(_ key: ObjectKey) throws -> [Value] {
-        try list.order.values(query.entity, key, in: view)
+        if let remembered { return remembered[key]?.values ?? [] }
+        return try list.order.values(query.entity, key, in: view)
+    }
+
+    private mutating func remember(_ arrived: [SortCandidate], forgetting left: [ObjectKey]) {
+        guard remembered != nil else { return }
+        for key in left { remembered?[key] = nil }
+        for candidate in arrived { remembered?[candidate.entry.key] = candidate }
     }
 
     /// Whether an object's sort values are what they were.
@@ -126,14 +159,15 @@ struct LiveQuery: Sendable {
     private mutating func recompute(in next: LayeredView, updated: Set<ObjectKey>? = nil) throws -> ResultDifference {
         let oldKeys = list.keys(window)
         let old = view
-        let fetched = try Self.fetch(query, in: next)
+        let isRemembered = remembered != nil
         let columns = next.schema.entities[query.entity].columns.indices
         var after = self
-        after.list = fetched
-        after.view = next
+        after.adopt(try Self.fetch(query, in: next), of: next)
         let entity = query.entity
-        let difference = try ResultDifference(from: oldKeys, to: fetched.keys(after.window)) { key in
+        let difference = try ResultDifference(from: oldKeys, to: after.list.keys(after.window)) { key in
             if let updated { return updated.contains(key) }
+            // The old values are not there to compare with.
+            if isRemembered { return true }
             return try columns.contains { try !Self.same(old.value(entity, key, $0), next.value(entity, key, $0)) }
         }
         self = after
@@ -197,5 +231,15 @@ private struct Positions {
             if condition(middle) { low = middle + 1 } else { high = middle }
         }
         return low
+    }
+}
+
+extension LayeredView {
+    /// What changed from this view to another over the same base: all that their other layers speak of. nil over another base.
+    fileprivate func changesWithin(_ next: LayeredView) -> [ChangeSet]? {
+        guard base === next.base, !(base is AncestorSnapshot) else { return nil }
+        let old = Set(layers.map(\.id))
+        let new = Set(next.layers.map(\.id))
+        return (layers.filter { !new.contains($0.id) } + next.layers.filter { !old.contains($0.id) }).map { $0.changeSet() }
     }
 }
