@@ -93,7 +93,7 @@ struct LiveResultsEngineTests {
 
 extension ResultDifference {
     /// The recipe of the documentation, as an observer would follow it.
-    func applied(to old: [ObjectKey], takingFrom next: [ObjectKey]) -> [ObjectKey] {
+    func applied<ID>(to old: [ID], takingFrom next: [ID]) -> [ID] {
         var result = old
         for position in (deletions + moves.map(\.from)).sorted(by: >) { result.remove(at: position) }
         for position in (insertions + moves.map(\.to)).sorted() {

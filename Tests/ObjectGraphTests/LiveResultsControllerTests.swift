@@ -1,0 +1,219 @@
+import Foundation
+import StoreInterface
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// Live results on real contexts, over every store and stack.
+@Suite(.timeLimit(.minutes(2))) @MainActor struct LiveResultsControllerTests {
+    static let popular = EntityFetchRequest(
+        "Track", matching: .compare("plays", .greaterOrEqual, .int(10)),
+        sortBy: [AttributeSort("plays", .descending), AttributeSort("title")])
+
+    /// A controller, what an observer that applies its differences shows, and how often it was told.
+    @MainActor final class Screen {
+        let controller: FetchedResultsController<ManagedObject>
+        private(set) var shown: [ObjectID]
+        private(set) var updates: [ResultUpdate] = []
+
+        init(_ request: EntityFetchRequest, _ context: ManagedObjectContext) throws {
+            controller = try FetchedResultsController(request, context: context)
+            controller.minimumInterval = .zero
+            try controller.performFetch()
+            shown = controller.snapshot.ids
+            controller.onChange = { [unowned self] in
+                shown = $0.difference.applied(to: shown, takingFrom: $0.snapshot.ids)
+                updates.append($0)
+                #expect(shown == $0.snapshot.ids, "\($0.difference)")
+            }
+        }
+
+        /// Waits until the result is what the context would fetch now; the suite's time limit ends a wait in vain.
+        func settle(_ request: EntityFetchRequest) async throws {
+            controller.context.processPendingChanges()
+            while try controller.snapshot.ids != controller.context.fetchIDs(request) {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+            #expect(shown == controller.snapshot.ids)
+        }
+
+        func untilUpdate(_ count: Int) async throws {
+            while updates.count < count { try await Task.sleep(for: .milliseconds(1)) }
+        }
+    }
+
+    @Test func S140_aLiveResultNeedsASort() async throws {
+        let container = try await TestBed(.memory).container()
+        #expect(throws: FetchError.sortRequired(entity: "Track")) {
+            try FetchedResultsController(EntityFetchRequest("Track"), context: container.mainContext)
+        }
+    }
+
+    /// Catches: an update lost between executors, one applied to another snapshot than it was computed for.
+    @Test(arguments: Combination.all)
+    func S142_anObserverThatAppliesDifferencesShowsWhatTheContextFetches(_ combination: Combination) async throws {
+        var numbers = SeededNumbers(seed: SeededNumbers.seed(#function))
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let screen = try Screen(Self.popular, main)
+        for round in 0..<12 {
+            let seed = numbers.next()
+            if numbers.chance(1, in: 2) {
+                try Self.change(main, seed: seed)
+                main.processPendingChanges()
+                if numbers.chance(1, in: 2) { try await main.save(through: .store) }
+            } else {
+                let worker = container.newBackgroundContext(name: "worker \(round)")
+                try await worker.perform { try Self.change($0, seed: seed) }
+                try await worker.save()
+            }
+            if numbers.chance(1, in: 3) { try await screen.settle(Self.popular) }
+        }
+        try await screen.settle(Self.popular)
+        #expect(!screen.updates.isEmpty)
+    }
+
+    private nonisolated static func change(_ context: ManagedObjectContext, seed: UInt64) throws {
+        var numbers = SeededNumbers(seed: seed)
+        for number in 0..<Int.random(in: 1...30, using: &numbers) {
+            let tracks = try context.fetch(EntityFetchRequest("Track"))
+            if tracks.count < 10 || numbers.chance(1, in: 2) {
+                context.makeTrack("track \(seed % 1_000) \(number)", plays: Int.random(in: 0...30, using: &numbers))
+            } else if let track = tracks.randomElement(using: &numbers) {
+                if numbers.chance(1, in: 5) {
+                    context.delete(track)
+                } else {
+                    track["plays"] = .int(Int64.random(in: 0...30, using: &numbers))
+                }
+            }
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func S092_anObjectThatNowMatchesEntersThoughItWasNeverRegistered(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = container.newBackgroundContext()
+        let id = await worker.perform { $0.makeTrack("quiet", plays: 1).objectID }
+        try await worker.save(through: .store)
+        let screen = try Screen(Self.popular, container.mainContext)
+        try await worker.perform { try $0.existingObject(with: id)["plays"] = .int(11) }
+        try await worker.save()
+        try await screen.untilUpdate(1)
+        #expect(screen.updates[0].difference == ResultDifference(insertions: [0]))
+        #expect(screen.controller.object(at: 0)["title"] == .string("quiet"))
+    }
+
+    @Test(arguments: Combination.parented)
+    func S080_aChildsRelationshipOnlyChangeUpdatesTheParentsResult(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let request = EntityFetchRequest(
+            "Album", matching: .equal("artist.name", .string("a")), sortBy: [AttributeSort("title")])
+        let artist = main.makeArtist("a")
+        let album = main.insert("Album")
+        album["title"] = .string("first")
+        try await main.save(through: .store)
+        let screen = try Screen(request, main)
+        let ids = (artist.objectID, album.objectID)
+        let child = container.newBackgroundContext()
+        try await child.perform { context in
+            try context.existingObject(with: ids.1).setRelatedObject("artist", to: context.existingObject(with: ids.0))
+        }
+        try await child.save()
+        try await screen.untilUpdate(1)
+        #expect(screen.shown == [ids.1])
+    }
+
+    /// Catches: an empty update, or one for every notice of the context.
+    @Test func S143_nothingIsDeliveredWhenNothingRelevantChanged() async throws {
+        let container = try await TestBed(.memory).container()
+        let main = container.mainContext
+        let screen = try Screen(Self.popular, main)
+        main.makeTrack("quiet", plays: 1)
+        main.makeArtist("somebody")
+        main.processPendingChanges()
+        try await Task.sleep(for: .milliseconds(30))
+        #expect(screen.updates.isEmpty)
+        main.makeTrack("loud", plays: 20)
+        main.processPendingChanges()
+        try await screen.untilUpdate(1)
+        #expect(screen.updates.map(\.difference) == [ResultDifference(insertions: [0])])
+    }
+
+    /// Catches: updates piling up on an executor that is busy.
+    @Test func S144_changesDuringABusyExecutorAreOneUpdate() async throws {
+        let container = try await TestBed(.memory).container()
+        let main = container.mainContext
+        let screen = try Screen(Self.popular, main)
+        for number in 0..<50 {
+            main.makeTrack("track \(number)", plays: 10 + number)
+            main.processPendingChanges()
+        }
+        // Nothing can be delivered before this suspends; at most one update was computed before the last change.
+        try await screen.settle(Self.popular)
+        #expect(screen.updates.count <= 2)
+        #expect(screen.shown.count == 50)
+    }
+
+    @Test func whatChangesDuringABackgroundFetchIsDeliveredAfterIt() async throws {
+        let container = try await TestBed(.memory).container()
+        let main = container.mainContext
+        for number in 0..<2_000 { main.makeTrack("track \(number)", plays: number) }
+        let controller = try FetchedResultsController(Self.popular, context: main)
+        controller.minimumInterval = .zero
+        var shown: [ObjectID]?
+        controller.onChange = { update in
+            shown = shown.map { update.difference.applied(to: $0, takingFrom: update.snapshot.ids) }
+        }
+        // Runs as soon as the fetch suspends.
+        let later = Task { @MainActor in
+            container.mainContext.makeTrack("late", plays: 100_000)
+            container.mainContext.processPendingChanges()
+        }
+        try await controller.performFetchInBackground()
+        shown = controller.snapshot.ids
+        await later.value
+        while try controller.snapshot.ids != main.fetchIDs(Self.popular) { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(shown == controller.snapshot.ids)
+    }
+
+    @Test func aWindowShowsOffsetAndLimitOfTheWholeResult() async throws {
+        let container = try await TestBed(.memory).container()
+        let main = container.mainContext
+        var request = Self.popular
+        request.offset = 1
+        request.limit = 2
+        let screen = try Screen(request, main)
+        for plays in [10, 20, 30, 40] { main.makeTrack("t\(plays)", plays: plays) }
+        try await screen.settle(request)
+        #expect(screen.controller.fetchedObjects.map { $0["plays"] } == [.int(30), .int(20)])
+        main.makeTrack("top", plays: 50)
+        try await screen.settle(request)
+        #expect(screen.controller.fetchedObjects.map { $0["plays"] } == [.int(40), .int(30)])
+    }
+
+    @Test func typedResultsComeAsASequenceThatEndsWithTheController() async throws {
+        let container = try await TestBed(.memory).container(model: Model([Song.self, Singer.self]))
+        let main = container.mainContext
+        let request = FetchRequest<Song>(where: #Predicate { $0.plays > 10 }, sortBy: [.init(\.title)])
+        var controller: FetchedResultsController<Song>? = try FetchedResultsController(request, context: main)
+        try controller?.performFetch()
+        let updates = try #require(controller?.updates)
+        let song = main.insert("Song")
+        song["title"] = .string("loud")
+        song["plays"] = .int(11)
+        main.processPendingChanges()
+        var counts: [Int] = []
+        for await update in updates {
+            counts.append(update.snapshot.count)
+            #expect(controller?.object(at: 0).title == "loud")
+            controller = nil
+        }
+        #expect(counts == [1])
+        #expect(main.viewObservers.isEmpty)
+    }
+}
