@@ -12,6 +12,13 @@ extension LMDBStore {
 }
 
 extension LMDBSnapshot {
+    /// The oldest save that the history still has.
+    func oldestSave() throws -> Generation? {
+        try store.translating {
+            try transaction.withCursor(store.tables.history) { try $0.move(.first)?.number }
+        }
+    }
+
     func history(after generation: Generation) throws -> [ChangeSet]? {
         let table = store.tables.history
         let found = try store.translating {

@@ -1,0 +1,148 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+/// One walk over a snapshot, gathering what is wrong.
+struct Verifier {
+    static let maximumFindings = 200
+
+    let snapshot: LMDBSnapshot
+    private(set) var findings: [VerificationFinding] = []
+    /// By entity, which objects each page has. 16 bytes a page.
+    private var presence: [[UInt64: UInt64]] = []
+
+    init(_ snapshot: LMDBSnapshot) { self.snapshot = snapshot }
+
+    private var store: LMDBStore { snapshot.store }
+    private var schema: StoreSchema { snapshot.schema }
+    private var isFull: Bool { findings.count >= Self.maximumFindings }
+
+    mutating func note(_ finding: String) {
+        if findings.count < Self.maximumFindings { findings.append(VerificationFinding(finding)) }
+    }
+
+    mutating func run() throws {
+        for entity in schema.entities.indices { try checkPages(entity) }
+        for entity in schema.entities.indices where !isFull { try checkObjects(entity) }
+        for link in schema.links.indices where !isFull { try checkLink(link) }
+        try checkHistory()
+    }
+
+    private func contains(_ entity: Int, _ key: ObjectKey) -> Bool {
+        let mask = presence[entity][PageAddress.page(of: key)] ?? 0
+        return mask >> UInt64(PageAddress.slot(of: key)) & 1 != 0
+    }
+
+    // MARK: Pages
+
+    private mutating func checkPages(_ entity: Int) throws {
+        let name = schema.entities[entity].name
+        var found: [UInt64: UInt64] = [:]
+        var problems: [String] = []
+        try snapshot.eachPage(entity) { number, bytes in
+            do {
+                let page = try ObjectPage(bytes, layout: store.layouts[entity], check: .full)
+                found[number] = page.presence
+                if page.presence == 0 { problems.append("\(name), page \(number): holds no object, but is there") }
+                for slot in SlotIterator(page.presence) where try page.version(slot) > snapshot.generation {
+                    problems.append("\(name), object \(PageAddress.key(page: number, slot: slot)): was written by a later save")
+                }
+            } catch let error as PageError {
+                problems.append("\(name), page \(number): \(error)")
+            }
+            return problems.count < Self.maximumFindings ? .next : .stop
+        }
+        presence.append(found)
+        for problem in problems { note(problem) }
+    }
+
+    // MARK: Objects against indexes and references
+
+    private mutating func checkObjects(_ entity: Int) throws {
+        let indexes = store.tables.indexes[entity]
+        guard !indexes.isEmpty else { return }
+        var counts = [Int](repeating: 0, count: indexes.count)
+        for (number, mask) in presence[entity].sorted(by: { $0.key < $1.key }) where !isFull {
+            guard let page = try snapshot.objectPage(entity, number) else { continue }
+            for (position, index) in indexes.enumerated() {
+                for slot in SlotIterator(mask) {
+                    guard let value = try? page.value(slot, index.column) else { continue }
+                    let key = PageAddress.key(page: number, slot: slot)
+                    if index.isReference, value.isNull { continue }
+                    counts[position] += 1
+                    try check(value, of: key, in: index, entity)
+                }
+            }
+        }
+        for (position, index) in indexes.enumerated() where !isFull {
+            let entries = try store.translating { try snapshot.transaction.statistics(index.database).entries }
+            guard entries != counts[position] else { continue }
+            let column = schema.entities[entity].columns[index.column].name
+            note("index on \(schema.entities[entity].name).\(column): has \(entries) entries for \(counts[position]) objects")
+        }
+    }
+
+    private mutating func check(_ value: Value, of key: ObjectKey, in index: Tables.Index, _ entity: Int) throws {
+        let column = schema.entities[entity].columns[index.column]
+        let subject = "\(schema.entities[entity].name), object \(key)"
+        if let destination = value.referenceKey {
+            if let target = column.destination, !contains(target, destination) {
+                note(
+                    "\(subject): \(column.name) refers to object \(destination) of \(schema.entities[target].name), which is not there"
+                )
+            }
+            let isThere = try store.translating {
+                try snapshot.transaction.withCursor(index.database) { try $0.has(destination, value: key) }
+            }
+            if !isThere { note("\(subject): is missing in the index on \(column.name)") }
+            return
+        }
+        guard let encoded = try? KeyCodec.encode(value, column: column) else {
+            note("\(subject): \(column.name) holds a value that does not fit its type")
+            return
+        }
+        let isThere = try store.translating {
+            try snapshot.transaction.withCursor(index.database) { cursor in
+                try encoded.bytes.withUnsafeBytes { try cursor.has($0, value: key) }
+            }
+        }
+        if !isThere { note("\(subject): is missing in the index on \(column.name)") }
+    }
+
+    // MARK: Links and history
+
+    private mutating func checkLink(_ number: Int) throws {
+        let link = schema.links[number]
+        let tables = store.tables.links[number]
+        var problems: [String] = []
+        let pairs = try store.translating {
+            try snapshot.transaction.withCursor(tables.forward) { forward in
+                var pairs: [(ObjectKey, ObjectKey)] = []
+                while let entry = try forward.move(.next) { pairs.append((entry.number, entry.valueNumber)) }
+                return pairs
+            }
+        }
+        for (source, destination) in pairs where problems.count < Self.maximumFindings {
+            if !contains(link.source, source) || !contains(link.destination, destination) {
+                problems.append("relationship \(link.name): pair \(source), \(destination) has an end that is not there")
+            }
+            let isMirrored = try store.translating {
+                try snapshot.transaction.withCursor(tables.backward) { try $0.has(destination, value: source) }
+            }
+            if !isMirrored { problems.append("relationship \(link.name): pair \(source), \(destination) is stored one way only") }
+        }
+        let backward = try store.translating { try snapshot.transaction.statistics(tables.backward).entries }
+        if backward != pairs.count {
+            problems.append("relationship \(link.name): \(pairs.count) pairs forward and \(backward) backward")
+        }
+        for problem in problems { note(problem) }
+    }
+
+    private mutating func checkHistory() throws {
+        guard let oldest = try snapshot.oldestSave() else { return }
+        let saves = try snapshot.history(after: oldest - 1) ?? []
+        if saves.last?.generation != snapshot.generation {
+            note("history: ends with save \(saves.last?.generation ?? 0), but the newest is \(snapshot.generation)")
+        }
+    }
+}
