@@ -11,18 +11,18 @@ private enum Calls {
     static func of(_ title: String) -> [String] { made.withLock { $0[title] ?? [] } }
 }
 
-@Model final class Band {
+@Model final class Choir {
     var name: String
-    @Relationship(deleteRule: .nullify, inverse: \Song.band) var songs: [Song]
+    @Relationship(deleteRule: .nullify, inverse: \Melody.band) var songs: [Melody]
 }
 
-@Model final class Song {
+@Model final class Melody {
     var title: String
     var plays = 0
-    @Relationship var band: Band?
+    @Relationship var band: Choir?
 }
 
-extension Song: ManagedObjectLifecycle {
+extension Melody: ManagedObjectLifecycle {
     struct Unplayable: Error {}
 
     func awakeFromInsert() { Calls.note("awakeFromInsert", of: title) }
@@ -41,7 +41,7 @@ extension Song: ManagedObjectLifecycle {
 
 @Suite struct LifecycleTests {
     private func container(_ stack: ContextStack) async throws -> PersistentContainer {
-        try await PersistentContainer(for: Band.self, Song.self, store: .memory, stack: stack)
+        try await PersistentContainer(for: Choir.self, Melody.self, store: .memory, stack: stack)
     }
 
     @Test(arguments: ContextStack.allCases)
@@ -49,9 +49,9 @@ extension Song: ManagedObjectLifecycle {
         let container = try await container(stack)
         let title = "S040 \(stack)"
         let worker = await container.newBackgroundContext()
-        await worker.perform { context in context.insert(Song(title: title, band: nil)) }
+        await worker.perform { context in context.insert(Melody(title: title, band: nil)) }
         try await worker.save(through: .store)
-        let titles = try await MainActor.run { () throws in try container.mainContext.fetch(FetchRequest<Song>()).map(\.title) }
+        let titles = try await MainActor.run { () throws in try container.mainContext.fetch(FetchRequest<Melody>()).map(\.title) }
         #expect(titles == [title])
         #expect(Calls.of(title).filter { $0 == "awakeFromInsert" }.count == 1)
     }
@@ -59,11 +59,11 @@ extension Song: ManagedObjectLifecycle {
     @Test func S021_awakeFromFetchRunsOnceAndMakesNothingDirty() async throws {
         let container = try await container(.siblings)
         let writer = container.coordinator.newBackgroundContext()
-        await writer.perform { context in context.insert(Song(title: "S021", band: nil)) }
+        await writer.perform { context in context.insert(Melody(title: "S021", band: nil)) }
         try await writer.save()
         let reader = container.coordinator.newBackgroundContext()
         try await reader.perform { context throws in
-            let song = try #require(try context.fetch(FetchRequest<Song>()).first)
+            let song = try #require(try context.fetch(FetchRequest<Melody>()).first)
             #expect(song.title == "S021")
             #expect(song.plays == 0)
             #expect(!context.hasChanges)
@@ -75,7 +75,7 @@ extension Song: ManagedObjectLifecycle {
         let container = try await container(.siblings)
         let context = container.coordinator.newBackgroundContext()
         await context.perform { context in
-            let song = Song(title: "S042", band: Band(name: "The Band", songs: []))
+            let song = Melody(title: "S042", band: Choir(name: "The Band", songs: []))
             context.insert(song)
             context.delete(song)
         }
@@ -85,10 +85,10 @@ extension Song: ManagedObjectLifecycle {
     @Test func S060_willSaveRunsUntilNothingChangesThenDidSave() async throws {
         let container = try await container(.siblings)
         let context = container.coordinator.newBackgroundContext()
-        await context.perform { context in context.insert(Song(title: "S060", plays: 1, band: nil)) }
+        await context.perform { context in context.insert(Melody(title: "S060", plays: 1, band: nil)) }
         try await context.save()
         #expect(Calls.of("S060").drop { $0 == "awakeFromInsert" } == ["willSave", "willSave", "didSave"])
-        let plays = try await context.perform { context throws in try context.fetch(FetchRequest<Song>()).map(\.plays) }
+        let plays = try await context.perform { context throws in try context.fetch(FetchRequest<Melody>()).map(\.plays) }
         #expect(plays == [2])
     }
 
@@ -96,7 +96,7 @@ extension Song: ManagedObjectLifecycle {
         let container = try await container(.siblings)
         let context = container.coordinator.newBackgroundContext()
         let wrong = await context.perform { context in
-            let songs = (0..<3).map { Song(title: "S061 \($0)", plays: $0 - 2, band: nil) }
+            let songs = (0..<3).map { Melody(title: "S061 \($0)", plays: $0 - 2, band: nil) }
             for song in songs { context.insert(song) }
             return songs.filter { $0.plays < 0 }.map(\.id)
         }

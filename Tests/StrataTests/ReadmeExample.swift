@@ -1,0 +1,30 @@
+import Foundation
+import Strata
+import Testing
+
+// ----- What stands between these lines stands in README.md.
+@Model final class Track {
+    @Attribute(.unique) var isrc: String
+    @Attribute(.indexed) var playCount = 0
+    var title: String
+}
+
+@MainActor func importAndFetch(file: URL) async throws -> [String] {
+    let container = try await PersistentContainer(for: Track.self, store: .lmdb(file), stack: .siblings)
+    let importer = container.newBackgroundContext()
+    await importer.perform { context in
+        for n in 1...1_000 { context.insert(Track(isrc: "ISRC\(n)", playCount: n, title: "Track \(n)")) }
+    }
+    try await importer.save()  // the main actor is free meanwhile
+    let popular = FetchRequest<Track>(where: #Predicate { $0.playCount > 998 }, sortBy: [.init(\.title)], limit: 20)
+    return try container.mainContext.fetch(popular).map(\.title)
+}
+// -----
+
+@Test func theReadmesExampleImportsAndFetches() async throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "strata-readme-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let titles = try await importAndFetch(file: folder.appending(path: "music.strata"))
+    #expect(titles == ["Track 1000", "Track 999"])
+}
