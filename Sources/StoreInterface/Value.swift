@@ -32,6 +32,25 @@ public enum Value: Sendable, Hashable {
 }
 
 extension Value {
+    /// Same storage class and same value. Strings are equal by code points, as everywhere in a store: Swift's own `==` takes
+    /// canonically equivalent ones for the same. NaN equals nothing.
+    public static func == (a: Value, b: Value) -> Bool {
+        switch (a, b) {
+        case (.null, .null): true
+        case (.bool(let a), .bool(let b)): a == b
+        case (.int(let a), .int(let b)): a == b
+        case (.uint(let a), .uint(let b)): a == b
+        case (.double(let a), .double(let b)): a == b
+        case (.string(let a), .string(let b)): a == b && a.utf8.elementsEqual(b.utf8)
+        case (.data(let a), .data(let b)): a == b
+        case (.uuid(let a), .uuid(let b)): a == b
+        case (.reference(let a), .reference(let b)): a == b
+        default: false
+        }
+    }
+}
+
+extension Value {
     /// Orders two values of one column: null first, then by value; strings by Unicode code point, data by bytes.
     ///
     /// Values of different storage classes order by class, so that the order is total.
@@ -42,10 +61,12 @@ extension Value {
         case (.bool(let a), .bool(let b)): (a ? 1 : 0) - (b ? 1 : 0)
         case (.int(let a), .int(let b)): Self.sign(a, b)
         case (.uint(let a), .uint(let b)): Self.sign(a, b)
-        case (.int(let a), .double(let b)): Self.sign(Double(a), b)
-        case (.double(let a), .int(let b)): Self.sign(a, Double(b))
+        case (.int(let a), .double(let b)): Self.doubleOrder(Double(a), b)
+        case (.double(let a), .int(let b)): Self.doubleOrder(a, Double(b))
         case (.int(let a), .uint(let b)): a < 0 ? -1 : Self.sign(UInt64(a), b)
         case (.uint(let a), .int(let b)): b < 0 ? 1 : Self.sign(a, UInt64(b))
+        case (.uint(let a), .double(let b)): Self.doubleOrder(Double(a), b)
+        case (.double(let a), .uint(let b)): Self.doubleOrder(a, Double(b))
         case (.double(let a), .double(let b)): Self.doubleOrder(a, b)
         case (.string(let a), .string(let b)): Self.codePointOrder(a, b)
         case (.data(let a), .data(let b)): a == b ? 0 : (a.lexicographicallyPrecedes(b) ? -1 : 1)
