@@ -44,7 +44,10 @@ let package = Package(
         .target(name: "LMDBStore", dependencies: ["PageCodec", "StoreInterface", "LMDB"]),
         .target(
             name: "SQLiteStore",
-            dependencies: ["StoreInterface", .product(name: "GRDB", package: "GRDB.swift")]),
+            dependencies: [
+                "StoreInterface", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ]),
 
         // Layer 5: objects and contexts.
         .target(

@@ -15,7 +15,7 @@ enum LayerTable {
         Module(name: "PageCodec", below: ["StoreInterface"], outside: ["CZstd"]),
         Module(name: "MemoryStore", below: ["StoreInterface"], outside: ["HashTreeCollections"]),
         Module(name: "LMDBStore", below: ["PageCodec", "StoreInterface", "LMDB"]),
-        Module(name: "SQLiteStore", below: ["StoreInterface"], outside: ["GRDB"]),
+        Module(name: "SQLiteStore", below: ["StoreInterface"], outside: ["GRDB", "GRDBSQLite"]),
         Module(
             name: "ObjectGraph", below: ["StoreInterface"],
             outside: ["Logging", "DequeModule", "HashTreeCollections", "OrderedCollections"]),
@@ -33,7 +33,7 @@ enum LayerTable {
         "Swift", "Synchronization", "FoundationEssentials", "Foundation", "Dispatch", "Glibc", "Musl", "Darwin", "Observation",
     ]
 
-    static let cLibraryImporters = ["CLMDB": "LMDB", "CZstd": "PageCodec"]
+    static let cLibraryImporters = ["CLMDB": "LMDB", "CZstd": "PageCodec", "GRDBSQLite": "SQLiteStore"]
 
     static func module(_ name: String) -> Module? { modules.first { $0.name == name } }
 }

@@ -1,0 +1,132 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import StoreInterface
+
+/// One connection, opened and configured by GRDB, with its cache of prepared statements.
+///
+/// `@unchecked Sendable` is right because whoever uses the connection holds its lock (``withLock(_:)``), and GRDB's own queue
+/// is idle once the connection is open.
+final class SQLiteConnection: @unchecked Sendable {
+    enum Role { case writer, reader }
+
+    private let queue: DatabaseQueue
+    private let handle: OpaquePointer
+    private let path: String
+    private let lock = NSRecursiveLock()
+    private var statements: [String: SQLiteStatement] = [:]
+
+    /// More statements than an application has; queries with literal lists come and go.
+    private static let statementLimit = 500
+    /// How long to wait for another process that writes.
+    private static let busyTimeout: TimeInterval = 30
+
+    init(path: String, role: Role) throws {
+        self.path = path
+        var configuration = Configuration()
+        configuration.label = "strata.sqlite"
+        configuration.foreignKeysEnabled = false
+        configuration.busyMode = .timeout(Self.busyTimeout)
+        if role == .writer { configuration.journalMode = .wal }
+        configuration.prepareDatabase { database in
+            try database.execute(
+                sql: "PRAGMA cache_size = -65536; PRAGMA mmap_size = 1073741824; PRAGMA temp_store = MEMORY")
+            if role == .reader { try database.execute(sql: "PRAGMA query_only = 1") }
+        }
+        do {
+            queue = try DatabaseQueue(path: path, configuration: configuration)
+            handle = try queue.inDatabase { database in
+                guard let handle = database.sqliteConnection else {
+                    throw StoreError(.cannotOpen, "\(path): the connection closed at once; open it again")
+                }
+                Self.removeHooks(handle)
+                Self.addFunctions(handle)
+                return handle
+            }
+        } catch let error as DatabaseError {
+            throw Self.openingError(error, path)
+        }
+    }
+
+    deinit { statements = [:] }
+
+    /// Runs `body` while no other thread uses the connection. The same thread may nest.
+    func withLock<R>(_ body: () throws -> R) rethrows -> R {
+        lock.lock()
+        defer { lock.unlock() }
+        return try body()
+    }
+
+    /// The prepared statement for a text; made once. The caller holds the lock.
+    func statement(_ sql: String) throws -> SQLiteStatement {
+        if let known = statements[sql] { return known }
+        if statements.count >= Self.statementLimit { statements = [:] }
+        let made = try SQLiteStatement(sql, database: handle, path: path)
+        statements[sql] = made
+        return made
+    }
+
+    func run(_ sql: String) throws { try statement(sql).run() }
+
+    /// Runs several statements, none of them kept.
+    func runScript(_ sql: String) throws {
+        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        guard code == SQLITE_OK else { throw SQLiteStatement.error(code, handle, path) }
+    }
+
+    func integer(_ sql: String, _ values: [Value] = []) throws -> Int64? {
+        let statement = try statement(sql)
+        statement.bind(values)
+        return try statement.integers().first
+    }
+
+    func texts(_ sql: String, _ values: [Value] = [], column: Int = 0) throws -> [String] {
+        let statement = try statement(sql)
+        statement.bind(values)
+        defer { statement.reset() }
+        var found: [String] = []
+        while try statement.step() { found.append(statement.text(column)) }
+        return found
+    }
+
+    /// The rows that the last statement changed.
+    var changedRows: Int { Int(sqlite3_changes(handle)) }
+
+    // MARK: Opening
+
+    private static func openingError(_ error: DatabaseError, _ path: String) -> StoreError {
+        let reason = error.message ?? error.resultCode.description
+        return switch error.resultCode {
+        case .SQLITE_NOTADB: StoreError(.notAStore, "\(path) is not an SQLite database; choose another file")
+        case .SQLITE_CORRUPT: StoreError(.damaged, "\(path): \(reason); restore it from a copy")
+        case .SQLITE_BUSY: StoreError(.inUseElsewhere, "\(path): another connection keeps it locked; try again")
+        default: StoreError(.cannotOpen, "\(path): \(reason); check the path and its permissions")
+        }
+    }
+
+    /// GRDB observes transactions and tables for its own users; its hooks expect its own queue and cost time on every row.
+    private static func removeHooks(_ handle: OpaquePointer) {
+        sqlite3_commit_hook(handle, nil, nil)
+        sqlite3_rollback_hook(handle, nil, nil)
+        sqlite3_update_hook(handle, nil, nil)
+        sqlite3_set_authorizer(handle, nil, nil)
+    }
+
+    /// `strata_lower(text)`: what Swift's `lowercased()` gives, for comparisons without case.
+    private static func addFunctions(_ handle: OpaquePointer) {
+        let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC
+        sqlite3_create_function_v2(
+            handle, "strata_lower", 1, flags, nil,
+            { context, _, arguments in
+                guard let argument = arguments?[0], let start = sqlite3_value_text(argument) else {
+                    sqlite3_result_null(context)
+                    return
+                }
+                let bytes = UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(argument)))
+                let text = String(decoding: bytes, as: UTF8.self).lowercased()
+                sqlite3_result_text64(
+                    context, text, UInt64(text.utf8.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self),
+                    UInt8(SQLITE_UTF8))
+            }, nil, nil, nil)
+    }
+}

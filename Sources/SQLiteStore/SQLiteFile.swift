@@ -1,0 +1,80 @@
+import Foundation
+import StoreInterface
+
+/// What a file must be to be ours, and how it becomes so.
+enum SQLiteFile {
+    private static let format = "1"
+    private static let magic = Data("SQLite format 3\0".utf8)
+
+    /// Looks at the file before SQLite does, because SQLite opens anything.
+    static func check(_ path: String) throws {
+        var isDirectory: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return }
+        if isDirectory.boolValue {
+            throw StoreError(.cannotOpen, "\(path) is a directory; give the path of a file in it")
+        }
+        guard let file = FileHandle(forReadingAtPath: path) else {
+            throw StoreError(.cannotOpen, "\(path) cannot be read; check its permissions")
+        }
+        defer { try? file.close() }
+        let start = try file.read(upToCount: magic.count) ?? Data()
+        guard start.isEmpty || start == magic else {
+            throw StoreError(.notAStore, "\(path) is not an SQLite database; choose another file")
+        }
+    }
+
+    /// Makes the tables in an empty file, or holds the file to the schema.
+    static func prepare(_ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String) throws -> StoreIdentity {
+        try connection.withLock {
+            try connection.run("BEGIN IMMEDIATE")
+            do {
+                let count = try connection.integer("SELECT COUNT(*) FROM sqlite_master") ?? 0
+                let identity = try count == 0 ? create(connection, layout) : validate(connection, layout, path)
+                try connection.run("COMMIT")
+                return identity
+            } catch {
+                // Fails only when SQLite has rolled back by itself.
+                try? connection.run("ROLLBACK")
+                throw error
+            }
+        }
+    }
+
+    private static func create(_ connection: SQLiteConnection, _ layout: SQLiteLayout) throws -> StoreIdentity {
+        let uuid = UUID()
+        try connection.runScript(layout.creation)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let schema = String(decoding: try encoder.encode(layout.schema), as: UTF8.self)
+        let statement = try connection.statement("INSERT INTO strata_meta VALUES (?, ?)")
+        for (name, value) in [("format", format), ("uuid", uuid.uuidString), ("schema", schema)] {
+            statement.bind([.string(name), .string(value)])
+            try statement.run()
+        }
+        return StoreIdentity(uuid)
+    }
+
+    private static func validate(
+        _ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String
+    ) throws -> StoreIdentity {
+        guard try connection.integer("SELECT COUNT(*) FROM sqlite_master WHERE name = 'strata_meta'") == 1 else {
+            throw StoreError(.notAStore, "\(path) is an SQLite database of another program; choose another file")
+        }
+        func meta(_ name: String) throws -> String {
+            guard let text = try connection.texts("SELECT value FROM strata_meta WHERE name = ?", [.string(name)]).first
+            else { throw StoreError(.damaged, "\(path): strata_meta has no \(name); restore the file") }
+            return text
+        }
+        guard try meta("format") == format else {
+            throw StoreError(.formatTooNew, "\(path) was written by a newer version; update this program")
+        }
+        guard let uuid = UUID(uuidString: try meta("uuid")) else {
+            throw StoreError(.damaged, "\(path): the uuid in strata_meta cannot be read; restore the file")
+        }
+        let stored = try? JSONDecoder().decode(StoreSchema.self, from: Data(try meta("schema").utf8))
+        guard stored == layout.schema else {
+            throw StoreError(.schemaMismatch, "\(path) holds another model; open it with the model that made it")
+        }
+        return StoreIdentity(uuid)
+    }
+}

@@ -1,0 +1,118 @@
+import StoreInterface
+
+/// Tables, columns and the statements of the hot paths, as text. Made once a store.
+///
+/// A person opens the file with `sqlite3` and finds one table an entity, under the model's names.
+struct SQLiteLayout: Sendable {
+    let schema: StoreSchema
+    /// Quoted, by entity.
+    let tables: [String]
+    /// Quoted, by entity and column.
+    let columns: [[String]]
+    /// Quoted, by link.
+    let links: [String]
+    /// By entity: all columns in the order `id, version, columns`.
+    let insert: [String]
+    let selectRow: [String]
+    let selectPage: [String]
+    let selectPresence: [String]
+
+    init(_ schema: StoreSchema) {
+        self.schema = schema
+        // SQLite's names ignore case.
+        var taken: Set<String> = ["strata_meta", "strata_state", "strata_keys", "strata_history"]
+        let tables = schema.entities.map { Self.quoted(Self.unique($0.name, &taken)) }
+        let columns = schema.entities.map { entity in
+            var taken: Set<String> = ["id", "version"]
+            return entity.columns.map { Self.quoted(Self.unique($0.name, &taken)) }
+        }
+        self.tables = tables
+        self.columns = columns
+        links = schema.links.map { Self.quoted(Self.unique($0.name, &taken)) }
+        let lists = columns.map { (["id", "version"] + $0).joined(separator: ", ") }
+        insert = schema.entities.indices.map { entity in
+            let marks = Array(repeating: "?", count: columns[entity].count + 2).joined(separator: ", ")
+            return "INSERT OR REPLACE INTO \(tables[entity]) (\(lists[entity])) VALUES (\(marks))"
+        }
+        selectRow = schema.entities.indices.map { "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id = ?" }
+        selectPage = schema.entities.indices.map {
+            "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id BETWEEN ? AND ?"
+        }
+        selectPresence = tables.map { "SELECT id FROM \($0) WHERE id BETWEEN ? AND ?" }
+    }
+
+    private static func unique(_ name: String, _ taken: inout Set<String>) -> String {
+        var name = name.lowercased().hasPrefix("sqlite_") ? "_" + name : name
+        while !taken.insert(name.lowercased()).inserted { name += "_" }
+        return name
+    }
+
+    static func quoted(_ name: String) -> String {
+        "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+    }
+
+    /// Sets some columns and the version of one object: `version, columns in ascending order, id`.
+    func update(_ entity: Int, _ set: ColumnSet) -> String {
+        var parts = ["version = ?"]
+        set.forEach { parts.append("\(columns[entity][$0]) = ?") }
+        return "UPDATE \(tables[entity]) SET \(parts.joined(separator: ", ")) WHERE id = ?"
+    }
+
+    // MARK: Making the file
+
+    /// Uniqueness is checked by the saves themselves, where swapped values within one save are no conflict, so a unique
+    /// attribute has a plain index. Foreign keys are declared, not enforced: the object layer has the delete rules.
+    var creation: String {
+        var lines = [
+            "CREATE TABLE strata_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+            "CREATE TABLE strata_state (one INTEGER PRIMARY KEY CHECK (one = 1), generation INTEGER NOT NULL)",
+            "INSERT INTO strata_state VALUES (1, 0)",
+            "CREATE TABLE strata_keys (entity INTEGER PRIMARY KEY, next INTEGER NOT NULL)",
+            "CREATE TABLE strata_history (generation INTEGER PRIMARY KEY, changes TEXT NOT NULL)",
+        ]
+        var names: Set<String> = Set((tables + links).map { String($0.dropFirst().dropLast()).lowercased() })
+        func index(_ table: String, _ name: String, _ columns: String) -> String {
+            let wanted = (table + "_" + name).split(separator: "\"").joined()
+            return "CREATE INDEX \(Self.quoted(Self.unique(wanted, &names))) ON \(table) (\(columns))"
+        }
+        for (number, entity) in schema.entities.enumerated() {
+            var parts = ["id INTEGER PRIMARY KEY", "version INTEGER NOT NULL"]
+            for (column, definition) in entity.columns.enumerated() { parts.append(declaration(number, column, definition)) }
+            lines.append("CREATE TABLE \(tables[number]) (\(parts.joined(separator: ", ")))")
+            lines.append("INSERT INTO strata_keys VALUES (\(number), \(PageAddress.slots))")
+            for (column, definition) in entity.columns.enumerated()
+            where definition.index != .none || definition.type == .reference {
+                lines.append(index(tables[number], columns[number][column], columns[number][column]))
+            }
+        }
+        for (number, link) in schema.links.enumerated() {
+            lines.append(
+                """
+                CREATE TABLE \(links[number]) (
+                source INTEGER NOT NULL REFERENCES \(tables[link.source])(id) DEFERRABLE INITIALLY DEFERRED,
+                destination INTEGER NOT NULL REFERENCES \(tables[link.destination])(id) DEFERRABLE INITIALLY DEFERRED,
+                PRIMARY KEY (source, destination)) WITHOUT ROWID
+                """)
+            lines.append(index(links[number], "reverse", "destination, source"))
+        }
+        return lines.joined(separator: ";\n")
+    }
+
+    private func declaration(_ entity: Int, _ column: Int, _ definition: ColumnSchema) -> String {
+        var text = columns[entity][column] + " " + Self.declaredType(definition.type)
+        if !definition.isOptional { text += " NOT NULL" }
+        if let destination = definition.destination {
+            text += " REFERENCES \(tables[destination])(id) DEFERRABLE INITIALLY DEFERRED"
+        }
+        return text
+    }
+
+    private static func declaredType(_ type: ColumnType) -> String {
+        switch type {
+        case .bool, .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .reference: "INTEGER"
+        case .float, .double, .date: "REAL"
+        case .string: "TEXT"
+        case .data, .uuid: "BLOB"
+        }
+    }
+}

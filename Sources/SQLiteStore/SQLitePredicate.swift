@@ -1,0 +1,300 @@
+import StoreInterface
+
+/// Turns a predicate into an SQL condition that is true exactly where ``StorePredicate/matches(_:key:in:)`` is.
+///
+/// SQL's third value counts as false: `AND`, `OR` and `EXISTS` keep that by themselves, `NOT` is written `IS NOT TRUE`.
+struct SQLitePredicate {
+    let layout: SQLiteLayout
+    /// What is bound to the question marks, in their order.
+    var arguments: [Value] = []
+    private var aliases = 0
+
+    /// Thrown for the rare condition that SQL cannot say exactly; the snapshot then evaluates the query itself.
+    struct NotExpressible: Error {}
+
+    /// The most values of a list that are bound one by one; SQLite's own limit is 32,766 parameters.
+    private static let listLimit = 10_000
+
+    init(layout: SQLiteLayout) { self.layout = layout }
+
+    mutating func condition(_ predicate: StorePredicate, _ entity: Int, _ alias: String) throws -> String {
+        switch predicate {
+        case .constant(let value): return value ? "1" : "0"
+        case .compare(let column, let comparison, let value):
+            return try compare(place(entity, column, alias), comparison, value)
+        case .compareColumns(let left, let comparison, let right):
+            return try compareColumns(place(entity, left, alias), comparison, place(entity, right, alias))
+        case .isIn(let column, let values): return try isIn(place(entity, column, alias), values)
+        case .string(let column, let match, let pattern, let sensitivity):
+            return string(place(entity, column, alias), match, pattern, sensitivity)
+        case .keys(let keys): return keyList("\(alias).id", keys.map { Int64(bitPattern: $0) })
+        case .and(let parts): return Self.joined(try parts.map { try condition($0, entity, alias) }[...], "AND", "1")
+        case .or(let parts): return Self.joined(try parts.map { try condition($0, entity, alias) }[...], "OR", "0")
+        case .not(let part): return "((\(try condition(part, entity, alias))) IS NOT TRUE)"
+        case .toOne(let column, let part):
+            guard let destination = layout.schema.entities[entity].columns[column].destination else { return "0" }
+            let other = nextAlias()
+            let inner = try condition(part, destination, other)
+            let reference = place(entity, column, alias).name
+            return "EXISTS (SELECT 1 FROM \(layout.tables[destination]) \(other) WHERE \(other).id = \(reference) AND \(inner))"
+        case .toMany(let relation, .any, let part):
+            return "EXISTS (SELECT 1 \(try related(relation, alias, part, "")))"
+        case .toMany(let relation, .none, let part):
+            return "NOT EXISTS (SELECT 1 \(try related(relation, alias, part, "")))"
+        case .toMany(let relation, .all, let part):
+            return "NOT EXISTS (SELECT 1 \(try related(relation, alias, part, "IS NOT TRUE")))"
+        case .toManyCount(let relation, let part, let comparison, let number):
+            let count = try related(relation, alias, part, "")
+            return "(SELECT COUNT(*) \(count)) \(Self.symbol(comparison)) \(number)"
+        }
+    }
+
+    // MARK: Names
+
+    private struct Place {
+        var name: String
+        var type: ColumnType
+    }
+
+    private func place(_ entity: Int, _ column: Int, _ alias: String) -> Place {
+        Place(
+            name: "\(alias).\(layout.columns[entity][column])",
+            type: layout.schema.entities[entity].columns[column].type)
+    }
+
+    private mutating func nextAlias() -> String {
+        aliases += 1
+        return "t\(aliases)"
+    }
+
+    private static func symbol(_ comparison: StorePredicate.Comparison) -> String {
+        switch comparison {
+        case .equal: "="
+        case .notEqual: "<>"
+        case .less: "<"
+        case .lessOrEqual: "<="
+        case .greater: ">"
+        case .greaterOrEqual: ">="
+        }
+    }
+
+    /// A balanced tree, because SQLite limits the depth of an expression.
+    private static func joined(_ parts: ArraySlice<String>, _ word: String, _ empty: String) -> String {
+        guard let first = parts.first else { return empty }
+        if parts.count == 1 { return first }
+        let middle = parts.startIndex + parts.count / 2
+        return "(\(joined(parts[..<middle], word, empty)) \(word) \(joined(parts[middle...], word, empty)))"
+    }
+
+    // MARK: Comparing with a value
+
+    private mutating func compare(_ place: Place, _ comparison: StorePredicate.Comparison, _ value: Value) throws -> String {
+        let name = place.name
+        switch (place.type, value) {
+        case (_, .null):
+            return switch comparison {
+            case .equal: "\(name) IS NULL"
+            case .notEqual: "\(name) IS NOT NULL"
+            default: "0"
+            }
+        case (_, .double(let number)) where number.isNaN: return comparison == .notEqual ? "1" : "0"
+        case (.uint64, .uint(let number)): return unsigned(name, comparison, number)
+        case (.uint64, .int(let number)) where number >= 0: return unsigned(name, comparison, UInt64(number))
+        case (.uint64, .int): return constant(place, comparison, order: 1)
+        case (.float, .int(let number)), (.double, .int(let number)), (.date, .int(let number)):
+            return plain(place, comparison, .double(Double(number)))
+        case (_, .uint(let number)) where place.type.isSigned:
+            guard let small = Int64(exactly: number) else { return constant(place, comparison, order: -1) }
+            return plain(place, comparison, .int(small))
+        case (_, .double) where place.type.isSigned:
+            // Swift's comparison rounds the integer to a double; SQLite's is exact.
+            return plain(Place(name: "CAST(\(name) AS REAL)", type: .int64), comparison, value)
+        default:
+            if place.type.holds(value) { return plain(place, comparison, value) }
+            throw NotExpressible()
+        }
+    }
+
+    private mutating func plain(_ place: Place, _ comparison: StorePredicate.Comparison, _ value: Value) -> String {
+        arguments.append(value)
+        switch comparison {
+        case .notEqual: return "\(place.name) IS NOT ?"
+        case .greater, .greaterOrEqual:
+            // NaN is stored as text, which is greater than every number.
+            let text = "\(place.name) \(Self.symbol(comparison)) ?"
+            return place.type.isFloating ? "(\(text) AND \(place.name) <= 9e999)" : text
+        default: return "\(place.name) \(Self.symbol(comparison)) ?"
+        }
+    }
+
+    /// A comparison whose result is the same for every stored number.
+    private func constant(_ place: Place, _ comparison: StorePredicate.Comparison, order: Int) -> String {
+        switch comparison {
+        case .equal: "0"
+        case .notEqual: "1"
+        case .less, .lessOrEqual: order < 0 ? "\(place.name) IS NOT NULL" : "0"
+        case .greater, .greaterOrEqual: order > 0 ? "\(place.name) IS NOT NULL" : "0"
+        }
+    }
+
+    /// Stored as the bit pattern: numbers from 2^63 are negative, and greater than all others.
+    private mutating func unsigned(_ name: String, _ comparison: StorePredicate.Comparison, _ number: UInt64) -> String {
+        arguments.append(.uint(number))
+        let isLarge = number > UInt64(Int64.max)
+        switch comparison {
+        case .equal: return "\(name) = ?"
+        case .notEqual: return "\(name) IS NOT ?"
+        case .less, .lessOrEqual:
+            return "(\(name) \(Self.symbol(comparison)) ? \(isLarge ? "OR" : "AND") \(name) >= 0)"
+        case .greater, .greaterOrEqual:
+            return "(\(name) \(Self.symbol(comparison)) ? \(isLarge ? "AND" : "OR") \(name) < 0)"
+        }
+    }
+
+    // MARK: Comparing two columns
+
+    private func compareColumns(_ left: Place, _ comparison: StorePredicate.Comparison, _ right: Place) throws -> String {
+        let a = left.name
+        let b = right.name
+        let symbol = Self.symbol(comparison)
+        if left.type.isFloating, right.type.isFloating {
+            return switch comparison {
+            case .equal: "(\(a) IS \(b) AND typeof(\(a)) <> 'text')"
+            case .notEqual: "(\(a) IS NOT \(b) OR typeof(\(a)) = 'text')"
+            default: "(\(a) \(symbol) \(b) AND typeof(\(a)) <> 'text' AND typeof(\(b)) <> 'text')"
+            }
+        }
+        guard left.type == right.type || (left.type.isSigned && right.type.isSigned) else { throw NotExpressible() }
+        switch comparison {
+        case .equal: return "\(a) IS \(b)"
+        case .notEqual: return "\(a) IS NOT \(b)"
+        default:
+            guard left.type == .uint64 else { return "\(a) \(symbol) \(b)" }
+            let strict = comparison == .less || comparison == .lessOrEqual ? "<" : ">"
+            return "((\(a) < 0) \(strict) (\(b) < 0) OR ((\(a) < 0) = (\(b) < 0) AND \(a) \(symbol) \(b)))"
+        }
+    }
+
+    // MARK: Lists
+
+    private mutating func isIn(_ place: Place, _ values: Set<Value>) throws -> String {
+        var text: String
+        let usable = values.filter { place.type.holds($0) && $0 == $0 }
+        switch place.type {
+        case .float, .double, .date, .string, .data, .uuid:
+            guard usable.count <= Self.listLimit else { throw NotExpressible() }
+            arguments.append(contentsOf: usable)
+            text = "\(place.name) IN (\(Array(repeating: "?", count: usable.count).joined(separator: ", ")))"
+        default:
+            text = keyList(
+                place.name,
+                usable.compactMap { value in
+                    switch value {
+                    case .bool(let flag): flag ? 1 : 0
+                    case .int(let number): number
+                    case .uint(let number), .reference(let number): Int64(bitPattern: number)
+                    default: nil
+                    }
+                })
+        }
+        return values.contains(.null) ? "(\(text) OR \(place.name) IS NULL)" : text
+    }
+
+    /// One parameter, whatever the number of keys, so that the prepared statement is reused.
+    private mutating func keyList(_ name: String, _ numbers: [Int64]) -> String {
+        arguments.append(.string("[" + numbers.map(String.init).joined(separator: ",") + "]"))
+        return "\(name) IN (SELECT value FROM json_each(?))"
+    }
+
+    // MARK: Strings
+
+    private mutating func string(
+        _ place: Place, _ match: StorePredicate.StringMatch, _ pattern: String,
+        _ sensitivity: StorePredicate.CaseSensitivity
+    ) -> String {
+        guard place.type == .string else { return "0" }
+        let name = sensitivity == .insensitive ? "strata_lower(\(place.name))" : place.name
+        let pattern = sensitivity == .insensitive ? pattern.lowercased() : pattern
+        if pattern.isEmpty, match != .equals { return "\(place.name) IS NOT NULL" }
+        switch match {
+        case .equals:
+            arguments.append(.string(pattern))
+            return "\(name) = ?"
+        case .contains:
+            arguments.append(.string(pattern))
+            return "instr(\(name), ?) > 0"
+        case .hasSuffix:
+            arguments.append(.data(.init(pattern.utf8)))
+            return "substr(CAST(\(name) AS BLOB), -\(pattern.utf8.count)) = ?"
+        case .hasPrefix:
+            arguments.append(.string(pattern))
+            guard let end = Self.successor(of: pattern) else { return "\(name) >= ?" }
+            arguments.append(.string(end))
+            return "(\(name) >= ? AND \(name) < ?)"
+        }
+    }
+
+    /// The least string above all that begin with the prefix, in the order of code points; nil when there is none.
+    private static func successor(of prefix: String) -> String? {
+        var scalars = Array(prefix.unicodeScalars)
+        while let last = scalars.popLast() {
+            // The surrogates are no code points of a string.
+            let next = last.value == 0xd7ff ? 0xe000 : last.value + 1
+            guard let scalar = Unicode.Scalar(next) else { continue }
+            scalars.append(scalar)
+            var result = String.UnicodeScalarView()
+            result.append(contentsOf: scalars)
+            return String(result)
+        }
+        return nil
+    }
+
+    // MARK: Relationships
+
+    /// `FROM … WHERE …` for the related objects that satisfy a condition.
+    private mutating func related(
+        _ relation: Relation, _ alias: String, _ part: StorePredicate, _ suffix: String
+    ) throws -> String {
+        let other = nextAlias()
+        let inner = try condition(part, relation.entity, other)
+        let test = suffix.isEmpty ? inner : "((\(inner)) \(suffix))"
+        switch relation {
+        case .referrers(let entity, let column):
+            let reference = place(entity, column, other).name
+            return "FROM \(layout.tables[entity]) \(other) WHERE \(reference) = \(alias).id AND \(test)"
+        case .link(let link, let direction, let destination):
+            let pairs = nextAlias()
+            let (near, far) = direction == .forward ? ("source", "destination") : ("destination", "source")
+            return """
+                FROM \(layout.links[link]) \(pairs) CROSS JOIN \(layout.tables[destination]) \(other) \
+                WHERE \(pairs).\(near) = \(alias).id AND \(other).id = \(pairs).\(far) AND \(test)
+                """
+        }
+    }
+}
+
+extension ColumnType {
+    var isFloating: Bool { self == .float || self == .double || self == .date }
+
+    var isSigned: Bool {
+        switch self {
+        case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32: true
+        default: false
+        }
+    }
+
+    /// Whether a value is of the storage class that the column has, whatever its range.
+    func holds(_ value: Value) -> Bool {
+        switch value {
+        case .null: false
+        case .bool: self == .bool
+        case .int: isSigned
+        case .uint: self == .uint64
+        case .double: isFloating
+        case .string: self == .string
+        case .data: self == .data
+        case .uuid: self == .uuid
+        case .reference: self == .reference
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import StoreInterface
+
+extension SQLiteSnapshot {
+    func keys(_ query: StoreQuery) throws -> [ObjectKey] {
+        guard let text = try text(of: query, selecting: "t0.id") else { return try evaluated(query) }
+        return try read(text.sql) { statement in
+            statement.bind(text.arguments)
+            return try statement.keys()
+        }
+    }
+
+    func count(_ query: StoreQuery) throws -> Int {
+        var unsorted = query
+        unsorted.sort = []
+        guard let text = try text(of: unsorted, selecting: "1") else { return try evaluated(unsorted).count }
+        return try read("SELECT COUNT(*) FROM (\(text.sql))") { statement in
+            statement.bind(text.arguments)
+            return Int(try statement.integers().first ?? 0)
+        }
+    }
+
+    func explain(_ query: StoreQuery) throws -> String {
+        guard let text = try text(of: query, selecting: "t0.id") else {
+            return "scan of \(schema.entities[query.entity].name), evaluated outside SQLite"
+        }
+        return try connection.withLock {
+            try connection.texts("EXPLAIN QUERY PLAN " + text.sql, text.arguments, column: 3).joined(separator: "; ")
+        }
+    }
+
+    private struct QueryText {
+        var sql: String
+        var arguments: [Value]
+    }
+
+    /// nil when SQL cannot say exactly what the predicate says.
+    private func text(of query: StoreQuery, selecting selection: String) throws -> QueryText? {
+        var predicate = SQLitePredicate(layout: layout)
+        let condition: String
+        do {
+            condition = try predicate.condition(query.predicate, query.entity, "t0")
+        } catch is SQLitePredicate.NotExpressible {
+            return nil
+        }
+        var sql = "SELECT \(selection) FROM \(layout.tables[query.entity]) t0 WHERE \(condition)"
+        if selection != "1" { sql += " ORDER BY \(order(query))" }
+        if query.limit != nil || query.offset != 0 {
+            sql += " LIMIT ? OFFSET ?"
+            predicate.arguments.append(.int(query.limit.map { Int64($0) } ?? -1))
+            predicate.arguments.append(.int(Int64(query.offset)))
+        }
+        return QueryText(sql: sql, arguments: predicate.arguments)
+    }
+
+    /// SQLite has NULL first ascending and last descending, and compares text by bytes, as we do.
+    private func order(_ query: StoreQuery) -> String {
+        var parts: [String] = []
+        for sort in query.sort {
+            let name = "t0.\(layout.columns[query.entity][sort.column])"
+            let direction = sort.direction == .ascending ? "ASC" : "DESC"
+            switch schema.entities[query.entity].columns[sort.column].type {
+            case .uint64:
+                // The bit patterns of numbers from 2^63 are negative.
+                parts.append("\(name) < 0 \(direction)")
+                parts.append("\(name) \(direction)")
+            case .string where sort.caseSensitivity == .insensitive:
+                parts.append("strata_lower(\(name)) \(direction)")
+            default:
+                parts.append("\(name) \(direction)")
+            }
+        }
+        parts.append("t0.id")
+        return parts.joined(separator: ", ")
+    }
+
+    /// The query by the reference semantics, object by object.
+    private func evaluated(_ query: StoreQuery) throws -> [ObjectKey] {
+        try connection.withLock {
+            var all = query
+            all.predicate = .constant(true)
+            all.offset = 0
+            all.limit = nil
+            let found = try keys(all).filter { try query.predicate.matches(query.entity, key: $0, in: self) }
+            return Array(found.dropFirst(query.offset).prefix(query.limit ?? .max))
+        }
+    }
+}

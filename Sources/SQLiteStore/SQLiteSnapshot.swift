@@ -1,0 +1,107 @@
+import StoreInterface
+
+/// Reads the store over one connection.
+///
+/// With the routing `snapshot` the connection is the snapshot's own and has a read transaction open, so the state never changes;
+/// with `ancestors` it is the coordinator's one connection: reads see the current state and wait for a running write.
+final class SQLiteSnapshot: StoreSnapshot {
+    let layout: SQLiteLayout
+    let connection: SQLiteConnection
+    /// Of the newest save when the snapshot was made.
+    let generation: Generation
+    /// Where the connection goes back to; nil when it is shared.
+    private let pool: SQLiteReaderPool?
+
+    var schema: StoreSchema { layout.schema }
+
+    init(layout: SQLiteLayout, connection: SQLiteConnection, generation: Generation, pool: SQLiteReaderPool?) {
+        self.layout = layout
+        self.connection = connection
+        self.generation = generation
+        self.pool = pool
+    }
+
+    deinit { pool?.giveBack(connection) }
+
+    // MARK: Objects
+
+    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+        let page = SQLitePage(snapshot: self, entity: entity, number: number)
+        return try page.loadPresence() == 0 ? nil : page
+    }
+
+    func pageNumbers(_ entity: Int) throws -> [UInt64] {
+        // Skips from page to page, so that the cost is the pages', not the rows'.
+        try read("SELECT id FROM \(layout.tables[entity]) WHERE id >= ? ORDER BY id LIMIT 1") { statement in
+            var found: [UInt64] = []
+            var next: UInt64 = 0
+            while true {
+                statement.bind(next, 1)
+                guard let key = try statement.keys().first else { return found }
+                let number = PageAddress.page(of: key)
+                found.append(number)
+                next = PageAddress.key(page: number + 1, slot: 0)
+            }
+        }
+    }
+
+    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
+        try read("SELECT \(layout.columns[entity][column]) FROM \(layout.tables[entity]) WHERE id = ?") { statement in
+            statement.bind(key, 1)
+            defer { statement.reset() }
+            guard try statement.step() else { return nil }
+            return try decode(statement, 0, entity, column, key)
+        }
+    }
+
+    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
+        try read("SELECT version FROM \(layout.tables[entity]) WHERE id = ?") { statement in
+            statement.bind(key, 1)
+            return try statement.keys().first
+        }
+    }
+
+    func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
+        let sql =
+            switch relation {
+            case .referrers(let entity, let column):
+                "SELECT id FROM \(layout.tables[entity]) WHERE \(layout.columns[entity][column]) = ? ORDER BY id"
+            case .link(let link, .forward, _):
+                "SELECT destination FROM \(layout.links[link]) WHERE source = ? ORDER BY destination"
+            case .link(let link, .backward, _):
+                "SELECT source FROM \(layout.links[link]) WHERE destination = ? ORDER BY source"
+            }
+        return try read(sql) { statement in
+            statement.bind(key, 1)
+            return try statement.keys()
+        }
+    }
+
+    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+        guard value.isNull || schema.entities[entity].columns[column].type.holds(value) else { return [] }
+        let condition = value.isNull ? "IS NULL" : "= ?"
+        let sql = "SELECT id FROM \(layout.tables[entity]) WHERE \(layout.columns[entity][column]) \(condition) ORDER BY id"
+        return try read(sql) { statement in
+            if !value.isNull { statement.bind(value, 1) }
+            return try statement.keys()
+        }
+    }
+
+    // MARK: The connection
+
+    /// Runs `body` with a prepared statement while nobody else uses the connection.
+    func read<R>(_ sql: String, _ body: (SQLiteStatement) throws -> R) throws -> R {
+        try connection.withLock { try body(connection.statement(sql)) }
+    }
+
+    func decode(_ statement: SQLiteStatement, _ position: Int, _ entity: Int, _ column: Int, _ key: ObjectKey) throws -> Value {
+        let definition = schema.entities[entity].columns[column]
+        if let value = statement.value(position, definition.type) { return value }
+        throw StoreError(
+            .damaged,
+            """
+            \(schema.entities[entity].name) \(key): what is stored in \(definition.name) is not \(definition.type.rawValue); \
+            correct it with sqlite3, or restore the file
+            """)
+    }
+}

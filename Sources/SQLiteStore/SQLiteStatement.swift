@@ -1,0 +1,161 @@
+import Foundation
+import GRDBSQLite
+import StoreInterface
+
+/// A prepared statement that its connection keeps. Used under the connection's lock only.
+///
+/// It binds and reads through SQLite's own calls, as a tuned application does: no array of arguments, no row object.
+final class SQLiteStatement {
+    private let handle: OpaquePointer
+    private let database: OpaquePointer
+    private let path: String
+
+    /// SQLite copies what is bound before the call returns; -1 is how its C interface spells that.
+    private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+
+    init(_ sql: String, database: OpaquePointer, path: String) throws {
+        self.database = database
+        self.path = path
+        var statement: OpaquePointer?
+        let code = sqlite3_prepare_v3(database, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement else { throw Self.error(code, database, path) }
+        handle = statement
+    }
+
+    deinit { sqlite3_finalize(handle) }
+
+    // MARK: Binding; parameters count from 1
+
+    func bind(_ number: Int64, _ parameter: Int) { sqlite3_bind_int64(handle, Int32(parameter), number) }
+
+    func bind(_ key: UInt64, _ parameter: Int) { bind(Int64(bitPattern: key), parameter) }
+
+    /// NaN, which SQLite would turn into NULL, is the text 'NaN': it sorts after every number, as in ``Value/order(_:)``.
+    func bind(_ value: Value, _ parameter: Int) {
+        let at = Int32(parameter)
+        switch value {
+        case .null: sqlite3_bind_null(handle, at)
+        case .bool(let flag): sqlite3_bind_int64(handle, at, flag ? 1 : 0)
+        case .int(let number): sqlite3_bind_int64(handle, at, number)
+        case .uint(let number), .reference(let number): sqlite3_bind_int64(handle, at, Int64(bitPattern: number))
+        case .double(let number):
+            if number.isNaN { bind(text: "NaN", at) } else { sqlite3_bind_double(handle, at, number) }
+        case .string(let text): bind(text: text, at)
+        case .data(let data): data.withUnsafeBytes { bind(bytes: $0, at) }
+        case .uuid(let uuid): withUnsafeBytes(of: uuid.uuid) { bind(bytes: $0, at) }
+        }
+    }
+
+    private func bind(bytes: UnsafeRawBufferPointer, _ parameter: Int32) {
+        if bytes.isEmpty {
+            sqlite3_bind_zeroblob(handle, parameter, 0)
+        } else {
+            sqlite3_bind_blob64(handle, parameter, bytes.baseAddress, UInt64(bytes.count), Self.transient)
+        }
+    }
+
+    private func bind(text: String, _ parameter: Int32) {
+        var text = text
+        text.withUTF8 { bytes in
+            // An empty buffer may have no address, and a null address would bind NULL.
+            guard let start = bytes.baseAddress, !bytes.isEmpty else {
+                sqlite3_bind_text(handle, parameter, "", 0, Self.transient)
+                return
+            }
+            start.withMemoryRebound(to: CChar.self, capacity: bytes.count) {
+                _ = sqlite3_bind_text64(handle, parameter, $0, UInt64(bytes.count), Self.transient, UInt8(SQLITE_UTF8))
+            }
+        }
+    }
+
+    func bind(_ values: [Value]) {
+        for (position, value) in values.enumerated() { bind(value, position + 1) }
+    }
+
+    // MARK: Running
+
+    /// Advances to the next row; false after the last one. Call ``reset()`` when done.
+    func step() throws -> Bool {
+        let code = sqlite3_step(handle)
+        if code == SQLITE_ROW { return true }
+        if code == SQLITE_DONE { return false }
+        let error = Self.error(code, database, path)
+        reset()
+        throw error
+    }
+
+    func reset() { sqlite3_reset(handle) }
+
+    /// Runs a statement that gives no rows.
+    func run() throws {
+        defer { reset() }
+        while try step() {}
+    }
+
+    /// Runs with what is bound, and collects the first column.
+    func integers() throws -> [Int64] {
+        defer { reset() }
+        var found: [Int64] = []
+        while try step() { found.append(integer(0)) }
+        return found
+    }
+
+    func keys() throws -> [ObjectKey] { try integers().map { ObjectKey(bitPattern: $0) } }
+
+    // MARK: Reading; columns count from 0
+
+    func integer(_ column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(column)) }
+
+    func text(_ column: Int) -> String {
+        guard let start = sqlite3_column_text(handle, Int32(column)) else { return "" }
+        let bytes = UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, Int32(column))))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// nil when what is stored is nothing that a column of the type can hold.
+    func value(_ column: Int, _ type: ColumnType) -> Value? {
+        let at = Int32(column)
+        switch (sqlite3_column_type(handle, at), type) {
+        case (SQLITE_NULL, _): return .null
+        case (SQLITE_INTEGER, .bool): return .bool(integer(column) != 0)
+        case (SQLITE_INTEGER, .uint64): return .uint(UInt64(bitPattern: integer(column)))
+        case (SQLITE_INTEGER, .reference): return .reference(ObjectKey(bitPattern: integer(column)))
+        case (SQLITE_INTEGER, .int8), (SQLITE_INTEGER, .int16), (SQLITE_INTEGER, .int32), (SQLITE_INTEGER, .int64),
+            (SQLITE_INTEGER, .uint8), (SQLITE_INTEGER, .uint16), (SQLITE_INTEGER, .uint32):
+            return .int(integer(column))
+        case (SQLITE_FLOAT, .float), (SQLITE_FLOAT, .double), (SQLITE_FLOAT, .date):
+            return .double(sqlite3_column_double(handle, at))
+        case (SQLITE_TEXT, .float), (SQLITE_TEXT, .double), (SQLITE_TEXT, .date):
+            return text(column) == "NaN" ? .double(.nan) : nil
+        case (SQLITE_TEXT, .string): return .string(text(column))
+        case (SQLITE_BLOB, .data): return .data(data(column))
+        case (SQLITE_BLOB, .uuid): return uuid(column).map { .uuid($0) }
+        default: return nil
+        }
+    }
+
+    private func data(_ column: Int) -> Data {
+        guard let start = sqlite3_column_blob(handle, Int32(column)) else { return Data() }
+        return Data(bytes: start, count: Int(sqlite3_column_bytes(handle, Int32(column))))
+    }
+
+    private func uuid(_ column: Int) -> UUID? {
+        guard sqlite3_column_bytes(handle, Int32(column)) == 16, let start = sqlite3_column_blob(handle, Int32(column))
+        else { return nil }
+        return UUID(uuid: start.loadUnaligned(as: uuid_t.self))
+    }
+
+    static func error(_ code: Int32, _ database: OpaquePointer, _ path: String) -> StoreError {
+        let reason = String(cString: sqlite3_errmsg(database))
+        return switch code & 0xff {
+        case SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
+        case SQLITE_BUSY, SQLITE_LOCKED:
+            StoreError(.inUseElsewhere, "\(path): another connection kept it locked (\(reason)); try again")
+        case SQLITE_CORRUPT, SQLITE_NOTADB: StoreError(.damaged, "\(path): \(reason); restore it from a copy")
+        case SQLITE_READONLY, SQLITE_PERM: StoreError(.readOnly, "\(path): \(reason); make the file writable")
+        case SQLITE_CANTOPEN: StoreError(.cannotOpen, "\(path): \(reason); check the path and its permissions")
+        case SQLITE_TOOBIG: StoreError(.valueTooLarge, "\(path): \(reason); store less in one value")
+        default: StoreError(.inputOutput, "\(path): SQLite says \(reason) (code \(code))")
+        }
+    }
+}

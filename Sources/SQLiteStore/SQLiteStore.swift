@@ -1,0 +1,125 @@
+import Foundation
+import StoreInterface
+import Synchronization
+
+/// The store on SQLite, as an experienced user of it would write it: write-ahead log, prepared statements, one transaction a
+/// save, one table an entity, indexes on references and indexed attributes.
+///
+/// Each opening has its own connections; several stores, also in other processes, may have one file open. A deferred save
+/// is a commit that is not synced: visible at once, safe from a crash of the process, not from a power cut.
+public final class SQLiteStore: ObjectStore {
+    public let identity: StoreIdentity
+    public var schema: StoreSchema { layout.schema }
+    public var deferralStyle: DeferralStyle { .native }
+    let layout: SQLiteLayout
+    private let path: String
+    private let routing: Routing
+    private let writer: SQLiteConnection
+    private let pool: SQLiteReaderPool
+    private let syncing = Mutex(Syncing())
+
+    private struct Syncing {
+        /// What the writer's connection is set to; nil before the first write.
+        var durable: Bool?
+        /// Whether commits were made that no later one has synced.
+        var owes = false
+    }
+
+    /// Opens the file, or makes it. Blocks on the disk, and up to 30 seconds while another connection makes the file.
+    /// - Throws: ``StoreError``: a directory, a file of another kind, another model's store.
+    public init(url: URL, schema: StoreSchema, routing: Routing = .snapshot) throws {
+        path = url.path
+        self.routing = routing
+        try SQLiteFile.check(path)
+        layout = SQLiteLayout(schema)
+        writer = try SQLiteConnection(path: path, role: .writer)
+        identity = try SQLiteFile.prepare(writer, layout, path)
+        pool = SQLiteReaderPool(path: path)
+    }
+
+    // MARK: Reading
+
+    public func snapshot() throws -> any StoreSnapshot { try reader(routing) }
+
+    func reader(_ routing: Routing) throws -> SQLiteSnapshot {
+        if routing == .ancestors {
+            let generation = try writer.withLock { try Self.generation(writer) }
+            return SQLiteSnapshot(layout: layout, connection: writer, generation: generation, pool: nil)
+        }
+        let connection = try pool.take()
+        let generation = try connection.withLock {
+            try connection.run("BEGIN")
+            // The transaction takes its state at its first read.
+            return try Self.generation(connection)
+        }
+        return SQLiteSnapshot(layout: layout, connection: connection, generation: generation, pool: pool)
+    }
+
+    private static func generation(_ connection: SQLiteConnection) throws -> Generation {
+        Generation(bitPattern: try connection.integer("SELECT generation FROM strata_state") ?? 0)
+    }
+
+    public func changes(after generation: Generation) throws -> [ChangeSet]? {
+        let reader = try reader(.snapshot)
+        if generation >= reader.generation { return [] }
+        let texts = try reader.connection.withLock {
+            try reader.connection.texts(
+                "SELECT changes FROM strata_history WHERE generation > ? ORDER BY generation", [.uint(generation)])
+        }
+        let changes = try texts.map { text in
+            do { return try JSONDecoder().decode(ChangeSet.self, from: Data(text.utf8)) } catch {
+                throw StoreError(.damaged, "\(path): a row of strata_history is no change set (\(error)); restore the file")
+            }
+        }
+        guard let first = changes.first, first.generation <= generation + 1 else { return nil }
+        return changes
+    }
+
+    public func fileBytes() throws -> Int {
+        [path, path + "-wal"].reduce(0) { sum, path in
+            let size = (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? NSNumber
+            return sum + (size?.intValue ?? 0)
+        }
+    }
+
+    // MARK: Writing
+
+    public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
+        try writer.withLock {
+            try setSynchronous(durability == .durable)
+            try writer.run("BEGIN IMMEDIATE")
+            do {
+                let result = try body(SQLiteTransaction(connection: writer, layout: layout))
+                if durability == .durable, syncing.withLock({ $0.owes }) {
+                    // A commit of nothing would not sync the saves before it.
+                    try writer.run("UPDATE strata_state SET generation = generation")
+                }
+                try writer.run("COMMIT")
+                syncing.withLock { $0.owes = durability != .durable }
+                return result
+            } catch {
+                // Fails only when SQLite has rolled back by itself, which is what is wanted.
+                try? writer.run("ROLLBACK")
+                throw error
+            }
+        }
+    }
+
+    /// FULL syncs the log at each commit, NORMAL only at checkpoints.
+    private func setSynchronous(_ durable: Bool) throws {
+        guard syncing.withLock({ $0.durable }) != durable else { return }
+        try writer.run(durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
+        syncing.withLock { $0.durable = durable }
+    }
+}
+
+extension StoreDescription {
+    /// A store in an SQLite file.
+    /// - Parameter routing: `snapshot` gives each context a read transaction of its own; `ancestors` one serialized connection
+    ///   for reads and writes, as Core Data has, kept for comparison.
+    public static func sqlite(_ url: URL, routing: Routing = .snapshot) -> StoreDescription {
+        StoreDescription(name: "sqlite", routing: routing) { schema in
+            try SQLiteStore(url: url, schema: schema, routing: routing)
+        }
+    }
+}

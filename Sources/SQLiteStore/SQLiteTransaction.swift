@@ -1,0 +1,134 @@
+import Foundation
+import StoreInterface
+
+/// The running write transaction on the writer's connection, whose lock the store holds.
+final class SQLiteTransaction: StoreTransaction {
+    private let connection: SQLiteConnection
+    private let layout: SQLiteLayout
+    private(set) var generation: Generation
+
+    /// How many saves the history keeps.
+    static let historyLimit: Generation = 10_000
+
+    init(connection: SQLiteConnection, layout: SQLiteLayout) throws {
+        self.connection = connection
+        self.layout = layout
+        generation = Generation(try connection.integer("SELECT generation FROM strata_state") ?? 0)
+    }
+
+    func apply(_ layer: Layer, changes: ChangeSet) throws {
+        for entity in 0..<layer.entityCount {
+            guard let rows = layer.entity(entity) else { continue }
+            let insert = try connection.statement(layout.insert[entity])
+            for number in rows.sortedPageNumbers {
+                guard let page = rows.page(number) else { continue }
+                for slot in SlotIterator(page.touched) {
+                    guard let row = page[slot] else { continue }
+                    let key = PageAddress.key(page: number, slot: slot)
+                    switch row.kind {
+                    case .insert: try self.insert(row, entity, key, insert)
+                    case .update: try update(row, entity, key)
+                    case .delete: try delete(entity, key)
+                    }
+                }
+            }
+        }
+        for (link, pairs) in layer.links.enumerated() where !pairs.isEmpty { try apply(pairs, link) }
+        try record(changes, layer.generation)
+    }
+
+    // MARK: Objects
+
+    private func insert(_ row: Row, _ entity: Int, _ key: ObjectKey, _ statement: SQLiteStatement) throws {
+        let columns = layout.schema.entities[entity].columns
+        guard row.set.count == columns.count else { return }
+        statement.bind(key, 1)
+        statement.bind(row.version, 2)
+        try row.withValues { _, values in
+            for column in columns.indices {
+                try check(values[column], entity, column)
+                statement.bind(values[column], column + 3)
+            }
+        }
+        try statement.run()
+    }
+
+    private func update(_ row: Row, _ entity: Int, _ key: ObjectKey) throws {
+        let statement = try connection.statement(layout.update(entity, row.set))
+        statement.bind(row.version, 1)
+        var parameter = 2
+        try row.withValues { set, values in
+            try set.forEach { column in
+                try check(values[column], entity, column)
+                statement.bind(values[column], parameter)
+                parameter += 1
+            }
+        }
+        statement.bind(key, parameter)
+        try statement.run()
+        if connection.changedRows == 0 { try insert(row, entity, key, connection.statement(layout.insert[entity])) }
+    }
+
+    private func check(_ value: Value, _ entity: Int, _ column: Int) throws {
+        let definition = layout.schema.entities[entity].columns[column]
+        guard !definition.accepts(value) else { return }
+        throw StoreError(
+            .unsupported,
+            "\(layout.schema.entities[entity].name).\(definition.name) is \(definition.type.rawValue) and cannot hold \(value)")
+    }
+
+    private func delete(_ entity: Int, _ key: ObjectKey) throws {
+        try run("DELETE FROM \(layout.tables[entity]) WHERE id = ?", key)
+        for (number, link) in layout.schema.links.enumerated() {
+            if link.source == entity { try run("DELETE FROM \(layout.links[number]) WHERE source = ?", key) }
+            if link.destination == entity { try run("DELETE FROM \(layout.links[number]) WHERE destination = ?", key) }
+        }
+    }
+
+    private func run(_ sql: String, _ keys: ObjectKey...) throws {
+        let statement = try connection.statement(sql)
+        for (position, key) in keys.enumerated() { statement.bind(key, position + 1) }
+        try statement.run()
+    }
+
+    // MARK: Links
+
+    /// A pair with an end that does not exist is left out.
+    private func apply(_ pairs: LinkLayer, _ link: Int) throws {
+        let ends = layout.schema.links[link]
+        let insert = """
+            INSERT OR IGNORE INTO \(layout.links[link]) SELECT ?1, ?2
+            WHERE EXISTS (SELECT 1 FROM \(layout.tables[ends.source]) WHERE id = ?1)
+            AND EXISTS (SELECT 1 FROM \(layout.tables[ends.destination]) WHERE id = ?2)
+            """
+        let delete = "DELETE FROM \(layout.links[link]) WHERE source = ? AND destination = ?"
+        for source in pairs.forward.keys.sorted() {
+            for (destination, linked) in pairs.forward[source] ?? [:] {
+                try run(linked ? insert : delete, source, destination)
+            }
+        }
+    }
+
+    // MARK: The file's own
+
+    private func record(_ changes: ChangeSet, _ generation: Generation) throws {
+        self.generation = generation
+        try run("UPDATE strata_state SET generation = ?", generation)
+        let statement = try connection.statement("INSERT OR REPLACE INTO strata_history VALUES (?, ?)")
+        statement.bind(generation, 1)
+        statement.bind(.string(String(decoding: try JSONEncoder().encode(changes), as: UTF8.self)), 2)
+        try statement.run()
+        if generation > Self.historyLimit {
+            try run("DELETE FROM strata_history WHERE generation <= ?", generation - Self.historyLimit)
+        }
+    }
+
+    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
+        let first = ObjectKey(
+            bitPattern: try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))])
+                ?? Int64(PageAddress.slots))
+        let end = first + ObjectKey(pages * PageAddress.slots)
+        try run("UPDATE strata_keys SET next = ? WHERE entity = ?", end, ObjectKey(entity))
+        return first..<end
+    }
+}
