@@ -1,0 +1,117 @@
+import StoreInterface
+
+/// Objects with few distinct values, so that conditions meet them, and with the values that are hard.
+enum Population {
+    static let names = [
+        "", "a", "A", "ab", "Ab", "abc", "b", "É", "é", "e\u{301}", "ß", "SS", "𝄞x", "x\0y", "İ", "\u{d7ff}z", "\u{10ffff}",
+    ]
+    static let numbers: [Int64] = [.min, -2, -1, 0, 1, 2, 1 << 53 + 1, .max]
+    static let ratios: [Double] = [-.infinity, -1.5, -0.0, 0, 1, 1.5, 2, .infinity, .nan]
+    static let unsigned: [UInt64] = [0, 1, 2, 1 << 63 - 1, 1 << 63, .max]
+
+    static func fill(
+        _ layer: Layer, items: Range<ObjectKey>, owners: Range<ObjectKey>, _ random: inout SeededRandom
+    ) {
+        for key in owners { layer.insertOwner(key, names[Int(key) % names.count] + "\(key % 3)") }
+        for key in items {
+            layer.insert(Sample.item, key, item(items: items, owners: owners, &random))
+            for _ in 0..<Int.random(in: 0...3, using: &random) {
+                layer.setLink(Sample.tags, key, ObjectKey.random(in: owners, using: &random), linked: true)
+            }
+        }
+    }
+
+    static func item(
+        items: Range<ObjectKey>, owners: Range<ObjectKey>, _ random: inout SeededRandom
+    ) -> [Value] {
+        (0...8).map { column in
+            if random.chance(20), Sample.schema.entities[Sample.item].columns[column].isOptional { return .null }
+            return value(column, items: items, owners: owners, &random)
+        }
+    }
+
+    static func value(
+        _ column: Int, items: Range<ObjectKey>, owners: Range<ObjectKey>, _ random: inout SeededRandom
+    ) -> Value {
+        switch column {
+        case Sample.name, Sample.note: .string(random.pick(names))
+        case Sample.number: .int(random.pick(numbers))
+        case Sample.ratio: .double(random.pick(ratios))
+        case Sample.unsigned: .uint(random.pick(unsigned))
+        case Sample.flag: .bool(random.chance(50))
+        case Sample.parent: .reference(ObjectKey.random(in: items, using: &random))
+        case Sample.owned: .reference(ObjectKey.random(in: owners, using: &random))
+        default: .int(Int64.random(in: -2...2, using: &random))
+        }
+    }
+}
+
+/// Conditions on items.
+enum RandomPredicate {
+    private static let comparisons: [StorePredicate.Comparison] = [
+        .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual,
+    ]
+
+    /// - Parameter shape: chooses the outermost case, so that a run meets each.
+    static func make(depth: Int, shape: Int? = nil, _ random: inout SeededRandom) -> StorePredicate {
+        let shape = shape.map { $0 % 14 } ?? Int.random(in: 0..<(depth > 0 ? 14 : 6), using: &random)
+        func deeper(_ random: inout SeededRandom) -> StorePredicate { make(depth: max(0, depth - 1), &random) }
+        switch shape {
+        case 0, 1: return compare(&random)
+        case 2: return columns(&random)
+        case 3: return isIn(&random)
+        case 4: return string(random.pick([Sample.name, Sample.note]), Population.names, &random)
+        case 5: return .keys(Set((0..<20).map { _ in ObjectKey.random(in: 60..<200, using: &random) }))
+        case 6: return .and((0..<Int.random(in: 0...3, using: &random)).map { _ in deeper(&random) })
+        case 7: return .or((0..<Int.random(in: 0...3, using: &random)).map { _ in deeper(&random) })
+        case 8, 9: return .not(deeper(&random))
+        case 10: return .toOne(Sample.parent, deeper(&random))
+        case 11: return .toOne(Sample.owned, string(0, Population.names, &random))
+        case 12:
+            let quantifier = random.pick([StorePredicate.Quantifier.any, .all, .none])
+            if random.chance(50) { return .toMany(RelationTests.tags, quantifier, string(0, ["a", "0", "1"], &random)) }
+            return .toMany(.referrers(entity: Sample.item, column: Sample.parent), quantifier, deeper(&random))
+        default:
+            let comparison = random.pick(comparisons)
+            let number = Int.random(in: 0...3, using: &random)
+            if random.chance(50) { return .toManyCount(RelationTests.tags, .constant(random.chance(80)), comparison, number) }
+            return .toManyCount(
+                .referrers(entity: Sample.item, column: Sample.parent), deeper(&random), comparison, number)
+        }
+    }
+
+    private static func value(_ column: Int, _ random: inout SeededRandom) -> Value {
+        if random.chance(10) { return .null }
+        return Population.value(column, items: 64..<184, owners: 64..<80, &random)
+    }
+
+    private static func compare(_ random: inout SeededRandom) -> StorePredicate {
+        let column = Int.random(in: 0...8, using: &random)
+        // Numbers of one class are compared with columns of another now and then.
+        let numeric = [Sample.number, Sample.ratio, Sample.second, Sample.unsigned]
+        let source = numeric.contains(column) && random.chance(30) ? random.pick(numeric) : column
+        return .compare(column, random.pick(comparisons), value(source, &random))
+    }
+
+    private static func columns(_ random: inout SeededRandom) -> StorePredicate {
+        let pairs = [
+            (Sample.number, Sample.second), (Sample.name, Sample.note), (Sample.ratio, Sample.ratio),
+            (Sample.ratio, Sample.number),
+            (Sample.unsigned, Sample.unsigned), (Sample.unsigned, Sample.number), (Sample.parent, Sample.parent),
+        ]
+        let pair = random.pick(pairs)
+        return .compareColumns(pair.0, random.pick(comparisons), pair.1)
+    }
+
+    private static func isIn(_ random: inout SeededRandom) -> StorePredicate {
+        let column = Int.random(in: 0...8, using: &random)
+        let count = Int.random(in: 0...4, using: &random)
+        return .isIn(column, Set((0..<count).map { _ in value(column, &random) }))
+    }
+
+    private static func string(_ column: Int, _ patterns: [String], _ random: inout SeededRandom) -> StorePredicate {
+        .string(
+            column, random.pick([.equals, .contains, .hasPrefix, .hasSuffix]), random.pick(patterns),
+            random.pick([.sensitive, .insensitive]))
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import SQLiteStore
+import StoreInterface
+import Testing
+
+/// What only the store on SQLite promises.
+@Suite struct SQLiteFileTests {
+    private func open(_ url: URL) throws -> SQLiteStore { try SQLiteStore(url: url, schema: Sample.schema) }
+
+    private func code(_ url: URL) -> StoreError.Code? {
+        let error = #expect(throws: StoreError.self) { try open(url) }
+        #expect(error?.message.contains("\n") == false)
+        return error?.code
+    }
+
+    @Test func whatIsNoStoreIsRefusedWithALine() throws {
+        let folder = try TemporaryFolder()
+        #expect(code(folder.url) == .cannotOpen)
+        let garbage = folder.url.appendingPathComponent("garbage")
+        try Data(repeating: 0x5a, count: 10_000).write(to: garbage)
+        #expect(code(garbage) == .notAStore)
+        #expect(code(folder.url.appendingPathComponent("missing/store.sqlite")) == .cannotOpen)
+        let headerOnly = folder.url.appendingPathComponent("header")
+        try (Data("SQLite format 3\0".utf8) + Data(repeating: 0x5a, count: 10_000)).write(to: headerOnly)
+        #expect(code(headerOnly) != nil)
+    }
+
+    @Test func namesThatSQLiteCannotTellApartAreMadeDifferent() throws {
+        let folder = try TemporaryFolder()
+        let columns = ["id", "version", "Name", "name", "a \"quoted\" one", "select"]
+            .map { ColumnSchema(name: $0, type: .string, index: .indexed) }
+        let schema = StoreSchema(
+            entities: ["table", "Table", "strata_meta", "sqlite_x"].map { EntitySchema(name: $0, columns: columns) })
+        let store = try SQLiteStore(url: folder.url.appendingPathComponent("s"), schema: schema)
+        try ContractStore.save(store) { layer in
+            for entity in 0..<4 { layer.insert(entity, 64, (0..<6).map { .string("\(entity) \($0)") }) }
+        }
+        for entity in 0..<4 {
+            #expect(try store.snapshot().pageValues(entity, 64) == (0..<6).map { .string("\(entity) \($0)") })
+        }
+        #expect(try store.verify() == [])
+    }
+
+    @Test func S135_explainNamesTheIndex() throws {
+        let contract = try ContractStore(.sqlite)
+        let snapshot = try contract.snapshot()
+        func plan(_ predicate: StorePredicate) throws -> String {
+            try snapshot.explain(StoreQuery(entity: Sample.item, predicate: predicate))
+        }
+        #expect(try plan(.compare(Sample.number, .equal, .int(3))).contains("Item_number"))
+        #expect(try plan(.compare(Sample.ratio, .greater, .double(3))).contains("Item_ratio"))
+        #expect(try plan(.string(Sample.name, .hasPrefix, "abc", .sensitive)).contains("Item_name"))
+        #expect(try plan(.keys([1, 2])).contains("PRIMARY KEY"))
+        #expect(try plan(.compare(Sample.note, .equal, .string("x"))).contains("SCAN"))
+    }
+
+    @Test func aLongListAndADeepConditionWork() throws {
+        let contract = try ContractStore(.sqlite)
+        try contract.save { layer in for key in 64..<164 as Range<ObjectKey> { layer.insertItem(key, name: "n\(key)") } }
+        let snapshot = try contract.snapshot()
+        func count(_ predicate: StorePredicate) throws -> Int {
+            try snapshot.count(StoreQuery(entity: Sample.item, predicate: predicate))
+        }
+        #expect(try count(.keys(Set(100..<100_000))) == 64)
+        #expect(try count(.isIn(Sample.name, Set((150..<9000).map { .string("n\($0)") }))) == 14)
+        #expect(try count(.isIn(Sample.name, Set((150..<60_000).map { .string("n\($0)") }))) == 14)
+        #expect(try count(.or((100..<3000).map { .compare(Sample.name, .equal, .string("n\($0)")) })) == 64)
+    }
+}

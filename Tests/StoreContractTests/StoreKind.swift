@@ -1,0 +1,37 @@
+import Testing
+import Foundation
+import MemoryStore
+import SQLiteStore
+import StoreInterface
+
+/// The stores that the contract is held against.
+enum StoreKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case memory, sqlite, sqliteAncestors
+
+    /// Those whose snapshots do not change.
+    static let isolated: [StoreKind] = [.memory, .sqlite]
+    /// Those that outlive their store object.
+    static let persistent: [StoreKind] = [.sqlite, .sqliteAncestors]
+
+    var testDescription: String { rawValue }
+
+    func description(in folder: TemporaryFolder) -> StoreDescription {
+        switch self {
+        case .memory: .memory(name: folder.url.path)
+        case .sqlite: .sqlite(folder.url.appendingPathComponent("store.sqlite"))
+        case .sqliteAncestors: .sqlite(folder.url.appendingPathComponent("store.sqlite"), routing: .ancestors)
+        }
+    }
+}
+
+/// A folder of its own, removed with the value.
+final class TemporaryFolder: Sendable {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent("strata-" + UUID().uuidString)
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+}
