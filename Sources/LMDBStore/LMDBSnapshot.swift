@@ -7,11 +7,12 @@ import StoreInterface
 /// Threads take turns in the transaction only until the page is found. What is found lies in the map and does not change while
 /// the transaction lives, so it is decoded outside.
 final class LMDBSnapshot: StoreSnapshot {
+    // Before `store`: members go in this order, and the transaction must end before the last reference to a store closes the file.
+    let transaction: ReadTransaction
     let store: LMDBStore
     let generation: Generation
     /// LMDB's number of the commit that the snapshot sees.
     let transactionNumber: UInt64
-    let transaction: ReadTransaction
 
     var schema: StoreSchema { store.schema }
 
