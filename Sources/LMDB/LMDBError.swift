@@ -56,6 +56,9 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         self.call = call
     }
 
+    /// The error of a map without room, for those who find out before LMDB does.
+    public static let noRoom = LMDBError(returnCode: MDB_MAP_FULL, call: .put)
+
     public var description: String { "\(call.rawValue): \(reason) (\(returnCode)). \(remedy)" }
 
     /// The library's own words.

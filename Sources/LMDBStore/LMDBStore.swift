@@ -8,6 +8,11 @@ import Synchronization
 #else
     import Foundation
 #endif
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// A store in one LMDB file: immutable snapshots, one writer at a time over all processes, every commit durable.
 ///
@@ -22,6 +27,8 @@ public final class LMDBStore: ObjectStore {
         public var remoteFileSystems = RemoteFileSystems.refuse
         /// Bytes of address space to begin with; the file grows only as far as it is filled.
         public var mapSize = 1 << 40
+        /// What a full map may grow to, by doubling, while no snapshot of this process lies in it; nil: no bound of ours.
+        public var maximumMapSize: Int?
         /// Snapshots that all processes together may hold. Decided by whoever has the file open first.
         public var maximumReaders = 1024
         /// Saves that the history keeps.
@@ -97,35 +104,50 @@ public final class LMDBStore: ObjectStore {
 
     /// Runs `body` in the file's one write transaction, on the calling thread, and commits it durably.
     ///
-    /// Waits for writers of other processes. `body` is run a second time when the map had to grow, so it must be repeatable.
+    /// Waits for writers of other processes. `body` is run again when the map had to grow, so it must be repeatable.
     /// - Throws: what `body` throws; ``StoreError`` `.full`, `.inputOutput`, `.damaged`. Nothing is written then.
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         try checkProcess()
         if writes.add(1, ordering: .relaxed).newValue % 256 == 0 { _ = try? environment.clearDeadReaders() }
-        do {
-            return try writeOnce(body)
-        } catch let error as LMDBError {
-            switch error.code {
-            case .mapFull: guard grow() else { throw StoreError.full(self) }
-            case .mapResized:
-                guard try translating({ try environment.resizeMap(to: 0) }) else { throw StoreError(error, path: url.path) }
-            default: throw StoreError(error, path: url.path)
+        while true {
+            var cause: LMDBError?
+            do {
+                return try writeOnce(body, &cause)
+            } catch {
+                guard let reason = cause ?? error as? LMDBError else { throw error }
+                switch reason.code {
+                case .mapFull: guard try translating(grow) else { throw StoreError.full(self) }
+                case .mapResized:
+                    guard try translating({ try environment.resizeMap(to: 0) }) else { throw StoreError(reason, path: url.path) }
+                default: throw error is LMDBError ? StoreError(reason, path: url.path) : error
+                }
             }
         }
-        return try translating { try writeOnce(body) }
     }
 
-    private func writeOnce<R>(_ body: (any StoreTransaction) throws -> R) throws -> R {
+    /// - Parameter cause: LMDB's error inside of the body, whatever the body made of it.
+    private func writeOnce<R>(_ body: (any StoreTransaction) throws -> R, _ cause: inout LMDBError?) throws -> R {
         try environment.write { transaction in
             let opened = try LMDBTransaction(self, transaction)
-            return try body(opened)
+            defer { cause = opened.failure as? LMDBError }
+            let result = try body(opened)
+            // Half a layer may be written: that is not to be committed, even when the body went on.
+            if let failure = opened.failure { throw failure }
+            return result
         }
     }
 
-    /// Doubles the map; false while snapshots are held in this process, because they lie in the map, or when there is no room.
-    private func grow() -> Bool {
-        guard let size = try? environment.information().mapSize else { return false }
-        return (try? environment.resizeMap(to: size * 2)) ?? false
+    /// Doubles the map. False when it is as large as it may be, and while snapshots are held in this process, because they lie
+    /// in the map; they get a tenth of a second to go.
+    private func grow() throws -> Bool {
+        let size = try environment.information().mapSize
+        let largest = options.maximumMapSize ?? Int.max / 4
+        guard size < largest else { return false }
+        for _ in 0..<100 {
+            if try environment.resizeMap(to: min(size * 2, largest)) { return true }
+            usleep(1000)
+        }
+        return false
     }
 
     /// Bytes of the data file, without the lock file.

@@ -7,6 +7,8 @@ final class LMDBTransaction: StoreTransaction {
     let store: LMDBStore
     let transaction: WriteTransaction
     private(set) var generation: Generation
+    /// The first error after which the transaction must not be committed.
+    private(set) var failure: (any Error)?
 
     init(_ store: LMDBStore, _ transaction: WriteTransaction) throws {
         self.store = store
@@ -18,8 +20,8 @@ final class LMDBTransaction: StoreTransaction {
     }
 
     func apply(_ layer: Layer, changes: ChangeSet) throws {
-        try store.translating {
-            if layer.mayGrow { try checkRoom() }
+        try noting {
+            if layer.mayGrow { try checkRoom(for: layer) }
             var deleted: [DeletedObjects] = []
             for entity in store.schema.entities.indices {
                 guard let rows = layer.entity(entity) else { continue }
@@ -32,12 +34,52 @@ final class LMDBTransaction: StoreTransaction {
         }
     }
 
+    private func noting<R>(_ body: () throws -> R) throws -> R {
+        do {
+            return try body()
+        } catch {
+            if failure == nil { failure = error }
+            return try store.translating { throw error }
+        }
+    }
+
     /// Deleting needs free pages too, since LMDB copies what it changes; so what adds must leave some.
-    private func checkRoom() throws {
+    private func checkRoom(for layer: Layer) throws {
         let information = try store.environment.information()
         let pages = information.mapSize / store.pageSize
-        let headroom = min(1024, pages / 16)
-        guard Int(clamping: information.lastPage) + headroom < pages else { throw StoreError.full(store) }
+        let untouched = pages - Int(clamping: information.lastPage) - 1
+        // The common case, without looking further: an eighth is free and the layer takes a small part of it.
+        let most = try mostPages(layer)
+        if untouched > pages / 8, most < pages / 16 { return }
+        let headroom = min(1024, pages / 8)
+        guard untouched + (try freePages()) >= headroom + most else { throw LMDBError.noRoom }
+    }
+
+    /// An upper bound of what a layer takes: its pages anew, and of each index the leaves that its entries can meet.
+    private func mostPages(_ layer: Layer) throws -> Int {
+        var most = 16
+        for (number, indexes) in store.tables.indexes.enumerated() {
+            guard let changes = layer.entity(number) else { continue }
+            let rows = changes.pages.values.reduce(0) { $0 + $1.touched.nonzeroBitCount }
+            most += 4 * changes.pages.count
+            for index in indexes {
+                let leaves = try transaction.statistics(index.database).leafPages
+                most += min(rows, leaves) + rows / 32 + 4
+            }
+        }
+        return most
+    }
+
+    /// Of the newest commit. Each value of LMDB's free list begins with the number of pages in it. A write transaction may not
+    /// read that list.
+    private func freePages() throws -> Int {
+        try ReadTransaction(store.environment).withCursor(.free) { cursor in
+            var count = 0
+            while let entry = try cursor.move(.next) {
+                if entry.value.count >= 8 { count += entry.value.loadUnaligned(as: Int.self) }
+            }
+            return count
+        }
     }
 
     private func record(_ changes: ChangeSet, under number: Generation) throws {
@@ -61,7 +103,7 @@ final class LMDBTransaction: StoreTransaction {
     }
 
     func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
-        try store.translating {
+        try noting {
             let name = MetaTable.Key.nextPage(entity)
             let meta = store.tables.meta
             // Page 0 would hold key 0, which is none.
