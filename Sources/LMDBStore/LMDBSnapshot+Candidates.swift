@@ -12,10 +12,11 @@ extension LMDBSnapshot {
 
     /// Calls `body` with the objects that satisfy a condition, page by page, ascending; pages without any are left out.
     func eachMatch(_ entity: Int, _ predicate: StorePredicate, _ body: (Match) throws -> Step) throws {
-        let condition = CompiledPredicate(predicate, layout: store.layouts[entity])
+        let layout = store.layouts[entity]
+        let condition = CompiledPredicate(predicate, layout: layout)
         func visit(_ number: UInt64, _ bytes: UnsafeRawBufferPointer, _ candidates: UInt64) throws -> Step {
             do {
-                let page = try ObjectPage(bytes, layout: store.layouts[entity], check: .header)
+                let page = try ObjectPage(bytes, layout: layout, check: .header)
                 guard page.presence & candidates != 0 else { return .next }
                 var mask = try condition.mask(of: page, number: number) & candidates
                 if !condition.isExact { mask = try exact(mask, number, entity, predicate) }
