@@ -46,24 +46,26 @@ final class LMDBSnapshot: StoreSnapshot {
 
     /// The page in the map, valid while the snapshot is held.
     func objectPage(_ entity: Int, _ number: UInt64) throws -> ObjectPage? {
-        guard let bytes = try pageBytes(entity, number) else { return nil }
-        return try objectPage(entity, number, bytes)
+        let table = store.entities[entity]
+        let bytes: UnsafeRawBufferPointer?
+        do {
+            bytes = try transaction.get(table.pages, number)
+        } catch {
+            throw StoreError(error, path: store.url.path)
+        }
+        guard let bytes else { return nil }
+        do {
+            return try ObjectPage(bytes, layout: table.layout, check: .header)
+        } catch {
+            throw StoreError.damagedPage(store, entity, number, error)
+        }
     }
 
     func pageBytes(_ entity: Int, _ number: UInt64) throws -> UnsafeRawBufferPointer? {
         do {
-            return try transaction.get(store.tables.pages[entity], number)
+            return try transaction.get(store.entities[entity].pages, number)
         } catch {
             throw StoreError(error, path: store.url.path)
-        }
-    }
-
-    @inline(__always)
-    func objectPage(_ entity: Int, _ number: UInt64, _ bytes: UnsafeRawBufferPointer) throws -> ObjectPage {
-        do {
-            return try ObjectPage(bytes, layout: store.layouts[entity], check: .header)
-        } catch {
-            throw StoreError.damagedPage(store, entity, number, error)
         }
     }
 

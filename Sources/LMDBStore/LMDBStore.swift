@@ -47,6 +47,8 @@ public final class LMDBStore: ObjectStore {
     let file: FileIdentity
     let tables: Tables
     let layouts: [PageLayout]
+    /// By entity.
+    let entities: [EntityTable]
     /// Bytes to a page of the file.
     let pageSize: Int
     private let latest = Mutex(Latest())
@@ -66,6 +68,7 @@ public final class LMDBStore: ObjectStore {
         file = opened.file
         tables = opened.tables
         layouts = opened.layouts
+        entities = zip(opened.tables.pages, opened.layouts).map { EntityTable(pages: $0, layout: $1) }
         pageSize = opened.pageSize
     }
 
