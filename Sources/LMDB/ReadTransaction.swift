@@ -11,6 +11,7 @@ public final class ReadTransaction: @unchecked Sendable {
     // Right because it is used under `lock` only, and goes back to the environment's pool in `deinit`.
     private let reader: Environment.Reader
     private let lock = Mutex(())
+    private let isEnded = Atomic(false)
 
     /// About 1 µs; less when a reader slot is kept for reuse. Never waits for a writer.
     public init(_ environment: Environment) throws(LMDBError) {
@@ -18,7 +19,13 @@ public final class ReadTransaction: @unchecked Sendable {
         reader = try environment.beginReader()
     }
 
-    deinit { environment.endReader(reader) }
+    deinit { end() }
+
+    /// Ends the transaction now, not with the last reference: for who closes the environment next. Nothing may be read after.
+    public func end() {
+        guard isEnded.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
+        environment.endReader(reader)
+    }
 
     /// The number of the commit that made this state.
     public var transactionNumber: UInt64 { UInt64(mdb_txn_id(reader.pointer)) }

@@ -26,6 +26,9 @@ final class LMDBSnapshot: StoreSnapshot {
         generation = found
     }
 
+    // The store may go with the last snapshot and closes the file then, so the transaction must have ended before.
+    deinit { transaction.end() }
+
     /// The values of a key in a table of numbers, ascending.
     func values(of key: UInt64, in table: Database) throws -> [UInt64] {
         try store.translating {
