@@ -3,20 +3,20 @@ import Strata
 import Testing
 
 // ----- What stands between these lines stands in README.md.
-@Model final class Track {
+@Model final class Recording {
     @Attribute(.unique) var isrc: String
     @Attribute(.indexed) var playCount = 0
     var title: String
 }
 
 @MainActor func importAndFetch(file: URL) async throws -> [String] {
-    let container = try await PersistentContainer(for: Track.self, store: .lmdb(file), stack: .siblings)
+    let container = try await PersistentContainer(for: Recording.self, store: .lmdb(file), stack: .siblings)
     let importer = container.newBackgroundContext()
     await importer.perform { context in
-        for n in 1...1_000 { context.insert(Track(isrc: "ISRC\(n)", playCount: n, title: "Track \(n)")) }
+        for n in 1...1_000 { context.insert(Recording(isrc: "ISRC\(n)", playCount: n, title: "Track \(n)")) }
     }
     try await importer.save()  // the main actor is free meanwhile
-    let popular = FetchRequest<Track>(where: #Predicate { $0.playCount > 998 }, sortBy: [.init(\.title)], limit: 20)
+    let popular = FetchRequest<Recording>(where: #Predicate { $0.playCount > 998 }, sortBy: [.init(\.title)], limit: 20)
     return try container.mainContext.fetch(popular).map(\.title)
 }
 // -----
