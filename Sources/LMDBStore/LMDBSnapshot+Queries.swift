@@ -35,12 +35,36 @@ extension LMDBSnapshot {
         let offset = max(query.offset, 0)
         let enough =
             query.limit.map { $0.addingReportingOverflow(offset) }.map { $0.overflow ? Int.max : $0.partialValue } ?? Int.max
+        if let whole = try countFromIndex(query) { return max(0, min(whole, enough) - offset) }
         var total = 0
         try eachMatch(query.entity, query.predicate) { match in
             total += match.mask.nonzeroBitCount
             return total >= enough ? .stop : .next
         }
         return max(0, min(total, enough) - offset)
+    }
+
+    /// How many objects a query has whose whole condition is one key of an index; nil for others.
+    private func countFromIndex(_ query: StoreQuery) throws -> Int? {
+        guard case .compare(let column, .equal, let value) = query.predicate,
+            let index = store.tables.index(query.entity, column)
+        else { return nil }
+        if index.isReference {
+            guard let destination = value.referenceKey else { return nil }
+            return try store.translating {
+                try transaction.withCursor(index.database) { try $0.find(destination) == nil ? 0 : try $0.valueCount() }
+            }
+        }
+        let schema = store.schema.entities[query.entity].columns[column]
+        // A float is narrower than the number that it is compared with, and NaN has a key but equals nothing.
+        if schema.type == .float { return nil }
+        if case .double(let number) = value, number.isNaN { return nil }
+        guard let key = try? KeyCodec.encode(value, column: schema), !key.isCut else { return nil }
+        return try store.translating {
+            try transaction.withCursor(index.database) { cursor in
+                try key.bytes.withUnsafeBytes { try cursor.find($0) } == nil ? 0 : try cursor.valueCount()
+            }
+        }
     }
 
     private func sortedKeys(_ query: StoreQuery) throws -> [ObjectKey] {

@@ -1,0 +1,71 @@
+import Foundation
+import LMDB
+import Testing
+
+@Suite struct ErrorTests {
+    @Test func anErrorNamesCallReasonAndRemedy() throws {
+        let temporary = try TemporaryEnvironment()
+        let table = try temporary.open("table", .bytes)
+        do {
+            try temporary.environment.write { transaction in
+                try bytes(String(repeating: "k", count: 512)) { key in try bytes("v") { try transaction.put(table, key, $0) } }
+            }
+            Issue.record("a key of 512 bytes was taken")
+        } catch let error as LMDBError {
+            #expect(error.code == .badValueSize)
+            #expect(error.description.hasPrefix("mdb_put: MDB_BAD_VALSIZE"))
+            #expect(error.description.hasSuffix(error.remedy))
+        }
+    }
+
+    @Test func openingWithOtherFlagsOrTooManyDatabasesIsRefused() throws {
+        let temporary = try TemporaryEnvironment(maximumDatabases: 2)
+        _ = try temporary.open("one", .bytes)
+        _ = try temporary.open("two", .integers)
+        #expect(failure { _ = try temporary.open("three", .integers) } == .databasesFull)
+    }
+
+    @Test func aFolderThatDoesNotExistIsASystemError() {
+        let code = failure {
+            _ = try Environment(path: "/nowhere/at/all/data", options: .init(mapSize: 1 << 20))
+        }
+        #expect(code == .system(2))
+    }
+
+    @Test func bytesThatAreNotLMDBAreRefused() throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("lmdb-bytes-\(UUID().uuidString)")
+        try Data(repeating: 0x5A, count: 8192).write(to: file)
+        defer {
+            try? FileManager.default.removeItem(at: file)
+            try? FileManager.default.removeItem(atPath: file.path + "-lock")
+        }
+        #expect(failure { _ = try Environment(path: file.path, options: .init(mapSize: 1 << 20)) } == .notLMDB)
+    }
+
+    @Test func theMapIsMadeSmallerUntilTheAddressSpaceTakesIt() throws {
+        let temporary = try TemporaryEnvironment(mapSize: 1 << 52)
+        let size = try temporary.environment.information().mapSize
+        #expect(size < 1 << 48 && size >= 1 << 20)
+    }
+
+    #if DEBUG
+        /// Each call fails once: the error arrives, nothing is written, and the environment goes on working.
+        @Test(arguments: [LMDBCall.begin, .put, .cursorPut, .openCursor, .commit, .openDatabase])
+        func anInjectedFaultArrivesAndLeavesNothing(call: LMDBCall) throws {
+            let temporary = try TemporaryEnvironment()
+            let table = try temporary.open("table", .integers)
+            func write() throws {
+                try temporary.environment.write { transaction in
+                    _ = try transaction.open("table", .integers)
+                    try bytes("v") { try transaction.put(table, 1, $0) }
+                    try transaction.withCursor(table) { _ = try $0.reserve(2, byteCount: 1, order: .any) }
+                }
+            }
+            let code = LMDBFaults.$injector.withValue({ $0 == call ? 28 : nil }) { failure(write) }
+            #expect(code == .diskFull)
+            #expect(try ReadTransaction(temporary.environment).statistics(table).entries == 0)
+            try write()
+            #expect(try ReadTransaction(temporary.environment).statistics(table).entries == 2)
+        }
+    #endif
+}

@@ -1,0 +1,42 @@
+import Foundation
+import LMDB
+
+/// An environment in a folder that goes with it.
+final class TemporaryEnvironment {
+    let folder: URL
+    let environment: Environment
+
+    init(mapSize: Int = 1 << 24, maximumReaders: Int = 126, maximumDatabases: Int = 8) throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("lmdb-module-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        environment = try Environment(
+            path: folder.appendingPathComponent("data").path,
+            options: .init(
+                mapSize: mapSize, smallestMapSize: 1 << 20, maximumReaders: maximumReaders, maximumDatabases: maximumDatabases))
+    }
+
+    deinit {
+        environment.close()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    func open(_ name: String, _ kind: Database.Kind) throws -> Database {
+        try environment.write { try $0.open(name, kind) }
+    }
+}
+
+func bytes<R>(_ text: String, _ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+    try Array(text.utf8).withUnsafeBytes(body)
+}
+
+func text(_ bytes: UnsafeRawBufferPointer?) -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
+
+/// The error of LMDB that a body throws.
+func failure(_ body: () throws -> Void) -> LMDBError.Code? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return (error as? LMDBError)?.code
+    }
+}
