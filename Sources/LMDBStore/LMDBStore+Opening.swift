@@ -74,6 +74,8 @@ extension LMDBStore {
             throw StoreError(.cannotOpen, "\(url.path) has gone while it was opened. Open it again")
         }
         let layouts = try schema.entities.map { try PageLayout($0, schemaNumber: 1) }
+        // Also gives LMDB the order of the table of names, without which looking into it calls a null pointer.
+        _ = try environment.openDatabases { try $0.open(MetaTable.name, .bytes) }
         return try environment.write { transaction in
             let isNew = try transaction.statistics(.main).entries == 0
             let meta = try metaTable(transaction, isNew: isNew, path: url.path)
