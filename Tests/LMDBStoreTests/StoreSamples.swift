@@ -5,7 +5,7 @@ import Testing
 @testable import LMDBStore
 
 /// A folder that goes when the object does, with stores in it.
-final class Scratch {
+final class Scratch: Sendable {
     let folder: URL
 
     init() throws {

@@ -1,0 +1,70 @@
+import Foundation
+import StoreInterface
+import Testing
+
+@testable import LMDBStore
+
+/// Catches files that a killed process or a second one leaves in a bad state.
+@Suite struct ProcessTests {
+    @Test func aSecondProcessSavesAndIsSeen() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let keys = try store.insertTracks(10)
+        let before = try store.snapshot()
+        let path = scratch.url.path
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            let other = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema)
+            guard try other.snapshot().generation == 1, try other.insertTracks(5)[0] > 73 else { exit(3) }
+        }
+        let after = try store.snapshot()
+        #expect(before.generation == 1)
+        #expect(after.generation == 2)
+        #expect(try after.count(StoreQuery(entity: Samples.track)) == 15)
+        #expect(try before.count(StoreQuery(entity: Samples.track)) == 10)
+        #expect(try store.insertTracks(1)[0] > keys[9] + 64)
+        #expect(try store.changes(after: 1)?.map(\.generation) == [2, 3])
+    }
+
+    @Test(arguments: [3, 10, 25]) func S066_aKilledWriterLeavesWholeSaves(saves: Int) async throws {
+        let scratch = try Scratch()
+        let path = scratch.url.path
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, saves = saves as Int] in
+            let store = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema)
+            for _ in 0..<saves { try store.insertTracks(100) }
+            // Dies at some moment of a save.
+            let thread = Thread { while true { _ = try? store.insertTracks(100) } }
+            thread.start()
+            usleep(UInt32(saves) * 300)
+            kill(getpid(), SIGKILL)
+            sleep(10)
+        }
+        let store = try scratch.store()
+        let snapshot = try store.snapshot()
+        #expect(snapshot.generation >= UInt64(saves))
+        #expect(try snapshot.count(StoreQuery(entity: Samples.track)) == Int(snapshot.generation) * 100)
+        #expect(try store.verify() == [])
+        try store.insertTracks(1)
+        #expect(try store.verify() == [])
+    }
+
+    @Test func useAfterAForkIsRefused() async throws {
+        let scratch = try Scratch()
+        let path = scratch.url.path
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            let store = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema)
+            try store.insertTracks(1)
+            typealias Fork = @convention(c) () -> pid_t
+            // Swift hides fork; the child below only makes system calls and leaves.
+            guard let symbol = dlsym(nil, "fork") else { exit(2) }
+            let child = unsafeBitCast(symbol, to: Fork.self)()
+            if child == 0 {
+                var isRefused = false
+                do { _ = try store.snapshot() } catch let error as StoreError { isRefused = error.code == .usedAfterFork }
+                _exit(isRefused ? 0 : 4)
+            }
+            var status: Int32 = 0
+            waitpid(child, &status, 0)
+            guard status == 0, try store.insertTracks(1).count == 1 else { exit(5) }
+        }
+    }
+}
