@@ -19,6 +19,8 @@ public struct MetaPages: Sendable, Hashable {
     public var pageSize: Int
     public var lastPage: UInt64
     public var lastTransaction: UInt64
+    var freeRoot: UInt64
+    var mainRoot: UInt64
     /// Bytes that there should be: up to the last page.
     public var expectedByteCount: UInt64 { (lastPage &+ 1) &* UInt64(pageSize) }
 
@@ -56,6 +58,18 @@ public struct MetaPages: Sendable, Hashable {
         }
     }
 
+    /// The meta page of a commit, the newest for nil; nil when it has been written over.
+    static func commit(_ transaction: UInt64?, path: String) throws(LMDBError) -> MetaPages? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
+        defer { close(file) }
+        guard let first = try bytes(file, at: 0), case .success(let one) = page(first),
+            let second = try bytes(file, at: one.pageSize), case .success(let two) = page(second)
+        else { return nil }
+        guard let transaction else { return two.lastTransaction > one.lastTransaction ? two : one }
+        return [one, two].first { $0.lastTransaction == transaction }
+    }
+
     private struct Problem: Error { var finding: Finding }
 
     private static func page(_ bytes: [UInt8]) -> Result<MetaPages, Problem> {
@@ -83,7 +97,9 @@ public struct MetaPages: Sendable, Hashable {
                 }
             }
             return .success(
-                MetaPages(pageSize: pageSize, lastPage: lastPage, lastTransaction: number(transactionOffset, UInt64.self)))
+                MetaPages(
+                    pageSize: pageSize, lastPage: lastPage, lastTransaction: number(transactionOffset, UInt64.self),
+                    freeRoot: number(freeRootOffset, UInt64.self), mainRoot: number(mainRootOffset, UInt64.self)))
         }
     }
 

@@ -49,7 +49,20 @@ enum FileCheck {
                 .formatTooNew,
                 "\(path) was written by a line of LMDB with file format \(version); this library uses \(MetaTable.libraryLine), "
                     + "which reads 1. Export it there and import it here")
-        case .sound(let meta): return try gap(path, meta)
+        case .sound(let meta):
+            let gap = try gap(path, meta)
+            try checkRoots(path)
+            return gap
+        }
+    }
+
+    /// Opening reads the main tree and the roots of the others: LMDB would crash on what is wrong there.
+    private static func checkRoots(_ path: String) throws {
+        // Other processes may write meanwhile; then their commit is looked at.
+        for _ in 0..<8 {
+            guard let findings = try TreeCheck.findings(path: path, scope: .roots) else { continue }
+            guard let first = findings.first else { return }
+            throw StoreError(.damaged, "\(path) is damaged: \(first). Restore a copy")
         }
     }
 
