@@ -26,7 +26,7 @@ extension ObjectReader {
 public protocol StoreSnapshot: AnyObject, ObjectReader {
     /// The newest save that the snapshot holds.
     var generation: Generation { get }
-    /// The objects of one page; nil when it has none. What it returns stays valid as long as it is held.
+    /// The objects of one page; nil, or a page without any, when there are none. What it returns stays valid as long as it is held.
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)?
     /// The numbers of the entity's pages, ascending.
     func pageNumbers(_ entity: Int) throws -> [UInt64]
@@ -42,7 +42,7 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
 
 /// The objects of one page in one snapshot.
 public protocol StorePage: AnyObject, Sendable {
-    /// Which slots hold an object.
+    /// Which slots hold an object. A store that fails to find out says all, so that the reading that follows throws.
     var presence: UInt64 { get }
     /// Whether a slot holds an object: for pages whose ``presence`` costs more than one look-up.
     func contains(_ slot: Int) throws -> Bool
@@ -60,7 +60,8 @@ public protocol StoreTransaction {
     /// The newest save in the file, as this transaction sees it.
     var generation: Generation { get }
     /// Writes a stamped layer: rows take their own ``Row/version``; an update of a missing object is an insert when all its
-    /// columns are set and is otherwise dropped. Indexes follow. `changes` goes into the history under the layer's generation.
+    /// columns are set and is otherwise dropped. Links of deleted objects go with them, and a pair with an end that does not
+    /// exist is left out. Indexes follow. `changes` goes into the history under the layer's generation.
     func apply(_ layer: Layer, changes: ChangeSet) throws
     /// Keys that no one has had and no one else will get, in whole pages. Durable with the transaction.
     func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey>
