@@ -38,7 +38,8 @@ struct SQLiteLayout: Sendable {
         selectPage = schema.entities.indices.map {
             "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id BETWEEN ? AND ?"
         }
-        selectPresence = tables.map { "SELECT id FROM \($0) WHERE id BETWEEN ? AND ?" }
+        // The sum of distinct bits in ascending order never overflows: the last one is the smallest integer.
+        selectPresence = tables.map { "SELECT SUM(1 << (id & \(PageAddress.slots - 1))) FROM \($0) WHERE id BETWEEN ? AND ?" }
     }
 
     private static func unique(_ name: String, _ taken: inout Set<String>) -> String {

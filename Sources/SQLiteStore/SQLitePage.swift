@@ -1,8 +1,8 @@
 import StoreInterface
 import Synchronization
 
-/// The objects of one page, as a row cache: which there are is read at once, the first object touched by its id, and all the
-/// others by one range when a second one is touched.
+/// The objects of one page, as a row cache: nothing is read before it is asked for, the first object touched by its id, and all
+/// the others by one range when a second one is touched.
 final class SQLitePage: StorePage {
     private let snapshot: SQLiteSnapshot
     private let entity: Int
@@ -10,7 +10,8 @@ final class SQLitePage: StorePage {
     private let cache = Mutex(Cache())
 
     private struct Cache {
-        var presence: UInt64 = 0
+        /// nil until somebody asks.
+        var presence: UInt64?
         /// Slots of which ``values`` and ``versions`` are read.
         var loaded: UInt64 = 0
         var single: [Value] = []
@@ -27,55 +28,64 @@ final class SQLitePage: StorePage {
         self.number = number
     }
 
-    var presence: UInt64 { cache.withLock { $0.presence } }
-
-    func loadPresence() throws -> UInt64 {
-        let keys = try snapshot.read(snapshot.layout.selectPresence[entity]) {
-            bindRange($0)
-            return try $0.keys()
+    var presence: UInt64 {
+        cache.withLock { cache in
+            if let known = cache.presence { return known }
+            guard let mask = try? readPresence() else { return .max }
+            cache.presence = mask
+            return mask
         }
-        let mask = keys.reduce(0 as UInt64) { $0 | 1 << UInt64(PageAddress.slot(of: $1)) }
-        cache.withLock { $0.presence = mask }
-        return mask
+    }
+
+    private func readPresence() throws -> UInt64 {
+        try snapshot.read(snapshot.layout.selectPresence[entity]) { statement in
+            bindRange(statement)
+            return try statement.keys().first ?? 0
+        }
+    }
+
+    func contains(_ slot: Int) throws -> Bool {
+        try cache.withLock { cache in
+            if let known = cache.presence { return known >> UInt64(slot) & 1 != 0 }
+            return try load(slot, &cache)
+        }
     }
 
     func version(_ slot: Int) throws -> Generation {
         try cache.withLock { cache in
-            try load(slot, &cache)
+            guard try load(slot, &cache) else { throw missing(slot) }
             return slot == cache.singleSlot ? cache.singleVersion : cache.versions[slot]
         }
     }
 
     func value(_ slot: Int, _ column: Int) throws -> Value {
         try cache.withLock { cache in
-            try load(slot, &cache)
+            guard try load(slot, &cache) else { throw missing(slot) }
             if slot == cache.singleSlot { return cache.single[column] }
             return cache.values[slot * snapshot.schema.entities[entity].columns.count + column]
         }
     }
 
-    private func load(_ slot: Int, _ cache: inout Cache) throws {
-        if slot == cache.singleSlot || cache.loaded >> UInt64(slot) & 1 != 0 { return }
-        if cache.singleSlot < 0 {
-            try loadOne(slot, &cache)
-        } else if cache.loaded == 0 {
-            try loadAll(&cache)
-            if cache.loaded >> UInt64(slot) & 1 == 0 { throw missing(slot) }
-        } else {
-            throw missing(slot)
-        }
+    /// Reads the object, if it is there and not known yet.
+    private func load(_ slot: Int, _ cache: inout Cache) throws -> Bool {
+        if slot == cache.singleSlot || cache.loaded >> UInt64(slot) & 1 != 0 { return true }
+        if cache.loaded != 0 { return false }
+        if cache.singleSlot < 0 { return try loadOne(slot, &cache) }
+        try loadAll(&cache)
+        return cache.loaded >> UInt64(slot) & 1 != 0
     }
 
-    private func loadOne(_ slot: Int, _ cache: inout Cache) throws {
+    private func loadOne(_ slot: Int, _ cache: inout Cache) throws -> Bool {
         let key = PageAddress.key(page: number, slot: slot)
-        try snapshot.read(snapshot.layout.selectRow[entity]) { statement in
+        return try snapshot.read(snapshot.layout.selectRow[entity]) { statement in
             statement.bind(key, 1)
             defer { statement.reset() }
-            guard try statement.step() else { throw missing(slot) }
+            guard try statement.step() else { return false }
             let count = snapshot.schema.entities[entity].columns.count
             cache.single = try (0..<count).map { try snapshot.decode(statement, $0 + 2, entity, $0, key) }
             cache.singleVersion = Generation(bitPattern: statement.integer(1))
             cache.singleSlot = slot
+            return true
         }
     }
 

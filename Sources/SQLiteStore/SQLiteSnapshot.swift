@@ -26,8 +26,7 @@ final class SQLiteSnapshot: StoreSnapshot {
     // MARK: Objects
 
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
-        let page = SQLitePage(snapshot: self, entity: entity, number: number)
-        return try page.loadPresence() == 0 ? nil : page
+        SQLitePage(snapshot: self, entity: entity, number: number)
     }
 
     func pageNumbers(_ entity: Int) throws -> [UInt64] {
