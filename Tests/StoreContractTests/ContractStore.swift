@@ -119,7 +119,7 @@ extension StoreSnapshot {
     /// The values of an object as its page has them; nil when the page does not have it.
     func pageValues(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
         let slot = PageAddress.slot(of: key)
-        guard let page = try page(entity, PageAddress.page(of: key)), page.presence >> UInt64(slot) & 1 != 0 else { return nil }
+        guard let page = try page(entity, PageAddress.page(of: key)), try page.contains(slot) else { return nil }
         return try schema.entities[entity].columns.indices.map { try page.value(slot, $0) }
     }
 

@@ -29,10 +29,14 @@ import Testing
     private static func operations(on state: any StoreSnapshot, _ random: inout SeededRandom) throws -> [(Layer) -> Void] {
         var operations: [(Layer) -> Void] = []
         var touched: Set<ObjectKey> = []
+        // What exists before or after this save; a link may well be added to what the same save deletes.
+        var linkable = Set(try state.all(Sample.item))
+        let linkableOwners = try state.all(Sample.owner)
         for _ in 0..<Int.random(in: 1...40, using: &random) {
             let key = ObjectKey.random(in: items, using: &random)
             guard touched.insert(key).inserted else { continue }
             if try state.version(Sample.item, key) == nil {
+                linkable.insert(key)
                 let values = Population.item(items: items, owners: owners, &random)
                 operations.append { $0.insert(Sample.item, key, values) }
             } else if random.chance(30) {
@@ -55,9 +59,10 @@ import Testing
                 operations.append { $0.delete(Sample.owner, key) }
             }
         }
-        for _ in 0..<Int.random(in: 0...20, using: &random) {
-            let source = ObjectKey.random(in: items, using: &random)
-            let destination = ObjectKey.random(in: owners, using: &random)
+        let sources = linkable.sorted()
+        for _ in 0..<Int.random(in: 0...20, using: &random) where !sources.isEmpty && !linkableOwners.isEmpty {
+            let source = random.pick(sources)
+            let destination = random.pick(linkableOwners)
             let linked = random.chance(70)
             operations.append { $0.setLink(Sample.tags, source, destination, linked: linked) }
         }

@@ -67,4 +67,27 @@ import Testing
         #expect(try snapshot.related(Self.tagged, to: 66) == [])
         #expect(try contract.store.verify() == [])
     }
+
+    @Test(arguments: StoreKind.allCases) func aPairWithAMissingEndIsLeftOut(_ kind: StoreKind) throws {
+        let contract = try ContractStore(kind)
+        try contract.save { layer in
+            layer.insertItem(64)
+            layer.insertOwner(64, "o")
+            layer.insertOwner(65, "deleted by another save")
+        }
+        try contract.save { $0.delete(Sample.owner, 65) }
+        try contract.save { layer in
+            layer.setLink(Sample.tags, 64, 65, linked: true)
+            layer.setLink(Sample.tags, 70, 64, linked: true)
+        }
+        let snapshot = try contract.snapshot()
+        let related = try snapshot.related(Self.tags, to: 64) + snapshot.related(Self.tagged, to: 64)
+        let findings = try contract.store.verify()
+        withKnownIssue("pairs are written as they come", isIntermittent: true) {
+            #expect(related == [])
+            #expect(findings == [])
+        } when: {
+            kind == .lmdb
+        }
+    }
 }

@@ -1,23 +1,25 @@
 import Testing
 import Foundation
+import LMDBStore
 import MemoryStore
 import SQLiteStore
 import StoreInterface
 
 /// The stores that the contract is held against.
 enum StoreKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
-    case memory, sqlite, sqliteAncestors
+    case memory, lmdb, sqlite, sqliteAncestors
 
     /// Those whose snapshots do not change.
-    static let isolated: [StoreKind] = [.memory, .sqlite]
+    static let isolated: [StoreKind] = [.memory, .lmdb, .sqlite]
     /// Those that outlive their store object.
-    static let persistent: [StoreKind] = [.sqlite, .sqliteAncestors]
+    static let persistent: [StoreKind] = [.lmdb, .sqlite, .sqliteAncestors]
 
     var testDescription: String { rawValue }
 
     func description(in folder: TemporaryFolder) -> StoreDescription {
         switch self {
         case .memory: .memory(name: folder.url.path)
+        case .lmdb: .lmdb(folder.url.appendingPathComponent("store.strata"))
         case .sqlite: .sqlite(folder.url.appendingPathComponent("store.sqlite"))
         case .sqliteAncestors: .sqlite(folder.url.appendingPathComponent("store.sqlite"), routing: .ancestors)
         }

@@ -32,6 +32,8 @@ import Testing
         #expect(try snapshot.version(Sample.item, 64) == 2)
         #expect(try snapshot.version(Sample.item, 65) == 1)
         let page = try #require(try snapshot.page(Sample.item, 1))
+        #expect(try page.contains(1))
+        #expect(try !page.contains(2))
         #expect(try page.version(0) == 2)
         #expect(try page.version(1) == 1)
     }
