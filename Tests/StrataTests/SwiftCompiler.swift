@@ -1,0 +1,51 @@
+import Foundation
+
+/// The compiler that built the tests, and the modules next to them: for code that must not compile.
+struct SwiftCompiler {
+    private let modules: URL
+    private let plugin: URL
+    private let headers: URL
+
+    static let shared = SwiftCompiler()
+
+    /// nil when the modules are not where SwiftPM puts them, or there is no `swiftc`.
+    private init?() {
+        let files = FileManager.default
+        let executable = Bundle.main.executableURL ?? URL(filePath: CommandLine.arguments[0])
+        var folder = executable.resolvingSymlinksInPath().deletingLastPathComponent()
+        while !files.fileExists(atPath: folder.appending(path: "Modules/Strata.swiftmodule").path()) {
+            guard folder.pathComponents.count > 1 else { return nil }
+            folder.deleteLastPathComponent()
+        }
+        modules = folder.appending(path: "Modules")
+        plugin = folder.appending(path: "StrataMacros-tool")
+        headers = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Sources/CLMDB")
+        guard files.fileExists(atPath: plugin.path()), (try? Self.run(["--version"])) != nil else { return nil }
+    }
+
+    /// What the compiler says about a file, down to the checks of data races, one message a line.
+    func messages(about source: String) throws -> [String] {
+        let file = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID().uuidString).swift")
+        try source.write(to: file, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let output = try Self.run([
+            "-swift-version", "6", "-parse-as-library", "-emit-sil", "-o", "/dev/null", "-diagnostic-style", "llvm", "-I",
+            modules.path(), "-I", headers.path(), "-load-plugin-executable", "\(plugin.path())#StrataMacros", file.path(),
+        ])
+        return output.split(separator: "\n").map(String.init)
+    }
+
+    private static func run(_ arguments: [String]) throws -> String {
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["swiftc"] + arguments
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return String(decoding: output, as: UTF8.self)
+    }
+}
