@@ -76,24 +76,24 @@ struct IsolationTests {
         "try await onMain { main in let track = Track(title: \"a\"); Task { @MainActor in print(track.title) } }",
     ]
 
-    @Test func S170_objectsLeaveAContextByNoResultOrCapture() throws {
-        try expectErrors(in: Self.forbiddenByTypes)
+    @Test func S170_objectsLeaveAContextByNoResultOrCapture() async throws {
+        try await expectErrors(in: Self.forbiddenByTypes)
     }
 
-    @Test func S170_objectsLeaveAContextByNoTaskOrActor() throws {
-        try expectErrors(in: Self.forbiddenByRegions)
+    @Test func S170_objectsLeaveAContextByNoTaskOrActor() async throws {
+        try await expectErrors(in: Self.forbiddenByRegions)
     }
 
     /// Without this the others could fail for a reason of their own.
-    @Test func S170_idsAndValuesLeaveAContext() throws {
+    @Test func S170_idsAndValuesLeaveAContext() async throws {
         let compiler = try #require(SwiftCompiler.shared)
-        let errors = try compiler.messages(about: Self.source(Self.allowed)).filter { $0.contains("error:") }
+        let errors = try await compiler.messages(about: Self.source(Self.allowed)).filter { $0.contains("error:") }
         #expect(errors == [])
     }
 
-    private func expectErrors(in attempts: [String]) throws {
+    private func expectErrors(in attempts: [String]) async throws {
         let compiler = try #require(SwiftCompiler.shared)
-        let messages = try compiler.messages(about: Self.source(attempts)).filter { $0.contains(" error: ") }
+        let messages = try await compiler.messages(about: Self.source(attempts)).filter { $0.contains(" error: ") }
         #expect(messages.filter { !$0.hasPrefix("attempt-") } == [], "what stands around the attempts compiles")
         for (number, attempt) in attempts.enumerated() {
             #expect(messages.contains { $0.hasPrefix("attempt-\(number):") }, "this compiles: \(attempt)")

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 
 /// The compiler that built the tests, and the modules next to them: for code that must not compile.
@@ -25,7 +26,15 @@ struct SwiftCompiler {
     }
 
     /// What the compiler says about a file, down to the checks of data races, one message a line.
-    func messages(about source: String) throws -> [String] {
+    ///
+    /// It runs on a thread that may wait, so that other tests go on.
+    func messages(about source: String) async throws -> [String] {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(with: Result { try compile(source) }) }
+        }
+    }
+
+    private func compile(_ source: String) throws -> [String] {
         let file = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID().uuidString).swift")
         try source.write(to: file, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: file) }

@@ -1,18 +1,21 @@
+import Foundation
 import Strata
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 /// A store of one test's own, which can be opened again.
 enum TestStore: CaseIterable {
-    case memory
+    case memory, lmdb
 
     /// Runs a test on the store's description and removes what it left.
     @MainActor func use(_ body: @MainActor (StoreDescription) async throws -> Void) async throws {
-        let name = UUID().uuidString
-        try await body(.memory(name: name))
+        let name = "strata-\(UUID().uuidString)"
+        switch self {
+        case .memory:
+            try await body(.memory(name: name))
+        case .lmdb:
+            let folder = FileManager.default.temporaryDirectory.appending(path: name)
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            try await body(.lmdb(folder.appending(path: "music.strata")))
+        }
     }
 }
