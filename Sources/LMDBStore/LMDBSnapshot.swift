@@ -7,7 +7,6 @@ import StoreInterface
 /// Threads take turns in the transaction only until the page is found. What is found lies in the map and does not change while
 /// the transaction lives, so it is decoded outside.
 final class LMDBSnapshot: StoreSnapshot {
-    // Before `store`: members go in this order, and the transaction must end before the last reference to a store closes the file.
     let transaction: ReadTransaction
     let store: LMDBStore
     let generation: Generation
