@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import GRDBSQLite
+internal import GRDBSQLite
 import StoreInterface
 
 /// One connection, opened and configured by GRDB, with its cache of prepared statements.
@@ -124,6 +124,7 @@ final class SQLiteConnection: @unchecked Sendable {
                 }
                 let bytes = UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(argument)))
                 let text = String(decoding: bytes, as: UTF8.self).lowercased()
+                // The bits of -1 are SQLITE_TRANSIENT, a macro that Swift does not import: SQLite copies the text.
                 sqlite3_result_text64(
                     context, text, UInt64(text.utf8.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self),
                     UInt8(SQLITE_UTF8))

@@ -1,5 +1,5 @@
 import Foundation
-import GRDBSQLite
+internal import GRDBSQLite
 import StoreInterface
 
 /// A prepared statement that its connection keeps. Used under the connection's lock only.
