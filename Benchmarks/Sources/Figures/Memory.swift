@@ -26,7 +26,7 @@ public enum Memory {
     private static func field(_ name: String) -> Int {
         guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else { return 0 }
         for line in text.split(separator: "\n") where line.hasPrefix(name) {
-            let number = line.dropFirst(name.count).split(separator: " ").first.flatMap { Int($0) }
+            let number = line.dropFirst(name.count).split { $0 == " " || $0 == "\t" }.first.flatMap { Int($0) }
             return (number ?? 0) * 1024
         }
         return 0

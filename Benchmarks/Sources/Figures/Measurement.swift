@@ -1,0 +1,72 @@
+/// Takes the figures of one run: begin it when all is ready, end it when the work is done and nothing is checked yet.
+public struct Measurement: Sendable {
+    private let start: UInt64
+    private let cpu: UInt64
+    private let mainCPU: UInt64
+    private let resident: Int
+
+    private init() {
+        Memory.resetPeak()
+        resident = Memory.residentBytes()
+        MainLoop.startRecording()
+        cpu = Clock.processCPU()
+        mainCPU = Clock.mainThreadCPU()
+        start = Clock.now()
+    }
+
+    /// Lets the main thread take whatever waits for it first, so that nothing from before is counted.
+    public static func begin() async -> Measurement {
+        await MainActor.run {}
+        return Measurement()
+    }
+
+    /// Call off the main thread, so that the last job on main has ended and is counted.
+    public func end(spans: [Span] = []) async -> RunFigures {
+        let end = Clock.now()
+        let mainCPUUsed = Clock.mainThreadCPU() - mainCPU
+        let cpuUsed = Clock.processCPU() - cpu
+        let busy = MainLoop.stopRecording()
+        let peak = Memory.peakBytes()
+        return RunFigures(
+            start: start, totalSeconds: Double(end - start) / 1e9, processCPUSeconds: Double(cpuUsed) / 1e9,
+            mainCPUSeconds: Double(mainCPUUsed) / 1e9, main: MainThreadFigures(busy), busy: busy, spans: spans,
+            peakMemoryBytes: max(0, peak - resident), residentAfterBytes: max(0, Memory.residentBytes() - resident))
+    }
+}
+
+/// Something that took time on another lane than main: a batch of work, or a save. Nanoseconds of the clock.
+public struct Span: Sendable, Hashable {
+    public enum Kind: Sendable, Hashable { case work, save }
+
+    public var lane: String
+    public var kind: Kind
+    public var start: UInt64
+    public var end: UInt64
+
+    public init(lane: String, kind: Kind, start: UInt64, end: UInt64) {
+        self.lane = lane
+        self.kind = kind
+        self.start = start
+        self.end = end
+    }
+}
+
+/// The figures of one run.
+public struct RunFigures: Sendable {
+    public var start: UInt64
+    public var totalSeconds: Double
+    /// Of all threads.
+    public var processCPUSeconds: Double
+    public var mainCPUSeconds: Double
+    public var main: MainThreadFigures
+    public var busy: [BusyInterval]
+    public var spans: [Span]
+    /// The most that was resident at once, less what was resident before the run (the data to import, above all).
+    public var peakMemoryBytes: Int
+    /// Resident at the end, less what was resident before.
+    public var residentAfterBytes: Int
+    public var fileBytes = 0
+    public var saves = 0
+    /// What a workload measures besides, by name: milliseconds.
+    public var extra: [String: Double] = [:]
+}

@@ -1,0 +1,66 @@
+extension Report {
+    /// The rows that tell of stacks: who blocks the main thread, and what it costs in all.
+    public func stackTable() -> TextTable {
+        var table = TextTable(
+            header: [
+                "stack", "store", "routing", "total s", "min-max", "vs siblings", "main CPU", "main busy", "stall ms",
+                "missed 60",
+                "missed 120", "objects/s", "saves/s", "file MB", "peak MB",
+            ], names: 3)
+        for row in runs where row.stack != nil {
+            guard let total = row.totalSeconds else { continue }
+            let peer = runs.first {
+                $0.stack == "siblings" && $0.store == row.store && $0.routing == row.routing && $0.benchmark == row.benchmark
+            }
+            let perSecond = total.median > 0 ? 1 / total.median : 0
+            table.rows.append([
+                row.stack ?? "", row.store ?? "", row.routing ?? "", Shown.number(total.median),
+                "\(Shown.number(total.min))-\(Shown.number(total.max))",
+                peer?.totalSeconds.map { Shown.ratio(total.median / $0.median) } ?? "-",
+                Shown.percent(row.mainCPUSeconds?.median ?? 0, of: total.median),
+                Shown.percent(row.mainBusySeconds?.median ?? 0, of: total.median),
+                Shown.number(row.longestStallMilliseconds?.median ?? 0), Shown.number(row.missedFrames60?.median ?? 0),
+                Shown.number(row.missedFrames120?.median ?? 0), Shown.number(Double(row.objects) * perSecond),
+                Shown.number(Double(row.saves ?? 0) * perSecond), Shown.megabytes(row.fileBytes ?? 0),
+                Shown.megabytes(row.peakMemoryBytes ?? 0),
+            ])
+        }
+        return table
+    }
+
+    /// The rows that tell of single operations on several engines. Ratios are to the engine named, within the same operation.
+    public func operationTable() -> TextTable {
+        var table = TextTable(
+            header: ["operation", "engine", "durability", "ns/object", "min-max", "/ sqlite-raw", "/ lmdb-raw"], names: 3)
+        for row in runs where row.operation != nil {
+            guard let cost = row.nanosecondsPerObject else { continue }
+            func ratio(_ engine: String) -> String {
+                let peer = runs.first {
+                    $0.operation == row.operation && $0.engine == engine && $0.durability == row.durability
+                        && $0.objects == row.objects
+                }
+                return peer?.nanosecondsPerObject.map { Shown.ratio(cost.median / $0.median) } ?? "-"
+            }
+            table.rows.append([
+                row.operation ?? "", row.engine ?? "", row.durability, Shown.number(cost.median),
+                "\(Shown.number(cost.min))-\(Shown.number(cost.max))", ratio("sqlite-raw"), ratio("lmdb-raw"),
+            ])
+        }
+        return table
+    }
+
+    /// Everything for people: what was run on what, the tables, and the notes.
+    public func text(_ format: TextTable.Format) -> String {
+        var parts: [String] = []
+        if runs.contains(where: { $0.stack != nil }) { parts.append(stackTable().text(format)) }
+        if runs.contains(where: { $0.operation != nil }) { parts.append(operationTable().text(format)) }
+        for row in runs {
+            guard let extra = row.extraMilliseconds, let stack = row.stack else { continue }
+            let values = extra.sorted { $0.key < $1.key }.map { "\($0.key) \(Shown.number($0.value.median)) ms" }
+            parts.append("\(stack), \(row.store ?? ""), \(row.routing ?? ""): \(values.joined(separator: ", "))")
+        }
+        parts.append(contentsOf: notes)
+        parts.append(machine.summary)
+        return parts.joined(separator: "\n\n")
+    }
+}

@@ -1,0 +1,89 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// All that a command measured, in the form of `--json`.
+public struct Report: Sendable, Encodable {
+    public var schema = 1
+    public var machine: Machine
+    public var notes: [String]
+    public var runs: [Row]
+
+    public init(machine: Machine, notes: [String] = [], runs: [Row] = []) {
+        self.machine = machine
+        self.notes = notes
+        self.runs = runs
+    }
+
+    /// One configuration, over its repeats. Figures that a row does not have are absent.
+    public struct Row: Sendable, Encodable {
+        public var benchmark: String
+        public var stack: String?
+        public var store: String?
+        public var routing: String?
+        public var durability: String
+        public var operation: String?
+        /// `strata`, `sqlite-raw`, `lmdb-raw`, `strata-sqlite`, `strata-memory`.
+        public var engine: String?
+        public var objects: Int
+        public var saveEvery: Int?
+        public var totalSeconds: Spread?
+        public var processCPUSeconds: Spread?
+        public var mainCPUSeconds: Spread?
+        public var mainBusySeconds: Spread?
+        public var longestStallMilliseconds: Spread?
+        public var missedFrames60: Spread?
+        public var missedFrames120: Spread?
+        public var saves: Int?
+        public var nanosecondsPerObject: Spread?
+        public var extraMilliseconds: [String: Spread]?
+        public var fileBytes: Int?
+        public var peakMemoryBytes: Int?
+        public var residentAfterBytes: Int?
+        public var verified: Bool
+        /// The repeats, for timelines; not in the JSON.
+        public var timelines: [RunFigures] = []
+
+        private enum CodingKeys: CodingKey {
+            case benchmark, stack, store, routing, durability, operation, engine, objects, saveEvery, totalSeconds
+            case processCPUSeconds, mainCPUSeconds, mainBusySeconds, longestStallMilliseconds, missedFrames60, missedFrames120
+            case saves, nanosecondsPerObject, extraMilliseconds, fileBytes, peakMemoryBytes, residentAfterBytes, verified
+        }
+
+        public init(benchmark: String, durability: String, objects: Int, verified: Bool) {
+            self.benchmark = benchmark
+            self.durability = durability
+            self.objects = objects
+            self.verified = verified
+        }
+
+        /// Takes the figures of the repeats. Precondition: at least one.
+        public mutating func take(_ runs: [RunFigures]) {
+            totalSeconds = Spread(runs.map(\.totalSeconds))
+            processCPUSeconds = Spread(runs.map(\.processCPUSeconds))
+            mainCPUSeconds = Spread(runs.map(\.mainCPUSeconds))
+            mainBusySeconds = Spread(runs.map(\.main.busySeconds))
+            longestStallMilliseconds = Spread(runs.map(\.main.longestStallMilliseconds))
+            missedFrames60 = Spread(runs.map { Double($0.main.missedFrames60) })
+            missedFrames120 = Spread(runs.map { Double($0.main.missedFrames120) })
+            saves = runs.map(\.saves).max()
+            fileBytes = runs.map(\.fileBytes).max()
+            peakMemoryBytes = runs.map(\.peakMemoryBytes).max()
+            residentAfterBytes = runs.map(\.residentAfterBytes).max()
+            let names = Set(runs.flatMap(\.extra.keys))
+            if !names.isEmpty {
+                extraMilliseconds = Dictionary(
+                    uniqueKeysWithValues: names.map { name in (name, Spread(runs.compactMap { $0.extra[name] })) })
+            }
+            timelines = runs
+        }
+    }
+
+    public func json() throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return try encoder.encode(self)
+    }
+}

@@ -1,0 +1,113 @@
+import Datasets
+import Figures
+import ObjectGraph
+import StoreInterface
+
+/// Groups of messages that all come in at once, one worker context a group, while main shows each group's messages.
+public struct Chat: Workload {
+    public let name = "chat"
+    public let durability: DurabilityKind
+    public let saveEvery: Int?
+    private let dataset: Dataset
+    private let model: DatasetModel
+    /// By group: its messages' rows.
+    private let rows: [Range<Int>]
+
+    /// - Parameters:
+    ///   - dataset: groups, and messages in the order of their groups; see ``ChatData``.
+    ///   - saveEvery: nil: one save a group.
+    public init(_ dataset: Dataset, saveEvery: Int?, durability: DurabilityKind) throws {
+        self.dataset = dataset
+        self.saveEvery = saveEvery
+        self.durability = durability
+        model = try DatasetModel(dataset)
+        let groups = dataset.tables[1].references[0].rows
+        var rows: [Range<Int>] = []
+        var start = 0
+        for group in 0..<dataset.tables[0].rowCount {
+            let end = groups[start...].firstIndex { $0 != Int32(group) } ?? groups.count
+            rows.append(start..<end)
+            start = end
+        }
+        self.rows = rows
+    }
+
+    public var objectCount: Int { dataset.tables[1].rowCount }
+
+    public func run(_ setting: Setting) async throws -> RunFigures {
+        let folder = try RunFolder()
+        var container: PersistentContainer? = try await PersistentContainer(
+            model: model.model, store: folder.store(setting.store, setting.routing), stack: setting.stack)
+        let (figures, ids) = try await measure(container, folder)
+        if setting.store != .memory { container = nil }
+        try await Verification(dataset: dataset, model: model, ids: ids).run(folder.store(setting.store, .snapshot))
+        _ = container
+        return figures
+    }
+
+    private func measure(_ container: PersistentContainer?, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {
+        guard let container else { throw VerificationError("the container is gone") }
+        let groups = try await makeGroups(container)
+        let messages = dataset.tables[1]
+        var displays: [LiveDisplay] = []
+        for id in groups {
+            displays.append(
+                try await LiveDisplay(
+                    container, entity: messages.name, sortedBy: messages.attributes.last?.name,
+                    matching: .compare(messages.references[0].name, .equal, .reference(id.key))))
+        }
+        let measurement = await Measurement.begin()
+        let results = try await withThrowingTaskGroup(of: (Int, [ObjectID], [Span]).self) { tasks in
+            for number in groups.indices {
+                let context = await container.newBackgroundContext(name: "group \(number)")
+                tasks.addTask { try await fill(number, groups[number], context) }
+            }
+            return try await tasks.reduce(into: []) { $0.append($1) }
+        }
+        for (display, rows) in zip(displays, rows) { try await display.wait(for: rows.count) }
+        if durability == .deferred { try await container.flush() }
+        var figures = await measurement.end(spans: results.sorted { $0.0 < $1.0 }.flatMap(\.2))
+        figures.saves = results.reduce(0) { $0 + $1.2.count / 2 }
+        figures.fileBytes = folder.fileBytes()
+        for display in displays { await display.stop() }
+        return (figures, [groups, results.sorted { $0.0 < $1.0 }.flatMap(\.1)])
+    }
+
+    private func makeGroups(_ container: PersistentContainer) async throws -> [ObjectID] {
+        let context = await container.newBackgroundContext(name: "groups")
+        let ids = await context.perform { context in
+            (0..<dataset.tables[0].rowCount).map { context.insert(model.entities[0], values: values(0, $0)).objectID }
+        }
+        try await context.save(through: .store)
+        return ids
+    }
+
+    private func values(_ table: Int, _ row: Int) -> [Value] {
+        let table = dataset.tables[table]
+        return table.attributes.map { $0.values[row] } + table.references.map { _ in .null }
+    }
+
+    /// One group's messages, in a context of its own.
+    private func fill(_ number: Int, _ group: ObjectID, _ context: BackgroundContext) async throws -> (Int, [ObjectID], [Span]) {
+        var ids: [ObjectID] = []
+        var spans: [Span] = []
+        let all = rows[number]
+        let relationship = dataset.tables[1].references[0].name
+        let size = saveEvery ?? max(1, all.count)
+        for start in stride(from: all.lowerBound, to: all.upperBound, by: size) {
+            let begin = Clock.now()
+            ids += await context.perform { context in
+                (start..<min(all.upperBound, start + size)).map { row in
+                    let message = context.insert(model.entities[1], values: values(1, row))
+                    message.setRelatedObject(relationship, to: context.object(with: group))
+                    return message.objectID
+                }
+            }
+            let middle = Clock.now()
+            try await context.save(through: .store, durability.durability)
+            spans.append(Span(lane: context.name, kind: .work, start: begin, end: middle))
+            spans.append(Span(lane: context.name, kind: .save, start: middle, end: Clock.now()))
+        }
+        return (number, ids, spans)
+    }
+}

@@ -1,0 +1,93 @@
+import Datasets
+import Figures
+import ObjectGraph
+import StoreInterface
+
+/// Makes, uses and saves children while the parent holds more and more unsaved changes: none of it may cost more for that.
+public struct Children: Sendable {
+    private let sizes: [Int]
+    private let seed: UInt64
+
+    /// - Parameter objects: the most unsaved changes that the parent holds.
+    public init(objects: Int, seed: UInt64) {
+        sizes = [0, objects / 1000, objects / 10, objects].reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+        self.seed = seed
+    }
+
+    private static let children = 2_000
+
+    /// Nanoseconds a child. One row an operation and size of the parent.
+    public func rows(_ stores: [StoreKind], repeats: Int, progress: ProgressBar) async throws -> [Report.Row] {
+        var rows: [Report.Row] = []
+        for store in stores {
+            var costs: [Int: [ChildCosts]] = [:]
+            for _ in 0..<repeats {
+                for size in sizes {
+                    progress.step("children: \(store.rawValue), \(size) unsaved changes")
+                    costs[size, default: []].append(try await run(store, size))
+                }
+            }
+            for size in sizes {
+                guard let found = costs[size] else { continue }
+                rows.append(row("make and drop a child", store, size, found.map(\.makeAndDrop)))
+                rows.append(row("make, insert one, read one, save to parent", store, size, found.map(\.makeUseAndSave)))
+            }
+        }
+        return rows
+    }
+
+    private func row(_ operation: String, _ store: StoreKind, _ size: Int, _ costs: [Double]) -> Report.Row {
+        var row = Report.Row(benchmark: "children", durability: "none", objects: size, verified: true)
+        row.operation = "\(operation), parent with \(size)"
+        row.engine = Engine.allCases.first { $0.store == store }?.rawValue
+        row.store = store.rawValue
+        row.nanosecondsPerObject = Spread(costs)
+        return row
+    }
+
+    private struct ChildCosts: Sendable {
+        var makeAndDrop: Double
+        var makeUseAndSave: Double
+    }
+
+    private func run(_ store: StoreKind, _ size: Int) async throws -> ChildCosts {
+        let folder = try RunFolder()
+        let model = try DatasetModel(RecordData.make(1, seed: seed))
+        let container = try await PersistentContainer(model: model.model, store: folder.store(store, .snapshot), stack: .siblings)
+        let parent = await container.newBackgroundContext(name: "parent")
+        let values = RecordData.make(1, seed: seed).tables[0].attributes.map { $0.values[0] }
+        let entity = model.entities[0]
+        let first = await parent.perform { context -> ObjectID? in
+            var first: ObjectID?
+            for _ in 0..<size {
+                let object = context.insert(entity, values: values)
+                if first == nil { first = object.objectID }
+            }
+            return first
+        }
+        let makeAndDrop = await parent.perform { context in
+            // The first child seals the parent's layer; all later ones find it so.
+            _ = context.newBackgroundChild(name: "child")
+            let start = Clock.now()
+            for _ in 0..<Self.children { _ = context.newBackgroundChild(name: "child") }
+            return Double(Clock.now() - start) / Double(Self.children)
+        }
+        let count = 200
+        let start = Clock.now()
+        for _ in 0..<count {
+            let child = await parent.perform { $0.newBackgroundChild(name: "child") }
+            let kind = await child.perform { context -> Value in
+                let own = context.insert(entity, values: values)
+                return (first.map { context.object(with: $0) } ?? own)[attribute: entity.attributes[1]]
+            }
+            guard kind == values[1] else { throw VerificationError("children: a child read \(kind), expected \(values[1])") }
+            try await child.save()
+        }
+        let makeUseAndSave = Double(Clock.now() - start) / Double(count)
+        let held = await parent.perform { $0.insertedObjects.count }
+        guard held == size + count else {
+            throw VerificationError("children: the parent holds \(held) objects, expected \(size + count)")
+        }
+        return ChildCosts(makeAndDrop: makeAndDrop, makeUseAndSave: makeUseAndSave)
+    }
+}

@@ -1,0 +1,120 @@
+import Datasets
+import Figures
+import ObjectGraph
+import StoreInterface
+
+/// When an import saves.
+public enum SavePoints: Sendable, Hashable {
+    case every(Int)
+    /// One save after each entity's objects, and one after each entity's relationships.
+    case perEntity
+    /// One save when all is there.
+    case atEnd
+}
+
+/// Imports a data set through objects of a background context: the objects first, then the relationships, saving as it goes.
+struct Importer: Sendable {
+    let dataset: Dataset
+    let model: DatasetModel
+    let savePoints: SavePoints
+    let durability: Durability
+
+    /// What an import gives: where each row went, and what it did when.
+    struct Result: Sendable {
+        /// By table, by row.
+        var ids: [[ObjectID]]
+        var saves = 0
+        var spans: [Span] = []
+    }
+
+    func run(_ context: BackgroundContext) async throws -> Result {
+        var result = Result(ids: dataset.tables.map { _ in [] })
+        for (number, table) in dataset.tables.enumerated() {
+            result.ids[number].reserveCapacity(table.rowCount)
+            for rows in batches(table.rowCount) {
+                try await batch(context, &result) { result in
+                    let ids = await context.perform { insert(number, rows, $0) }
+                    result.ids[number] += ids
+                }
+            }
+        }
+        for (number, table) in dataset.tables.enumerated() where !table.references.isEmpty {
+            for rows in batches(table.rowCount) {
+                try await batch(context, &result) { result in
+                    let ids = result.ids
+                    await context.perform { relate(number, rows, ids, $0) }
+                }
+            }
+        }
+        for (number, link) in dataset.links.enumerated() {
+            for pairs in batches(link.pairs.count) {
+                try await batch(context, &result) { result in
+                    let ids = result.ids
+                    await context.perform { connect(number, pairs, ids, $0) }
+                }
+            }
+        }
+        if savePoints == .atEnd { try await save(context, &result) }
+        return result
+    }
+
+    /// Runs a batch of work and saves if it is time, all the way to the store; notes both.
+    private func batch(
+        _ context: BackgroundContext, _ result: inout Result, _ work: (inout Result) async throws -> Void
+    ) async throws {
+        let start = Clock.now()
+        try await work(&result)
+        result.spans.append(Span(lane: context.name, kind: .work, start: start, end: Clock.now()))
+        if savePoints != .atEnd { try await save(context, &result) }
+    }
+
+    private func save(_ context: BackgroundContext, _ result: inout Result) async throws {
+        let start = Clock.now()
+        try await context.save(through: .store, durability)
+        result.saves += 1
+        result.spans.append(Span(lane: context.name, kind: .save, start: start, end: Clock.now()))
+    }
+
+    private func batches(_ count: Int) -> [Range<Int>] {
+        let size =
+            switch savePoints {
+            case .every(let size): size
+            case .perEntity, .atEnd: max(1, count)
+            }
+        return stride(from: 0, to: count, by: size).map { $0..<min(count, $0 + size) }
+    }
+
+    // MARK: On the context's executor
+
+    private func insert(_ number: Int, _ rows: Range<Int>, _ context: ManagedObjectContext) -> [ObjectID] {
+        let table = dataset.tables[number]
+        let entity = model.entities[number]
+        let references = table.references.count
+        var values: [Value] = []
+        return rows.map { row in
+            values.removeAll(keepingCapacity: true)
+            for attribute in table.attributes { values.append(attribute.values[row]) }
+            for _ in 0..<references { values.append(.null) }
+            return context.insert(entity, values: values).objectID
+        }
+    }
+
+    private func relate(_ number: Int, _ rows: Range<Int>, _ ids: [[ObjectID]], _ context: ManagedObjectContext) {
+        let table = dataset.tables[number]
+        for row in rows {
+            let object = context.object(with: ids[number][row])
+            for reference in table.references where reference.rows[row] >= 0 {
+                object.setRelatedObject(
+                    reference.name, to: context.object(with: ids[reference.destination][Int(reference.rows[row])]))
+            }
+        }
+    }
+
+    private func connect(_ number: Int, _ pairs: Range<Int>, _ ids: [[ObjectID]], _ context: ManagedObjectContext) {
+        let link = dataset.links[number]
+        for pair in link.pairs[pairs] {
+            let source = context.object(with: ids[link.source][Int(pair.source)])
+            source.add(context.object(with: ids[link.destination][Int(pair.destination)]), to: link.name)
+        }
+    }
+}

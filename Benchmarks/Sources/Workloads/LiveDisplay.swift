@@ -1,0 +1,88 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import Synchronization
+
+/// What a list on the screen does: follows a live result on main, and reads the objects of its visible rows at every update.
+@MainActor
+final class LiveDisplay {
+    private let results: FetchedResultsController<ManagedObject>
+    private let column: String
+    private let expected = Expectation()
+    /// What the visible rows say, so that reading them is not for nothing.
+    private(set) var shown: [Value] = []
+    private static let visibleRows = 20
+
+    init(
+        _ container: PersistentContainer, entity: String, sortedBy column: String?, matching condition: Condition = .always
+    ) throws {
+        guard let column else { throw VerificationError("\(entity) has no attribute to sort by") }
+        self.column = column
+        results = try FetchedResultsController(
+            EntityFetchRequest(entity, matching: condition, sortBy: [AttributeSort(column)]), context: container.mainContext)
+        try results.performFetch()
+        results.onChange = { [weak self] _ in MainActor.assumeIsolated { self?.draw() } }
+        results.onFailure = { [expected] error in expected.fail(error) }
+        draw()
+    }
+
+    private func draw() {
+        let count = results.snapshot.count
+        shown.removeAll(keepingCapacity: true)
+        for row in 0..<min(count, Self.visibleRows) { shown.append(results.object(at: row)[column]) }
+        expected.reached(count)
+    }
+
+    /// Returns when the list shows this many rows. Throws ``VerificationError`` when it does not within a minute.
+    nonisolated func wait(for count: Int) async throws { try await expected.wait(for: count) }
+
+    func stop() { results.onChange = nil }
+}
+
+/// Waits for a count to be reached.
+private final class Expectation: Sendable {
+    private struct State {
+        var count = 0
+        var waiting: (count: Int, continuation: CheckedContinuation<Void, any Error>)?
+        var failure: (any Error)?
+    }
+
+    private let state = Mutex(State())
+
+    func reached(_ count: Int) {
+        let ready = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+            state.count = count
+            guard let waiting = state.waiting, waiting.count == count else { return nil }
+            state.waiting = nil
+            return waiting.continuation
+        }
+        ready?.resume()
+    }
+
+    func fail(_ error: any Error) {
+        let waiting = state.withLock { state in
+            state.failure = error
+            defer { state.waiting = nil }
+            return state.waiting?.continuation
+        }
+        waiting?.resume(throwing: error)
+    }
+
+    func wait(for count: Int) async throws {
+        let limit = Task {
+            try await Task.sleep(for: .seconds(60))
+            let shown = state.withLock(\.count)
+            fail(VerificationError("a live result shows \(shown) rows after a minute, expected \(count)"))
+        }
+        defer { limit.cancel() }
+        try await withCheckedThrowingContinuation { continuation in
+            let outcome = state.withLock { state -> Result<Void, any Error>? in
+                if let failure = state.failure { return .failure(failure) }
+                if state.count == count { return .success(()) }
+                state.waiting = (count, continuation)
+                return nil
+            }
+            if let outcome { continuation.resume(with: outcome) }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import Datasets
+import StoreInterface
+
+/// What `storage` works on: one entity of seven columns, two of them strings; about 65 bytes an object.
+enum RecordData {
+    static let entity = "Record"
+    /// The condition of the scan: about one object in 20 satisfies both parts.
+    static let leastCount: Int64 = 500_000
+    static let kind: Int64 = 3
+
+    static func make(_ count: Int, seed: UInt64) -> Dataset {
+        var random = SeededNumbers(seed: seed)
+        func column(_ name: String, _ type: ColumnType, _ make: (inout SeededNumbers) -> Value) -> TableAttribute {
+            TableAttribute(name: name, type: type, isOptional: false, values: (0..<count).map { _ in make(&random) })
+        }
+        let attributes = [
+            column("count", .int32) { .int(Int64($0.below(1_000_000))) },
+            column("kind", .int16) { .int(Int64($0.below(10))) },
+            column("amount", .double) { .double(Double($0.below(100_000)) / 100) },
+            column("flag", .bool) { .bool($0.below(2) == 0) },
+            column("date", .date) { .double(Double($0.below(1_000_000_000))) },
+            column("name", .string) { .string($0.word(8...16)) },
+            column("note", .string) { .string($0.word(14...22)) },
+        ]
+        return Dataset(name: "records", tables: [Table(name: entity, attributes: attributes, rowCount: count)])
+    }
+
+    /// How many rows satisfy the scan's condition.
+    static func matching(_ dataset: Dataset) -> Int {
+        let table = dataset.tables[0]
+        return (0..<table.rowCount).count { row in
+            guard case .int(let count) = table.attributes[0].values[row], case .int(let kind) = table.attributes[1].values[row]
+            else { return false }
+            return count >= leastCount && kind == Self.kind
+        }
+    }
+}

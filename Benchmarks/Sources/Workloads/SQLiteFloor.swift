@@ -1,0 +1,140 @@
+import Datasets
+import Floors
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The import in SQLite's C calls: prepared statements, one transaction a batch, the same indexes as the stores keep.
+final class SQLiteFloor {
+    let database: RawSQLite
+
+    init(path: String, durability: DurabilityKind) throws {
+        database = try RawSQLite(path: path, access: .readWrite)
+        try database.execute("PRAGMA journal_mode = WAL")
+        try database.execute("PRAGMA synchronous = \(durability == .durable ? "FULL" : "NORMAL")")
+    }
+
+    /// Makes tables, imports objects, then references, then links. A row's key is its number plus one.
+    func run(_ dataset: Dataset, saveEvery: Int) throws {
+        for table in dataset.tables { try make(table) }
+        for (number, link) in dataset.links.enumerated() { try make(link, number) }
+        for table in dataset.tables { try insert(table, saveEvery) }
+        for table in dataset.tables where !table.references.isEmpty { try relate(table, saveEvery) }
+        for (number, link) in dataset.links.enumerated() { try connect(link, number, saveEvery) }
+    }
+
+    private func make(_ table: Table) throws {
+        let columns = table.attributes.map { "\(quoted($0.name)) \(Self.declaration($0.type))" }
+        let references = table.references.map { "\(quoted($0.name)) INTEGER" }
+        try database.execute(
+            "CREATE TABLE \(quoted(table.name)) (id_key INTEGER PRIMARY KEY, \((columns + references).joined(separator: ", ")))")
+        for reference in table.references {
+            try database.execute(
+                "CREATE INDEX \(quoted(table.name + "." + reference.name)) ON \(quoted(table.name)) (\(quoted(reference.name)))")
+        }
+    }
+
+    private func make(_ link: Link, _ number: Int) throws {
+        try database.execute(
+            "CREATE TABLE link\(number) (source INTEGER, destination INTEGER, PRIMARY KEY (source, destination)) WITHOUT ROWID")
+        try database.execute("CREATE INDEX link\(number)_back ON link\(number) (destination)")
+    }
+
+    private func insert(_ table: Table, _ saveEvery: Int) throws {
+        let names = (["id_key"] + table.attributes.map { quoted($0.name) }).joined(separator: ", ")
+        let marks = Array(repeating: "?", count: table.attributes.count + 1).joined(separator: ", ")
+        let statement = try database.prepare("INSERT INTO \(quoted(table.name)) (\(names)) VALUES (\(marks))")
+        try transactions(table.rowCount, saveEvery) { row in
+            statement.bind(1, Int64(row + 1))
+            for (column, attribute) in table.attributes.enumerated() { Self.bind(statement, column + 2, attribute.values[row]) }
+            try statement.run()
+        }
+    }
+
+    private func relate(_ table: Table, _ saveEvery: Int) throws {
+        let sets = table.references.map { "\(quoted($0.name)) = ?" }.joined(separator: ", ")
+        let statement = try database.prepare("UPDATE \(quoted(table.name)) SET \(sets) WHERE id_key = ?")
+        try transactions(table.rowCount, saveEvery) { row in
+            for (column, reference) in table.references.enumerated() {
+                if reference.rows[row] < 0 {
+                    statement.bindNull(column + 1)
+                } else {
+                    statement.bind(column + 1, Int64(reference.rows[row] + 1))
+                }
+            }
+            statement.bind(table.references.count + 1, Int64(row + 1))
+            try statement.run()
+        }
+    }
+
+    private func connect(_ link: Link, _ number: Int, _ saveEvery: Int) throws {
+        let statement = try database.prepare("INSERT INTO link\(number) VALUES (?, ?)")
+        try transactions(link.pairs.count, saveEvery) { index in
+            statement.bind(1, Int64(link.pairs[index].source + 1))
+            statement.bind(2, Int64(link.pairs[index].destination + 1))
+            try statement.run()
+        }
+    }
+
+    /// Calls `body` for each number below `count`, in transactions of `size`.
+    private func transactions(_ count: Int, _ size: Int, _ body: (Int) throws -> Void) throws {
+        for start in stride(from: 0, to: count, by: size) {
+            try database.execute("BEGIN IMMEDIATE")
+            for index in start..<min(count, start + size) { try body(index) }
+            try database.execute("COMMIT")
+        }
+    }
+
+    /// Throws unless the file holds as many rows, and as many references to the far end, as were imported.
+    func verify(_ dataset: Dataset) throws {
+        for table in dataset.tables {
+            try check("SELECT COUNT(*) FROM \(quoted(table.name))", table.rowCount)
+            for reference in table.references {
+                try check(
+                    "SELECT TOTAL(\(quoted(reference.name))) FROM \(quoted(table.name))",
+                    reference.rows.reduce(0) { $0 + Int($1) + 1 })
+            }
+        }
+        for (number, link) in dataset.links.enumerated() { try check("SELECT COUNT(*) FROM link\(number)", link.pairs.count) }
+    }
+
+    private func check(_ sql: String, _ expected: Int) throws {
+        let statement = try database.prepare(sql)
+        guard try statement.step(), statement.int(0) == expected else {
+            throw VerificationError("raw SQLite: \(sql) gives \(statement.int(0)), expected \(expected)")
+        }
+    }
+
+    private static func declaration(_ type: ColumnType) -> String {
+        switch type {
+        case .double, .float, .date: "REAL"
+        case .string: "TEXT"
+        case .data, .uuid: "BLOB"
+        default: "INTEGER"
+        }
+    }
+
+    @inline(__always)
+    static func bind(_ statement: RawSQLite.Statement, _ parameter: Int, _ value: Value) {
+        switch value {
+        case .null: statement.bindNull(parameter)
+        case .bool(let flag): statement.bind(parameter, Int64(flag ? 1 : 0))
+        case .int(let number): statement.bind(parameter, number)
+        case .uint(let number): statement.bind(parameter, Int64(bitPattern: number))
+        case .double(let number): statement.bind(parameter, number)
+        case .string(let text): statement.bind(parameter, text)
+        case .data(let bytes): statement.bind(parameter, bytes)
+        case .uuid(let uuid): statement.bind(parameter, uuid.uuidString)
+        case .reference(let key): statement.bind(parameter, Int64(bitPattern: key))
+        }
+    }
+}
+
+/// A name as SQL text.
+func quoted(_ name: String) -> String {
+    "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
+}

@@ -1,0 +1,80 @@
+import Foundation
+import LMDBStore
+import MemoryStore
+import ObjectGraph
+import SQLiteStore
+import StoreInterface
+
+/// Which store a run uses.
+public enum StoreKind: String, Sendable, Hashable, CaseIterable {
+    case lmdb, sqlite, memory
+}
+
+/// One point of the three axes: stack, store, routing.
+public struct Setting: Sendable, Hashable {
+    public var stack: ContextStack
+    public var store: StoreKind
+    public var routing: Routing
+
+    public init(stack: ContextStack, store: StoreKind, routing: Routing) {
+        self.stack = stack
+        self.store = store
+        self.routing = routing
+    }
+
+    public var name: String { "\(stack.rawValue), \(store.rawValue), \(routing.rawValue)" }
+
+    /// The combinations that exist: the routing `ancestors` is what SQLite is known for, and only there.
+    public static func all(stacks: [ContextStack], stores: [StoreKind], routings: [Routing]) -> [Setting] {
+        stores.flatMap { store in
+            routings.filter { store == .sqlite || $0 == .snapshot }.flatMap { routing in
+                stacks.map { Setting(stack: $0, store: store, routing: routing) }
+            }
+        }
+    }
+}
+
+/// What a power cut may lose.
+public enum DurabilityKind: String, Sendable, Hashable, CaseIterable {
+    /// Nothing.
+    case durable
+    /// The newest saves, never integrity.
+    case deferred
+
+    var durability: Durability { self == .durable ? .durable : .deferred }
+}
+
+/// A folder for the files of one run, removed at its end.
+final class RunFolder: Sendable {
+    private let url: URL
+    private let memoryName = UUID().uuidString
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appending(
+            path: "strata-bench-\(UUID().uuidString)", directoryHint: .isDirectory)
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    func path(_ name: String) -> String { url.appending(path: name).path }
+
+    func store(_ kind: StoreKind, _ routing: Routing) -> StoreDescription {
+        switch kind {
+        case .lmdb: .lmdb(url.appending(path: "store.strata"))
+        case .sqlite: .sqlite(url.appending(path: "store.sqlite"), routing: routing)
+        case .memory: .memory(name: memoryName)
+        }
+    }
+
+    /// Bytes on disk of all files but LMDB's lock table, which is not data.
+    func fileBytes() -> Int {
+        let files = (try? FileManager.default.contentsOfDirectory(at: url, includingPropertiesForKeys: nil)) ?? []
+        return files.filter { !$0.path.hasSuffix("lock") }.reduce(0) { total, file in
+            var status = stat()
+            // Sparse files count with the blocks that they have; a block is 512 bytes here.
+            guard stat(file.path, &status) == 0 else { return total }
+            return total + min(Int(status.st_size), Int(status.st_blocks) * 512)
+        }
+    }
+}

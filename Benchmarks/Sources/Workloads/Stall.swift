@@ -1,0 +1,68 @@
+import Datasets
+import Figures
+import ObjectGraph
+import StoreInterface
+
+/// Many objects, one save, and a label that ticks on main meanwhile: how late do its ticks come?
+public struct Stall: Workload {
+    public let name = "stall"
+    public let durability: DurabilityKind
+    public let saveEvery: Int?
+    private let dataset: Dataset
+    private let model: DatasetModel
+
+    /// - Parameters:
+    ///   - dataset: what to import; see ``strings(_:seed:)``.
+    ///   - saveEvery: nil: one save.
+    public init(_ dataset: Dataset, saveEvery: Int?, durability: DurabilityKind) throws {
+        self.dataset = dataset
+        self.saveEvery = saveEvery
+        self.durability = durability
+        model = try DatasetModel(dataset)
+    }
+
+    /// Objects with a random string each.
+    public static func strings(_ objects: Int = 25_000, seed: UInt64) -> Dataset {
+        var random = SeededNumbers(seed: seed)
+        let texts = (0..<objects).map { _ in Value.string(random.word(20...60)) }
+        let text = TableAttribute(name: "text", type: .string, isOptional: false, values: texts)
+        return Dataset(name: "random strings", tables: [Table(name: "Item", attributes: [text], rowCount: objects)])
+    }
+
+    public var objectCount: Int { dataset.rowCount }
+
+    public func run(_ setting: Setting) async throws -> RunFigures {
+        let folder = try RunFolder()
+        var container: PersistentContainer? = try await PersistentContainer(
+            model: model.model, store: folder.store(setting.store, setting.routing), stack: setting.stack)
+        let (figures, ids) = try await measure(container, folder)
+        if setting.store != .memory { container = nil }
+        try await Verification(dataset: dataset, model: model, ids: ids).run(folder.store(setting.store, .snapshot))
+        _ = container
+        return figures
+    }
+
+    private func measure(_ container: PersistentContainer?, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {
+        guard let container else { throw VerificationError("the container is gone") }
+        let table = dataset.tables[dataset.largestTable]
+        let display = try await LiveDisplay(container, entity: table.name, sortedBy: table.attributes.first?.name)
+        let importer = Importer(
+            dataset: dataset, model: model, savePoints: saveEvery.map { .every($0) } ?? .atEnd, durability: durability.durability)
+        let context = await container.importContext(name: "import")
+        let slow = Ticker(period: 100_000_000)
+        let fast = Ticker(period: 8_333_333)
+        let measurement = await Measurement.begin()
+        slow.start()
+        fast.start()
+        let result = try await importer.run(context)
+        try await display.wait(for: table.rowCount)
+        if durability == .deferred { try await container.flush() }
+        var figures = await measurement.end(spans: result.spans)
+        let lateness = (slow.stop(), fast.stop())
+        figures.saves = result.saves
+        figures.extra = ["latest tick of 100 ms": lateness.0 / 1e6, "latest tick of 8.3 ms": lateness.1 / 1e6]
+        figures.fileBytes = folder.fileBytes()
+        await display.stop()
+        return (figures, result.ids)
+    }
+}

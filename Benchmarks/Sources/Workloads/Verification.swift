@@ -1,0 +1,105 @@
+import Datasets
+import ObjectGraph
+import StoreInterface
+
+/// A run whose result is not what it should be.
+public struct VerificationError: Error, Sendable, CustomStringConvertible {
+    public var description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// Compares every value and every relationship of a container, newly opened, with the data set that was imported.
+struct Verification: Sendable {
+    let dataset: Dataset
+    let model: DatasetModel
+    let ids: [[ObjectID]]
+
+    /// Throws ``VerificationError`` at the first difference.
+    func run(_ store: StoreDescription) async throws {
+        let container = try await PersistentContainer(model: model.model, store: store, stack: .siblings)
+        for number in dataset.tables.indices {
+            let size = 4096
+            for start in stride(from: 0, to: max(1, ids[number].count), by: size) {
+                // A context a batch, so that checking a large file does not fill the memory.
+                let context = await container.newBackgroundContext(name: "verification")
+                try await context.perform { context throws -> Void in
+                    if start == 0 { try checkCount(number, context) }
+                    try checkObjects(number, start..<min(ids[number].count, start + size), context)
+                }
+            }
+        }
+        let context = await container.newBackgroundContext(name: "verification")
+        try await context.perform { context throws -> Void in
+            for (number, table) in dataset.tables.enumerated() {
+                for reference in table.references { try checkInverse(reference, number, context) }
+            }
+            for link in dataset.links { try check(link, context) }
+        }
+    }
+
+    private func checkCount(_ number: Int, _ context: ManagedObjectContext) throws {
+        let table = dataset.tables[number]
+        let count = try context.count(EntityFetchRequest(table.name))
+        guard count == table.rowCount, ids[number].count == table.rowCount else {
+            throw VerificationError("\(table.name): \(count) objects in the store, \(table.rowCount) rows imported")
+        }
+    }
+
+    private func checkObjects(_ number: Int, _ rows: Range<Int>, _ context: ManagedObjectContext) throws {
+        let table = dataset.tables[number]
+        let attributes = model.entities[number].attributes
+        for row in rows {
+            let object = context.object(with: ids[number][row])
+            for (attribute, column) in zip(attributes, table.attributes) where object[attribute: attribute] != column.values[row]
+            {
+                throw VerificationError(
+                    "\(table.name).\(column.name), row \(row): \(object[attribute: attribute]) in the store, "
+                        + "\(column.values[row]) imported")
+            }
+            for reference in table.references {
+                let expected = reference.rows[row]
+                let value: Value = expected < 0 ? .null : .reference(ids[reference.destination][Int(expected)].key)
+                guard object[reference.name] == value else {
+                    throw VerificationError(
+                        "\(table.name).\(reference.name), row \(row): \(object[reference.name]) in the store, \(value) imported")
+                }
+            }
+        }
+    }
+
+    private func checkInverse(_ reference: TableReference, _ number: Int, _ context: ManagedObjectContext) throws {
+        var expected: [Int32: [ObjectKey]] = [:]
+        for (row, destination) in reference.rows.enumerated() where destination >= 0 {
+            expected[destination, default: []].append(ids[number][row].key)
+        }
+        for row in ids[reference.destination].indices {
+            let found = context.object(with: ids[reference.destination][row]).relatedObjects(reference.inverse)
+            guard found.map(\.objectID.key).sorted() == (expected[Int32(row)] ?? []).sorted() else {
+                throw VerificationError(
+                    "\(dataset.tables[reference.destination].name).\(reference.inverse), row \(row): \(found.count) objects in the "
+                        + "store, \(expected[Int32(row)]?.count ?? 0) imported")
+            }
+        }
+    }
+
+    private func check(_ link: Link, _ context: ManagedObjectContext) throws {
+        try checkEnd(
+            link.name, link.source, link.destination,
+            Dictionary(grouping: link.pairs, by: \.source).mapValues { $0.map(\.destination) }, context)
+        try checkEnd(
+            link.inverse, link.destination, link.source,
+            Dictionary(grouping: link.pairs, by: \.destination).mapValues { $0.map(\.source) }, context)
+    }
+
+    private func checkEnd(
+        _ name: String, _ table: Int, _ far: Int, _ partners: [Int32: [Int32]], _ context: ManagedObjectContext
+    ) throws {
+        for row in ids[table].indices {
+            let found = context.object(with: ids[table][row]).relatedObjects(name).map(\.objectID.key).sorted()
+            guard found == (partners[Int32(row)] ?? []).map({ ids[far][Int($0)].key }).sorted() else {
+                throw VerificationError("\(dataset.tables[table].name).\(name), row \(row): other partners than were imported")
+            }
+        }
+    }
+}

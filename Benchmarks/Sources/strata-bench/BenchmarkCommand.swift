@@ -1,0 +1,49 @@
+import ArgumentParser
+import Datasets
+import Figures
+import Foundation
+import Workloads
+
+/// A command that measures.
+protocol BenchmarkCommand: ParsableCommand, Sendable {
+    var options: BenchmarkOptions { get }
+    /// Gives the report's rows and what is to be said with them.
+    func measure() async throws -> (rows: [Report.Row], notes: [String])
+}
+
+extension BenchmarkCommand {
+    func runBenchmark() async throws {
+        let rows: [Report.Row]
+        let notes: [String]
+        do { (rows, notes) = try await measure() } catch let error as VerificationError {
+            throw FailedRun(description: error.description)
+        } catch let error as DatasetError {
+            throw WrongInput(description: error.description)
+        }
+        let report = Report(machine: Machine(libraries: Libraries.versions), notes: notes, runs: rows)
+        print(report.text(options.markdown ? .markdown : .terminal))
+        do {
+            if let path = options.json { try report.json().write(to: URL(filePath: path)) }
+            if let path = options.html {
+                try Data(report.html(title: "strata-bench \(Self._commandName)").utf8).write(to: URL(filePath: path))
+            }
+        } catch { throw WrongInput(description: "the report cannot be written: \(error)") }
+    }
+
+    /// Runs a workload in every setting asked for.
+    func rows(_ workload: some Workload) async throws -> [Report.Row] {
+        let settings = try options.settings()
+        let progress = ProgressBar(steps: settings.count * options.repeats, style: options.progressStyle)
+        defer { progress.finish() }
+        return try await WorkloadRunner(settings: settings, repeats: options.repeats, progress: progress).rows(workload)
+    }
+
+    /// What all reports say.
+    func commonNotes() throws -> [String] {
+        [
+            "Files are new in each run, the process is warm from the second repeat on. Medians of \(options.repeats); "
+                + "\(try options.durabilityKind().rawValue) saves. Main busy: time in which the main executor could not take a new "
+                + "job. Every run was checked after a fresh open: all values, all relationships from both ends."
+        ]
+    }
+}

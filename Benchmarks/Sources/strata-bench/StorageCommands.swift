@@ -1,0 +1,47 @@
+import ArgumentParser
+import Figures
+import Foundation
+import Workloads
+
+struct StorageCommand: BenchmarkCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "storage", abstract: "Import, insert, point read, scan and update: through objects, and in C calls.")
+
+    @OptionGroup var options: BenchmarkOptions
+
+    func measure() async throws -> (rows: [Report.Row], notes: [String]) {
+        var imported = options
+        imported.objects = nil
+        let stores = try options.stores()
+        let engines = Engine.allCases.filter { $0.store.map(stores.contains) ?? true }
+        let progress = ProgressBar(steps: engines.count * options.repeats, style: options.progressStyle)
+        defer { progress.finish() }
+        let storage = Storage(
+            imported: try imported.dataset(), objects: options.objects ?? 100_000, seed: options.seed,
+            saveEvery: options.saveEvery ?? 500, durability: try options.durabilityKind())
+        let rows = try await storage.rows(engines, repeats: options.repeats, progress: progress)
+        return (
+            rows,
+            [
+                "Engines alternate; medians of \(options.repeats). Warm: files are read right after they were written. Deferred, raw "
+                    + "LMDB runs with MDB_NOSYNC, which can lose integrity in a power cut: a floor, not an alternative. Each engine's "
+                    + "counts and sums are checked."
+            ]
+        )
+    }
+}
+
+struct ChildrenCommand: BenchmarkCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "children", abstract: "Makes, uses and saves a child while its parent holds unsaved changes.")
+
+    @OptionGroup var options: BenchmarkOptions
+
+    func measure() async throws -> (rows: [Report.Row], notes: [String]) {
+        let progress = ProgressBar(steps: 4 * options.repeats * (try options.stores().count), style: options.progressStyle)
+        defer { progress.finish() }
+        let children = Children(objects: options.objects ?? 1_000_000, seed: options.seed)
+        let rows = try await children.rows(try options.stores(), repeats: options.repeats, progress: progress)
+        return (rows, ["Nanoseconds are those of one child. Medians of \(options.repeats)."])
+    }
+}

@@ -1,0 +1,77 @@
+import ArgumentParser
+import Datasets
+import Figures
+import Foundation
+import Workloads
+
+struct ShootoutCommand: BenchmarkCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "shootout", abstract: "Imports a library in the background while main shows live results.")
+
+    @OptionGroup var options: BenchmarkOptions
+
+    @Flag(help: "Saves once after each entity, instead of every 500 objects.")
+    var saveEachEntity = false
+
+    func measure() async throws -> (rows: [Report.Row], notes: [String]) {
+        let dataset = try options.dataset()
+        for note in dataset.notes { FileHandle.standardError.write(Data("\(note)\n".utf8)) }
+        let workload = try Shootout(
+            dataset, savePoints: saveEachEntity ? .perEntity : .every(options.saveEvery ?? 500),
+            durability: options.durabilityKind())
+        let summary =
+            "\(dataset.name): \(dataset.tables.count) entities, \(dataset.objectCount) objects, \(dataset.linkCount) links"
+            + (dataset.lostReferences == 0 ? "" : "; \(dataset.lostReferences) references to missing rows became null")
+        return (try await rows(workload), [summary + ". Objects/s counts objects and links."] + (try commonNotes()))
+    }
+}
+
+struct StallCommand: BenchmarkCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stall", abstract: "Imports everything in one save while a label ticks on main.")
+
+    @OptionGroup var options: BenchmarkOptions
+
+    func measure() async throws -> (rows: [Report.Row], notes: [String]) {
+        let dataset =
+            try options.input.map { try Dataset.read($0) } ?? Stall.strings(options.objects ?? 25_000, seed: options.seed)
+        let workload = try Stall(dataset, saveEvery: options.saveEvery, durability: options.durabilityKind())
+        return (try await rows(workload), try commonNotes())
+    }
+}
+
+struct ChatCommand: BenchmarkCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "chat", abstract: "Fills 50 groups with 100 messages each, all at once, with 50 live results on main.")
+
+    @OptionGroup var options: BenchmarkOptions
+
+    func measure() async throws -> (rows: [Report.Row], notes: [String]) {
+        let dataset =
+            try options.input.map { try ChatData.make(from: Dataset.read($0)) }
+            ?? ChatData.make(objects: options.objects ?? ChatData.groups * ChatData.messages, seed: options.seed)
+        let workload = try Chat(dataset, saveEvery: options.saveEvery, durability: options.durabilityKind())
+        return (try await rows(workload), try commonNotes())
+    }
+}
+
+struct ListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Names commands, stacks, stores and routings.")
+
+    func run() {
+        let commands = StrataBench.configuration.subcommands.map { $0._commandName }
+        print("commands:  \(commands.joined(separator: " "))")
+        print("stacks:    \(Names.stacks.joined(separator: " "))")
+        print("stores:    \(Names.stores.joined(separator: " "))")
+        print("routings:  \(Names.routings.joined(separator: " "))")
+    }
+}
+
+extension BenchmarkOptions {
+    /// The data to import: read, or generated.
+    func dataset() throws -> Dataset {
+        if let input { return try Dataset.read(input) }
+        return MusicLibrary.make(rows: objects ?? MusicLibrary.usualRowCount, seed: seed)
+    }
+}

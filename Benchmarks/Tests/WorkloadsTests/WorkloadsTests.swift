@@ -1,0 +1,62 @@
+import Datasets
+import Figures
+import ObjectGraph
+import StoreInterface
+import Testing
+
+@testable import Workloads
+
+/// Workloads end with the right data in every setting, and say so when they do not. Timings are not looked at here.
+@Suite(.serialized) struct WorkloadsTests {
+    static let settings = Setting.all(
+        stacks: ContextStack.allCases, stores: StoreKind.allCases, routings: Routing.allCases)
+
+    @Test func theRoutingOfAncestorsExistsOnSQLiteOnly() {
+        #expect(Self.settings.count == 5 * 4)
+        #expect(Self.settings.filter { $0.routing == .ancestors }.allSatisfy { $0.store == .sqlite })
+    }
+
+    @Test(arguments: settings)
+    func anImportIsWholeInEverySetting(setting: Setting) async throws {
+        let data = MusicLibrary.make(rows: 600)
+        let figures = try await Shootout(data, savePoints: .every(100), durability: .durable).run(setting)
+        #expect(figures.saves >= 6)
+    }
+
+    @Test func anImportMaySaveOncePerEntity() async throws {
+        let data = MusicLibrary.make(rows: 600)
+        let setting = Setting(stack: .siblings, store: .lmdb, routing: .snapshot)
+        let figures = try await Shootout(data, savePoints: .perEntity, durability: .deferred).run(setting)
+        #expect(figures.saves == 10 + 6 + 1)
+    }
+
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func aChatIsWhole(store: StoreKind) async throws {
+        let data = ChatData.make(objects: 500, seed: 1)
+        let figures = try await Chat(data, saveEvery: 5, durability: .durable)
+            .run(Setting(stack: .siblings, store: store, routing: .snapshot))
+        #expect(figures.saves == 100)
+    }
+
+    @Test func aChatOfRealDataTakesTheMostReferredToRowsAsGroups() throws {
+        let data = try ChatData.make(from: MusicLibrary.make(rows: 2_000))
+        #expect(data.tables[1].name == "Track")
+        #expect(data.tables[0].rowCount == ChatData.groups || data.tables[0].rowCount < 50)
+        #expect(data.tables[1].references[0].rows == data.tables[1].references[0].rows.sorted())
+    }
+
+    @Test func aWrongValueFailsTheCheck() async throws {
+        let folder = try RunFolder()
+        var data = MusicLibrary.make(rows: 300)
+        let model = try DatasetModel(data)
+        let store = folder.store(.lmdb, .snapshot)
+        let container = try await PersistentContainer(model: model.model, store: store, stack: .siblings)
+        let importer = Importer(dataset: data, model: model, savePoints: .every(100), durability: .durable)
+        let ids = try await importer.run(container.importContext(name: "import")).ids
+        try await Verification(dataset: data, model: model, ids: ids).run(store)
+        data.tables[0].attributes[0].values[2] = .string("another name")
+        await #expect(throws: VerificationError.self) {
+            try await Verification(dataset: data, model: model, ids: ids).run(store)
+        }
+    }
+}
