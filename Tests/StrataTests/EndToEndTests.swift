@@ -135,6 +135,29 @@ import Testing
         #expect(try main.existingObject(Track.self, with: object.objectID).isPlaying)
     }
 
+    @Test(arguments: TestStore.allCases)
+    func S022_anEnumOfARecordThatIsGoneReadsAsItsDefaultOrFirstCase(_ store: TestStore) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(
+                for: Track.self, Artist.self, Tag.self, store: description)
+            let worker = container.newBackgroundContext()
+            let id = await worker.perform { context in
+                let track = Track(isrc: "1", title: "one", mood: .wild)
+                context.insert(track)
+                return track.id
+            }
+            try await worker.save()
+            let other = container.newBackgroundContext()
+            try await other.perform { try $0.delete($0.existingObject(with: id)) }
+            try await other.save()
+            let read = await other.perform { context in
+                let track = context.object(Track.self, with: id)
+                return [track.title, track.mood.rawValue, track.format.rawValue, "\(track.isDeleted)"]
+            }
+            #expect(read == ["", "calm", "single", "true"])
+        }
+    }
+
     @Test func hooksRunAndAFailingOneStopsTheSave() async throws {
         try await TestStore.memory.use { description in
             let container = try await PersistentContainer(for: Watched.self, store: description)

@@ -8,6 +8,8 @@ import Strata
 
 enum Mood: String, AttributeValue, Equatable { case calm, wild }
 
+enum Format: String, AttributeValue, CaseIterable { case single, album }
+
 struct Place: CodableAttribute, Equatable {
     var city: String
     var seats: Int
@@ -18,6 +20,7 @@ struct Place: CodableAttribute, Equatable {
     var title: String
     @Attribute(.indexed) var playCount = 0
     var mood: Mood = .calm
+    var format: Format = Format.allCases[1]
     var released: Date?
     @Relationship(deleteRule: .nullify, inverse: \Artist.tracks) var artist: Artist?
     @Relationship var tags: [Tag]

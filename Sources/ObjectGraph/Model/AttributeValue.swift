@@ -16,10 +16,14 @@ public protocol AttributeValue {
     /// nil when the value is of another storage class, or null and the type is not optional.
     init?(_ value: Value)
     var storeValue: Value { get }
+    /// What a property without a value to show reads as, where zero or empty is no value of the type; nil: it has none, and
+    /// such a reading stops the program. The first case of an enum that is `CaseIterable`.
+    static var fallback: Self? { get }
 }
 
 extension AttributeValue {
     public static var isOptional: Bool { false }
+    public static var fallback: Self? { nil }
 }
 
 extension AttributeValue where Self: FixedWidthInteger {
@@ -146,6 +150,10 @@ extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue 
         self.init(rawValue: raw)
     }
     public var storeValue: Value { rawValue.storeValue }
+}
+
+extension AttributeValue where Self: RawRepresentable & CaseIterable, RawValue: AttributeValue {
+    public static var fallback: Self? { allCases.first }
 }
 
 /// A `Codable` type stored as data (JSON). Equality of the encoded bytes decides whether assigning it is a change.

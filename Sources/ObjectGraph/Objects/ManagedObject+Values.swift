@@ -7,14 +7,18 @@ extension ManagedObject {
     public func get<T: AttributeValue>(_ column: Int, as type: T.Type = T.self) -> T {
         let value = rawValue(column)
         if let typed = T(value) { return typed }
-        return Self.fallback(value, column)
+        return fallback(column)
     }
 
-    private static func fallback<T: AttributeValue>(_ value: Value, _ column: Int) -> T {
-        guard let zero = T(Value.zero(of: T.columnType)) else {
-            preconditionFailure("column \(column) holds \(value), which is not a \(T.self)")
-        }
-        return zero
+    /// What a property reads as when its value is none of its type: the record is gone (S022) and zero is no case of an enum,
+    /// or a file has a raw value that the enum does not have.
+    private func fallback<T: AttributeValue>(_ column: Int) -> T {
+        if let zero = T(Value.zero(of: T.columnType)) { return zero }
+        let declared = state == .detached ? detachedState?.entity.defaults[column] : description.defaults[column]
+        if let value = declared.flatMap({ T($0) }) ?? T.fallback { return value }
+        let name = state == .detached ? "\(column)" : "\(description.name).\(description.columns[column].name)"
+        preconditionFailure(
+            "the property \(name) has no value of type \(T.self) to show; make it optional, or give it an initial value")
     }
 
     /// Sets a column; an equal value is not a change (S032).
