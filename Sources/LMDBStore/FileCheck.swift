@@ -51,7 +51,12 @@ enum FileCheck {
                     + "which reads 1. Export it there and import it here")
         case .sound(let meta):
             let gap = try gap(path, meta)
-            try checkRoots(path)
+            do {
+                try checkRoots(path)
+            } catch {
+                if let gap { truncate(path, off_t(gap.byteCount)) }
+                throw error
+            }
             return gap
         }
     }

@@ -6,7 +6,7 @@ import Testing
 
 /// Catches damage that would be read as data, or that `verify` walks past.
 @Suite struct DamageTests {
-    /// A store whose page of tracks was changed at one byte, by way of its own table.
+    /// A store whose page of tracks was changed at one byte, by way of its own table. Its file goes with the folder.
     private func damaged(_ scratch: Scratch, at offset: (Int) -> Int) throws -> LMDBStore {
         let store = try scratch.store()
         try store.insertTracks(64)
@@ -20,12 +20,14 @@ import Testing
     }
 
     @Test(arguments: [0, 8, 17, 25, 48, 100, 700]) func aFlippedBitOfAPageIsFound(offset: Int) throws {
-        let store = try damaged(try Scratch(), at: { min(offset, $0 - 1) })
+        let scratch = try Scratch()
+        let store = try damaged(scratch, at: { min(offset, $0 - 1) })
         #expect(try !store.verify().isEmpty)
     }
 
     @Test func aMergeDoesNotGiveDamageAFreshChecksum() throws {
-        let store = try damaged(try Scratch(), at: { $0 - 1 })
+        let scratch = try Scratch()
+        let store = try damaged(scratch, at: { $0 - 1 })
         let error = #expect(throws: StoreError.self) {
             try store.save { layer, _ in
                 let row = Row.make(kind: .update, layer: layer.id, columnCount: 6)
@@ -60,7 +62,8 @@ import Testing
     }
 
     @Test func danglingReferencesAndOneWayLinksAreFound() throws {
-        let store = try Scratch().store()
+        let scratch = try Scratch()
+        let store = try scratch.store()
         let keys = try store.insertTracks(2, artist: 999)
         try store.save { layer, _ in layer.setLink(0, keys[0], keys[1], linked: true) }
         #expect(try store.verify().contains { $0.description.contains("refers to object 999 of Artist") })

@@ -7,7 +7,8 @@ import Testing
 /// Catches snapshots that move, writers that wait for readers, and snapshots that cost more than they must.
 @Suite struct SnapshotTests {
     @Test func S150_aHeldSnapshotKeepsItsState() throws {
-        let store = try Scratch().store()
+        let scratch = try Scratch()
+        let store = try scratch.store()
         let keys = try store.insertTracks(100)
         let held = try store.snapshot()
         let page = try #require(try held.page(Samples.track, PageAddress.page(of: keys[0])))
@@ -30,7 +31,8 @@ import Testing
     }
 
     @Test func S153_readersAndTheWriterDoNotWaitForEachOther() throws {
-        let store = try Scratch().store()
+        let scratch = try Scratch()
+        let store = try scratch.store()
         let keys = try store.insertTracks(64)
         // Inside a write transaction: a wait would never end.
         try store.write(.durable) { transaction in
@@ -41,7 +43,8 @@ import Testing
     }
 
     @Test func snapshotsOfOneStateAreOne() throws {
-        let store = try Scratch().store()
+        let scratch = try Scratch()
+        let store = try scratch.store()
         let first = try store.snapshot()
         #expect(try store.snapshot() === first)
         try store.insertTracks(1)
@@ -50,7 +53,8 @@ import Testing
     }
 
     @Test func manyThreadsReadOneSnapshotWhileSavesGoOn() throws {
-        let store = try Scratch().store()
+        let scratch = try Scratch()
+        let store = try scratch.store()
         let keys = try store.insertTracks(1000)
         let snapshot = try store.snapshot()
         DispatchQueue.concurrentPerform(iterations: 8) { thread in
@@ -74,7 +78,8 @@ import Testing
     }
 
     @Test func explainsWhichWayAQueryGoes() throws {
-        let store = try Scratch().store()
+        let scratch = try Scratch()
+        let store = try scratch.store()
         try store.insertTracks(200)
         let snapshot = try store.snapshot()
         func explain(_ predicate: StorePredicate) throws -> String {
