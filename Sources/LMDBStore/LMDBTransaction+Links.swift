@@ -3,11 +3,14 @@ import StoreInterface
 
 extension LMDBTransaction {
     /// Writes the pairs that the layer added and removed, then takes out those of which a deleted object is an end.
+    /// An added pair with an end that does not exist is left out. Precondition: the layer's pages are written.
     func applyLinks(_ layer: Layer, _ deleted: [DeletedObjects]) throws {
+        var presence = PresenceCache(self)
         for (number, link) in layer.links.enumerated() where !link.isEmpty {
             let tables = store.tables.links[number]
-            try apply(link.forward, to: tables.forward)
-            try apply(link.backward, to: tables.backward)
+            let ends = store.schema.links[number]
+            try apply(link.forward, in: tables.forward, from: ends.source, to: ends.destination, &presence)
+            try apply(link.backward, in: tables.backward, from: ends.destination, to: ends.source, &presence)
         }
         for objects in deleted {
             for (number, link) in store.schema.links.enumerated() {
@@ -18,12 +21,16 @@ extension LMDBTransaction {
         }
     }
 
-    private func apply(_ pairs: [ObjectKey: [ObjectKey: Bool]], to table: Database) throws {
+    private func apply(
+        _ pairs: [ObjectKey: [ObjectKey: Bool]], in table: Database, from near: Int, to far: Int, _ presence: inout PresenceCache
+    ) throws {
         try transaction.withCursor(table) { cursor in
             for key in pairs.keys.sorted() {
                 guard let partners = pairs[key] else { continue }
+                let isThere = try presence.contains(near, key)
                 for (partner, isLinked) in partners.sorted(by: { $0.key < $1.key }) {
                     if isLinked {
+                        guard isThere, try presence.contains(far, partner) else { continue }
                         try cursor.add(key, value: partner)
                     } else if try cursor.has(key, value: partner) {
                         try cursor.delete()

@@ -1,0 +1,39 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+/// Which objects there are, asked page by page once the pages of a layer are written. 16 bytes a page asked about.
+struct PresenceCache {
+    private struct Place: Hashable {
+        var entity: Int
+        var number: UInt64
+    }
+
+    private let store: LMDBStore
+    private let transaction: WriteTransaction
+    private var masks: [Place: UInt64] = [:]
+
+    init(_ transaction: LMDBTransaction) {
+        store = transaction.store
+        self.transaction = transaction.transaction
+    }
+
+    mutating func contains(_ entity: Int, _ key: ObjectKey) throws -> Bool {
+        try mask(Place(entity: entity, number: PageAddress.page(of: key))) >> UInt64(PageAddress.slot(of: key)) & 1 != 0
+    }
+
+    private mutating func mask(_ place: Place) throws -> UInt64 {
+        if let known = masks[place] { return known }
+        let table = store.entities[place.entity]
+        var mask: UInt64 = 0
+        if let bytes = try transaction.get(table.pages, place.number) {
+            do {
+                mask = try ObjectPage(bytes, layout: table.layout, check: .header).presence
+            } catch let error as PageError {
+                throw StoreError.damagedPage(store, place.entity, place.number, error)
+            }
+        }
+        masks[place] = mask
+        return mask
+    }
+}
