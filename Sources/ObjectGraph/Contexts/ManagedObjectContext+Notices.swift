@@ -17,7 +17,9 @@ package protocol ViewObserver: AnyObject, Sendable {
     /// - Parameters:
     ///   - view: sealed, so that any thread may read it.
     ///   - changes: nil when what changed is not known.
-    func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?)
+    ///   - saved: the context's own changes that were saved just now. They look as before, unless the store had other ideas: an
+    ///     update of an object that somebody else deleted, say.
+    func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet)
 }
 
 extension ManagedObjectContext {
@@ -70,18 +72,22 @@ extension ManagedObjectContext {
     /// on the main context when observers should see a group of changes now. O(changed objects).
     public func processPendingChanges() {
         checkIsolation()
-        guard !changeLog.isEmpty else { return }
-        let changes = changeLog.take(author: name) { pendingKind($0, $1) }
-        tell(changes, refreshed: [])
+        if !changeLog.isEmpty { tell(ChangeSet(), refreshed: []) }
     }
 
     /// Tells observers of the view and of notices of changes that are visible now.
-    func tell(_ changes: ChangeSet?, refreshed: [ObjectID]) {
+    ///
+    /// The view also shows local changes that were not processed yet, so they are processed here: what an observer of the view
+    /// hears is all that differs from the view before.
+    func tell(_ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet()) {
+        let own = changeLog.isEmpty ? ChangeSet() : changeLog.take(author: name) { pendingKind($0, $1) }
         if !viewObservers.isEmpty {
             let view = sealedView()
-            for observer in viewObservers { observer.viewDidChange(view, changes) }
+            let all = changes.map { own.isEmpty ? $0 : $0.isEmpty ? own : ChangeSet.union([$0, own]) }
+            for observer in viewObservers { observer.viewDidChange(view, all, saved: saved) }
         }
-        guard !noticeObservers.isEmpty, let changes, !changes.isEmpty || !refreshed.isEmpty else { return }
+        if !own.isEmpty { post(.objectsDidChange, own) }
+        guard let changes, !changes.isEmpty || !refreshed.isEmpty else { return }
         post(.objectsDidChange, changes, refreshed: refreshed)
     }
 

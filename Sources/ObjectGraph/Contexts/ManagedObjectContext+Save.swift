@@ -120,7 +120,7 @@ extension ManagedObjectContext {
         watched = []
         let visible = others.map { ChangeSet.union($0 + (adopted.map { [$0] } ?? [])) }
         let refreshed = refreshRegistered(visible)
-        if !viewObservers.isEmpty || visible?.isEmpty != true { tell(visible, refreshed: refreshed) }
+        if !viewObservers.isEmpty || visible?.isEmpty != true { tell(visible, refreshed: refreshed, saved: outcome.changes) }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
         tellFollowers()
     }
