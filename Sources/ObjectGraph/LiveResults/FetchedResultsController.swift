@@ -82,6 +82,8 @@ public final class FetchedResultsController<Element> {
 
     /// What the context shows now, and everything after it.
     private func observedView() -> LayeredView {
+        // The view shows changes that were not processed yet; they shall not be told of as news.
+        context.processPendingChanges()
         if isObserving { context.removeViewObserver(worker) }
         isObserving = true
         return context.addViewObserver(worker)

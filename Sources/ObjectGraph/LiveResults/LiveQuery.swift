@@ -56,12 +56,18 @@ struct LiveQuery: Sendable {
 
     /// Moves on to a newer view and says what changed in the window.
     ///
-    /// - Parameter changes: all that differs between the two views; nil when that is not known, which costs O(result).
+    /// - Parameters:
+    ///   - changes: all that differs between the two views; nil when that is not known, which costs O(result).
+    ///   - saved: objects that probably look the same in both views, but must be looked at.
     /// - Throws: what the store throws; the query then stays at the old view.
-    mutating func advance(to next: LayeredView, changes: [ChangeSet]?) throws -> ResultDifference {
+    mutating func advance(
+        to next: LayeredView, changes: [ChangeSet]?, saved: [ChangeSet] = []
+    ) throws -> ResultDifference {
         guard let changes = changes ?? view.changesWithin(next), remembered == nil || !query.predicate.traversesRelationships
         else { return try recompute(in: next) }
-        let affected = try AffectedObjects(old: view, new: next, changes: changes).keys(for: query)
+        var changed = changes
+        changed += try saved.map { remembered == nil ? try view.differing($0, in: next) : $0 }
+        let affected = try AffectedObjects(old: view, new: next, changes: changed).keys(for: query)
         guard !affected.isEmpty else {
             view = next
             return ResultDifference()
@@ -160,7 +166,6 @@ struct LiveQuery: Sendable {
         let oldKeys = list.keys(window)
         let old = view
         let isRemembered = remembered != nil
-        let columns = next.schema.entities[query.entity].columns.indices
         var after = self
         after.adopt(try Self.fetch(query, in: next), of: next)
         let entity = query.entity
@@ -168,13 +173,12 @@ struct LiveQuery: Sendable {
             if let updated { return updated.contains(key) }
             // The old values are not there to compare with.
             if isRemembered { return true }
-            return try columns.contains { try !Self.same(old.value(entity, key, $0), next.value(entity, key, $0)) }
+            return try !old.looksTheSame(entity, key, in: next)
         }
         self = after
         return difference
     }
 
-    private static func same(_ a: Value?, _ b: Value?) -> Bool { (a ?? .null).order(b ?? .null) == 0 }
 }
 
 /// Old positions of objects that leave and new positions of those that arrive; some are in both.
@@ -235,6 +239,37 @@ private struct Positions {
 }
 
 extension LayeredView {
+    /// The objects of a change set that do not look the same in another view. O(objects · columns) reads.
+    fileprivate func differing(_ changes: ChangeSet, in next: LayeredView) throws -> ChangeSet {
+        var changes = changes
+        changes.links = []
+        for index in changes.entities.indices {
+            let entity = changes.entities[index].entity
+            changes.entities[index].pages = try changes.entities[index].pages.compactMap { page in
+                var mask: UInt64 = 0
+                for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
+                    let key = PageAddress.key(page: page.number, slot: slot)
+                    if try !looksTheSame(entity, key, in: next) { mask |= 1 << UInt64(slot) }
+                }
+                var page = page
+                page.inserted &= mask
+                page.updated &= mask
+                page.deleted &= mask
+                page.columns = ColumnSet(first: EntitySchema.maximumColumns)
+                return mask == 0 ? nil : page
+            }
+        }
+        return changes
+    }
+
+    /// Whether an object exists in both views or in neither, with the same values.
+    fileprivate func looksTheSame(_ entity: Int, _ key: ObjectKey, in next: LayeredView) throws -> Bool {
+        guard try exists(entity, key) == next.exists(entity, key) else { return false }
+        return try schema.entities[entity].columns.indices.allSatisfy { column in
+            try (value(entity, key, column) ?? .null).order(next.value(entity, key, column) ?? .null) == 0
+        }
+    }
+
     /// What changed from this view to another over the same base: all that their other layers speak of. nil over another base.
     fileprivate func changesWithin(_ next: LayeredView) -> [ChangeSet]? {
         guard base === next.base, !(base is AncestorSnapshot) else { return nil }

@@ -23,6 +23,8 @@ final class ResultWorker: ViewObserver {
         var view: LayeredView?
         /// All that changed on the way to it; nil when that is not known.
         var changes: [ChangeSet]? = []
+        /// Saves of the context on the way, which changed nothing that it shows as a rule.
+        var saved: [ChangeSet] = []
         /// From the scheduling of a computation until its delivery was taken.
         var isBusy = false
         var isStopped = false
@@ -36,7 +38,17 @@ final class ResultWorker: ViewObserver {
             live = nil
             view = nil
             changes = []
+            saved = []
         }
+    }
+
+    /// What one computation needs.
+    private struct Step {
+        var live: LiveQuery
+        var view: LayeredView
+        var changes: [ChangeSet]?
+        var saved: [ChangeSet]
+        var fetch: Int
     }
 
     private let queue = DispatchQueue(label: "strata.live-results", qos: .userInitiated)
@@ -106,10 +118,11 @@ final class ResultWorker: ViewObserver {
     // MARK: On the context's executor
 
     /// O(1).
-    func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?) {
+    func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet) {
         state.withLock { state in
             guard !state.isStopped else { return }
             state.view = view
+            if !saved.isEmpty { state.saved.append(saved) }
             if let changes {
                 if !changes.isEmpty { state.changes?.append(changes) }
             } else {
@@ -145,7 +158,7 @@ final class ResultWorker: ViewObserver {
 
     /// One step from the last view to the newest. On the queue.
     private func compute() {
-        let work = state.withLock { state -> (LiveQuery, LayeredView, [ChangeSet]?, Int)? in
+        let work = state.withLock { state -> Step? in
             guard !state.isStopped, let live = state.live, let view = state.view else {
                 state.isBusy = false
                 return nil
@@ -153,13 +166,15 @@ final class ResultWorker: ViewObserver {
             defer {
                 state.view = nil
                 state.changes = []
+                state.saved = []
             }
-            return (live, view, state.changes, state.fetch)
+            return Step(live: live, view: view, changes: state.changes, saved: state.saved, fetch: state.fetch)
         }
-        guard let (before, view, changes, fetch) = work else { return }
-        var live = before
+        guard let work else { return }
+        let fetch = work.fetch
+        var live = work.live
         do {
-            let difference = try live.advance(to: view, changes: changes)
+            let difference = try live.advance(to: work.view, changes: work.changes, saved: work.saved)
             let snapshot = ResultSnapshot(live, store: store)
             let host = finish(live, fetch, snapshot: difference.isEmpty ? nil : snapshot)
             if let host { send(.update(ResultUpdate(snapshot: snapshot, difference: difference)), fetch, host) }
