@@ -24,7 +24,7 @@ struct OpenedFile {
 extension LMDBStore {
     /// Opens or creates the file. Blocking: waits for a writer of another process, and reads some pages.
     ///
-    /// - Throws: ``StoreError``: `.notAStore` for files of others, `.damaged` for one that is cut short, `.schemaMismatch` when
+    /// - Throws: `StoreError`: `.notAStore` for files of others, `.damaged` for one that is cut short, `.schemaMismatch` when
     ///   the file was written with another schema, `.remoteFileSystem`, `.formatTooNew`, `.cannotOpen`, `.readOnly`.
     public static func open(_ url: URL, schema: StoreSchema, options: Options = Options()) throws -> LMDBStore {
         try EnvironmentRegistry.store(path: url.path, schema: schema) {

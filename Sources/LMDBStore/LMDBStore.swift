@@ -76,7 +76,7 @@ public final class LMDBStore: ObjectStore {
 
     /// The newest committed state of any process. About 1 µs, less when the newest snapshot is still in use.
     ///
-    /// - Throws: ``StoreError`` `.readersFull`, `.usedAfterFork`, `.damaged`.
+    /// - Throws: `StoreError` `.readersFull`, `.usedAfterFork`, `.damaged`.
     public func snapshot() throws -> any StoreSnapshot { try newestSnapshot() }
 
     func newestSnapshot() throws -> LMDBSnapshot {
@@ -108,7 +108,7 @@ public final class LMDBStore: ObjectStore {
     /// Runs `body` in the file's one write transaction, on the calling thread, and commits it durably.
     ///
     /// Waits for writers of other processes. `body` is run again when the map had to grow, so it must be repeatable.
-    /// - Throws: what `body` throws; ``StoreError`` `.full`, `.inputOutput`, `.damaged`. Nothing is written then.
+    /// - Throws: what `body` throws; `StoreError` `.full`, `.inputOutput`, `.damaged`. Nothing is written then.
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         try checkProcess()
         if writes.add(1, ordering: .relaxed).newValue % 256 == 0 { _ = try? environment.clearDeadReaders() }

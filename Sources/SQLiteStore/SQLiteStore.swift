@@ -26,7 +26,7 @@ public final class SQLiteStore: ObjectStore {
     }
 
     /// Opens the file, or makes it. Blocks on the disk, and up to 30 seconds while another connection makes the file.
-    /// - Throws: ``StoreError``: a directory, a file of another kind, another model's store.
+    /// - Throws: `StoreError`: a directory, a file of another kind, another model's store.
     public init(url: URL, schema: StoreSchema, routing: Routing = .snapshot) throws {
         path = url.path
         self.routing = routing

@@ -2,7 +2,7 @@ import StoreInterface
 
 /// Fetching. Synchronous, on the context's executor; reads the context's own snapshot and never waits for a writer.
 ///
-/// Throws ``FetchError`` before any row is read, ``StoreError`` when the store cannot be read. Results hold until the caller
+/// Throws ``FetchError`` before any row is read, `StoreError` when the store cannot be read. Results hold until the caller
 /// drops them; objects among them are registered, and faults until a property is read.
 extension ManagedObjectContext {
     /// The objects that a request selects, in its order, pending changes included (S130).

@@ -11,7 +11,7 @@ protocol LowerableExpression {
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm
 }
 
-/// Turns a Foundation predicate into a ``StorePredicate``, once a request.
+/// Turns a Foundation predicate into a `StorePredicate`, once a request.
 ///
 /// Optionals follow Swift: a comparison with nil is false, but nil equals nil. `!` on nil, which would stop Swift, is like `?`.
 struct PredicateLowering {

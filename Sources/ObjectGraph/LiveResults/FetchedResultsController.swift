@@ -63,7 +63,7 @@ public final class FetchedResultsController<Element> {
     /// Runs the request now, on the context's executor, and follows the context from then on. O(result); see
     /// ``performFetchInBackground()`` for large ones. Can be called again to start over; that is no update.
     ///
-    /// Throws ``StoreError`` when the store cannot be read.
+    /// Throws `StoreError` when the store cannot be read.
     public func performFetch() throws {
         let live = try LiveQuery(query, in: observedView())
         fetch = worker.follow(live)
