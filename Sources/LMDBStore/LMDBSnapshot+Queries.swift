@@ -69,7 +69,19 @@ extension LMDBSnapshot {
 
     private func sortedKeys(_ query: StoreQuery) throws -> [ObjectKey] {
         let offset = max(query.offset, 0)
-        var selection = SortedSelection(query.sort, wanted: query.limit.map { $0 < Int.max - offset ? $0 + offset : Int.max })
+        let wanted = query.limit.map { $0 < Int.max - offset ? $0 + offset : Int.max }
+        let columns = schema.entities[query.entity].columns
+        if var selection = RankedSelection(query.sort, columns: columns, wanted: wanted) {
+            let column = query.sort[0].column
+            try eachMatch(query.entity, query.predicate) { match in
+                for slot in SlotIterator(match.mask) {
+                    selection.add(PageAddress.key(page: match.number, slot: slot), try match.page.value(slot, column))
+                }
+                return .next
+            }
+            return Array(selection.finish().dropFirst(offset))
+        }
+        var selection = SortedSelection(query.sort, wanted: wanted)
         try eachMatch(query.entity, query.predicate) { match in
             for slot in SlotIterator(match.mask) {
                 try selection.add(PageAddress.key(page: match.number, slot: slot)) { column throws(PageError) in
