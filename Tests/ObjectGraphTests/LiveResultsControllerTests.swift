@@ -79,6 +79,27 @@ import Testing
         #expect(!screen.updates.isEmpty)
     }
 
+    /// With the routing `ancestors` a view is no snapshot in time: the engine must remember what it showed.
+    @Test(arguments: ContextStack.allCases)
+    func S142_theClassicalRoutingIsFollowedToo(_ stack: ContextStack) async throws {
+        var numbers = SeededNumbers(seed: SeededNumbers.seed(#function))
+        var store = try TestBed(.memory).description
+        store.routing = .ancestors
+        let container = try await PersistentContainer(model: Music.model, store: store, stack: stack)
+        let main = container.mainContext
+        main.mergePolicy = .objectTrump
+        let screen = try Screen(Self.popular, main)
+        for round in 0..<6 {
+            let seed = numbers.next()
+            let worker = container.newBackgroundContext(name: "worker \(round)")
+            try await worker.perform { try Self.change($0, seed: seed) }
+            try await worker.save()
+            try Self.change(main, seed: seed &+ 1)
+            try await screen.settle(Self.popular)
+        }
+        #expect(!screen.updates.isEmpty)
+    }
+
     private nonisolated static func change(_ context: ManagedObjectContext, seed: UInt64) throws {
         var numbers = SeededNumbers(seed: seed)
         for number in 0..<Int.random(in: 1...30, using: &numbers) {
