@@ -9,10 +9,14 @@ struct SQLiteLayout: Sendable {
     let tables: [String]
     /// Quoted, by entity and column.
     let columns: [[String]]
+    /// By entity and column: what decoding needs of the schema, without its strings.
+    let types: [[ColumnType]]
     /// Quoted, by link.
     let links: [String]
     /// By entity: all columns in the order `id, version, columns`.
     let insert: [String]
+    /// For an object that is there already. Slower for all: SQLite keeps a journal of each such statement.
+    let replace: [String]
     let selectRow: [String]
     let selectPage: [String]
     let selectPresence: [String]
@@ -26,14 +30,17 @@ struct SQLiteLayout: Sendable {
             var taken: Set<String> = ["id", "version"]
             return entity.columns.map { Self.quoted(Self.unique($0.name, &taken)) }
         }
+        types = schema.entities.map { $0.columns.map(\.type) }
         self.tables = tables
         self.columns = columns
         links = schema.links.map { Self.quoted(Self.unique($0.name, &taken)) }
         let lists = columns.map { (["id", "version"] + $0).joined(separator: ", ") }
-        insert = schema.entities.indices.map { entity in
+        let values = schema.entities.indices.map { entity in
             let marks = Array(repeating: "?", count: columns[entity].count + 2).joined(separator: ", ")
-            return "INSERT OR REPLACE INTO \(tables[entity]) (\(lists[entity])) VALUES (\(marks))"
+            return "INTO \(tables[entity]) (\(lists[entity])) VALUES (\(marks))"
         }
+        insert = values.map { "INSERT " + $0 }
+        replace = values.map { "INSERT OR REPLACE " + $0 }
         selectRow = schema.entities.indices.map { "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id = ?" }
         selectPage = schema.entities.indices.map {
             "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id BETWEEN ? AND ?"

@@ -7,6 +7,7 @@ final class SQLitePage: StorePage {
     private let snapshot: SQLiteSnapshot
     private let entity: Int
     private let number: UInt64
+    private let columnCount: Int
     private let cache = Mutex(Cache())
 
     private struct Cache {
@@ -26,6 +27,7 @@ final class SQLitePage: StorePage {
         self.snapshot = snapshot
         self.entity = entity
         self.number = number
+        columnCount = snapshot.layout.types[entity].count
     }
 
     var presence: UInt64 {
@@ -62,7 +64,7 @@ final class SQLitePage: StorePage {
         try cache.withLock { cache in
             guard try load(slot, &cache) else { throw missing(slot) }
             if slot == cache.singleSlot { return cache.single[column] }
-            return cache.values[slot * snapshot.schema.entities[entity].columns.count + column]
+            return cache.values[slot * columnCount + column]
         }
     }
 
@@ -81,8 +83,7 @@ final class SQLitePage: StorePage {
             statement.bind(key, 1)
             defer { statement.reset() }
             guard try statement.step() else { return false }
-            let count = snapshot.schema.entities[entity].columns.count
-            cache.single = try (0..<count).map { try snapshot.decode(statement, $0 + 2, entity, $0, key) }
+            cache.single = try (0..<columnCount).map { try snapshot.decode(statement, $0 + 2, entity, $0, key) }
             cache.singleVersion = Generation(bitPattern: statement.integer(1))
             cache.singleSlot = slot
             return true
@@ -90,8 +91,7 @@ final class SQLitePage: StorePage {
     }
 
     private func loadAll(_ cache: inout Cache) throws {
-        let count = snapshot.schema.entities[entity].columns.count
-        cache.values = Array(repeating: .null, count: PageAddress.slots * count)
+        cache.values = Array(repeating: .null, count: PageAddress.slots * columnCount)
         cache.versions = Array(repeating: 0, count: PageAddress.slots)
         try snapshot.read(snapshot.layout.selectPage[entity]) { statement in
             bindRange(statement)
@@ -100,8 +100,8 @@ final class SQLitePage: StorePage {
                 let key = ObjectKey(bitPattern: statement.integer(0))
                 let slot = PageAddress.slot(of: key)
                 cache.versions[slot] = Generation(bitPattern: statement.integer(1))
-                for column in 0..<count {
-                    cache.values[slot * count + column] = try snapshot.decode(statement, column + 2, entity, column, key)
+                for column in 0..<columnCount {
+                    cache.values[slot * columnCount + column] = try snapshot.decode(statement, column + 2, entity, column, key)
                 }
                 cache.loaded |= 1 << UInt64(slot)
             }

@@ -94,8 +94,8 @@ final class SQLiteSnapshot: StoreSnapshot {
     }
 
     func decode(_ statement: SQLiteStatement, _ position: Int, _ entity: Int, _ column: Int, _ key: ObjectKey) throws -> Value {
+        if let value = statement.value(position, layout.types[entity][column]) { return value }
         let definition = schema.entities[entity].columns[column]
-        if let value = statement.value(position, definition.type) { return value }
         throw StoreError(
             .damaged,
             """

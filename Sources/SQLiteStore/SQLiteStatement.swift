@@ -92,6 +92,15 @@ final class SQLiteStatement {
         while try step() {}
     }
 
+    /// Runs a statement that inserts one row; false when its key is taken.
+    func runInsert() throws -> Bool {
+        defer { reset() }
+        let code = sqlite3_step(handle)
+        if code == SQLITE_DONE { return true }
+        if code & 0xff == SQLITE_CONSTRAINT { return false }
+        throw Self.error(code, database, path)
+    }
+
     /// Runs with what is bound, and collects the first column.
     func integers() throws -> [Int64] {
         defer { reset() }

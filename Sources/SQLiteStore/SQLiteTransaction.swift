@@ -40,26 +40,34 @@ final class SQLiteTransaction: StoreTransaction {
     // MARK: Objects
 
     private func insert(_ row: Row, _ entity: Int, _ key: ObjectKey, _ statement: SQLiteStatement) throws {
+        guard row.set.count == layout.types[entity].count else { return }
+        try bind(row, entity, key, to: statement)
+        if try statement.runInsert() { return }
+        let replacement = try connection.statement(layout.replace[entity])
+        try bind(row, entity, key, to: replacement)
+        try replacement.run()
+    }
+
+    private func bind(_ row: Row, _ entity: Int, _ key: ObjectKey, to statement: SQLiteStatement) throws {
         let columns = layout.schema.entities[entity].columns
-        guard row.set.count == columns.count else { return }
         statement.bind(key, 1)
         statement.bind(row.version, 2)
         try row.withValues { _, values in
             for column in columns.indices {
-                try check(values[column], entity, column)
+                if !columns[column].accepts(values[column]) { throw refusal(of: values[column], entity, column) }
                 statement.bind(values[column], column + 3)
             }
         }
-        try statement.run()
     }
 
     private func update(_ row: Row, _ entity: Int, _ key: ObjectKey) throws {
         let statement = try connection.statement(layout.update(entity, row.set))
         statement.bind(row.version, 1)
         var parameter = 2
+        let columns = layout.schema.entities[entity].columns
         try row.withValues { set, values in
             try set.forEach { column in
-                try check(values[column], entity, column)
+                if !columns[column].accepts(values[column]) { throw refusal(of: values[column], entity, column) }
                 statement.bind(values[column], parameter)
                 parameter += 1
             }
@@ -69,10 +77,9 @@ final class SQLiteTransaction: StoreTransaction {
         if connection.changedRows == 0 { try insert(row, entity, key, connection.statement(layout.insert[entity])) }
     }
 
-    private func check(_ value: Value, _ entity: Int, _ column: Int) throws {
+    private func refusal(of value: Value, _ entity: Int, _ column: Int) -> StoreError {
         let definition = layout.schema.entities[entity].columns[column]
-        guard !definition.accepts(value) else { return }
-        throw StoreError(
+        return StoreError(
             .unsupported,
             "\(layout.schema.entities[entity].name).\(definition.name) is \(definition.type.rawValue) and cannot hold \(value)")
     }
