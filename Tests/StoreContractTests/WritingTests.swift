@@ -64,6 +64,17 @@ import Testing
         #expect(try snapshot.value(Sample.owner, 64, 0) == .string("whole"))
     }
 
+    @Test(arguments: StoreKind.allCases) func anInsertOverAnObjectReplacesIt(_ kind: StoreKind) throws {
+        let contract = try ContractStore(kind)
+        try contract.save { $0.insertItem(64, name: "old", number: 1) }
+        try contract.save { $0.insertItem(64, name: "new") }
+        let snapshot = try contract.snapshot()
+        #expect(try snapshot.pageValues(Sample.item, 64)?[Sample.name] == .string("new"))
+        #expect(try snapshot.lookup(Sample.item, column: Sample.name, value: .string("old")) == [])
+        #expect(try snapshot.lookup(Sample.item, column: Sample.number, value: .int(1)) == [])
+        #expect(try contract.store.verify() == [])
+    }
+
     @Test(arguments: StoreKind.allCases) func aWriteThatThrowsLeavesNothing(_ kind: StoreKind) throws {
         struct Stop: Error {}
         let contract = try ContractStore(kind)
