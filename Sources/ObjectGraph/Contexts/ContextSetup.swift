@@ -11,7 +11,8 @@ struct ContextSetup: @unchecked Sendable {
     /// The root's coordinator; a child keeps it to take keys and read the store.
     let coordinator: PersistentStoreCoordinator?
     let writer: StoreWriter
-    var foundation: ManagedObjectContext.Foundation
+    /// What the context reads at first; nil in the copy that a context keeps.
+    var foundation: ManagedObjectContext.Foundation?
     let parent: ParentLink?
     var automaticallyMergesChanges: Bool
 

@@ -77,6 +77,10 @@ public final class ManagedObjectContext {
     }
 
     init(_ setup: ContextSetup, place: ContextPlace) {
+        guard let start = setup.foundation else { preconditionFailure("a context was set up without a state to read") }
+        // Kept, it would keep the pages of the first state from being reused as long as the context lives.
+        var setup = setup
+        setup.foundation = nil
         self.setup = setup
         self.place = place
         model = setup.model
@@ -88,8 +92,8 @@ public final class ManagedObjectContext {
         let top = Layer(schema: setup.model.storeSchema)
         self.top = top
         topID = top.id
-        foundation = setup.foundation
-        view = LayeredView(base: setup.foundation.state.base, layers: [])
+        foundation = start
+        view = LayeredView(base: start.state.base, layers: [])
         keys = setup.traits.noKeys
         rebuildView()
     }

@@ -129,7 +129,7 @@ extension PersistentStoreCoordinator {
     /// A root context that reads a kept state (S150).
     public func newBackgroundContext(name: String = "background", reading snapshot: Snapshot) -> BackgroundContext {
         var setup = rootSetup(name: name, merging: false)
-        setup.foundation.state = snapshot.state
+        setup.foundation?.state = snapshot.state
         return BackgroundContext(setup)
     }
 
