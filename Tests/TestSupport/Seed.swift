@@ -1,0 +1,24 @@
+import Foundation
+
+/// A generator whose sequence is fixed by its seed: splitmix64.
+public struct SeededGenerator: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    public init(seed: UInt64) { state = seed }
+
+    public mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+public enum Seed {
+    /// The seed of this run: STRATA_SEED, or a new one. Print it in what fails.
+    public static let value: UInt64 = {
+        let given = ProcessInfo.processInfo.environment["STRATA_SEED"].flatMap(UInt64.init)
+        return given ?? UInt64.random(in: 0...UInt64.max)
+    }()
+}
