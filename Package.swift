@@ -68,7 +68,7 @@ let package = Package(
             dependencies: ["MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface"]),
         .testTarget(name: "ObjectGraphTests", dependencies: ["ObjectGraph", "TestSupport"]),
         .testTarget(name: "StackTests", dependencies: ["ObjectGraph", "TestSupport"]),
-        .testTarget(name: "CrashTests", dependencies: ["ObjectGraph", "TestSupport"]),
+        .testTarget(name: "CrashTests", dependencies: ["LMDBStore", "ObjectGraph", "TestSupport"]),
         .testTarget(name: "ArchitectureTests"),
     ],
     swiftLanguageModes: [.v6]

@@ -1,11 +1,12 @@
 import Foundation
+import LMDBStore
 import MemoryStore
 import ObjectGraph
 import StoreInterface
 
 /// One of the stores under test.
 public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
-    case memory
+    case memory, lmdb
 
     public var description: String { rawValue }
 }
@@ -46,6 +47,7 @@ public final class TestBed: Sendable {
     public var description: StoreDescription {
         switch kind {
         case .memory: .memory(name: memoryName)
+        case .lmdb: .lmdb(file)
         }
     }
 

@@ -284,7 +284,7 @@ final class StoreWriter: Sendable {
             }
             return (Array(shared.listeners.values), wake)
         }
-        if let wake { queue.asyncAfter(deadline: wake) { self.flushOverdue() } }
+        if let wake { queue.asyncAfter(deadline: wake) { [weak self] in self?.flushOverdue() } }
         if let old, group.start.base.generation != old.base.generation {
             tellForeign(listeners, from: old, to: group.start)
         }
@@ -308,7 +308,7 @@ final class StoreWriter: Sendable {
         do { try process([Job(request: nil, origin: 0, completion: { _ in })]) } catch {
             Self.log.error("writing deferred saves failed, they are kept in memory and tried again: \(error)")
             shared.withLock { $0.deadline = .now() + .seconds(1) }
-            queue.asyncAfter(deadline: .now() + .seconds(1)) { self.flushOverdue() }
+            queue.asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in self?.flushOverdue() }
         }
     }
 }
