@@ -6,7 +6,8 @@ import Testing
 @Suite struct ChangeTrackingTests {
     @Test(arguments: StoreKind.allCases)
     func S030_changedValuesHoldNewValuesAndCommittedOnesTheOld(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         let id = await worker.perform { $0.makeTrack("a", plays: 1).objectID }
         try await worker.save()
@@ -30,7 +31,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S032_assigningAnEqualValueIsNotAChange(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         let id = await worker.perform { $0.makeTrack("a", plays: 1).objectID }
         try await worker.save()
@@ -47,7 +49,8 @@ import Testing
     }
 
     @Test func S034_modelDefaultsAreReadableAfterInsert() async throws {
-        let container = try await TestBed(.memory).container()
+        let bed = try TestBed(.memory)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         await worker.perform { context in
             let track = context.insert("Track")

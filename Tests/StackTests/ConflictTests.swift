@@ -37,7 +37,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S101_theErrorNamesBaseOursAndTheirs(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let (ours, id) = try await collision(container, .error)
         let generation = container.coordinator.snapshot().generation
         let error = try #require(await #expect(throws: SaveError.self) { try await ours.save() })
@@ -55,7 +56,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S102_storeTrumpTakesTheStoresValueOfWhatBothChanged(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let (ours, id) = try await collision(container, .storeTrump)
         try await ours.save()
         #expect(try await values(ours, id) == [.string("theirs"), .int(20), .double(5)], "S110: the context shows it")
@@ -65,7 +67,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S103_objectTrumpTakesOurValueOfWhatBothChanged(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let (ours, id) = try await collision(container, .objectTrump)
         try await ours.save()
         #expect(try await values(ours, id) == [.string("theirs"), .int(10), .double(5)], "S110")
@@ -75,7 +78,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S104_overwriteWritesOurWholeObject(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let (ours, id) = try await collision(container, .overwrite)
         try await ours.save()
         let reader = container.coordinator.newBackgroundContext()
@@ -84,7 +88,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S105_rollbackDropsOurChangesToWhatConflicts(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let (ours, id) = try await collision(container, .rollback)
         await ours.perform { context in _ = context.makeTrack("new") }
         try await ours.save()
@@ -96,7 +101,8 @@ import Testing
     func S106_updatedHereDeletedThere(_ kind: StoreKind) async throws {
         for (policy, survives) in [(MergePolicy.objectTrump, true), (.overwrite, true), (.storeTrump, false), (.rollback, false)]
         {
-            let container = try await TestBed(kind).container()
+            let bed = try TestBed(kind)
+            let container = try await bed.container()
             let (ours, id) = try await collision(container, policy)
             let killer = container.coordinator.newBackgroundContext()
             try await killer.perform { $0.delete(try $0.existingObject(with: id)) }
@@ -112,7 +118,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S100_detectConflictsChecksUnchangedObjectsToo(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let (ours, id) = try await collision(container, .error)
         try await ours.perform { context in
             context.rollback()
@@ -124,7 +131,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S100_concurrentIncrementsWithErrorPolicyNeverLoseOne(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let setUp = container.coordinator.newBackgroundContext()
         let id = await setUp.perform { $0.makeTrack("counter", plays: 0).objectID }
         try await setUp.save()

@@ -68,7 +68,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S024_refreshDropsOrKeepsLocalChanges(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let first = container.coordinator.newBackgroundContext()
         let second = container.coordinator.newBackgroundContext()
         let id = await first.perform { $0.makeTrack("a", plays: 1).objectID }

@@ -33,7 +33,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S002_contextsInsertingAtOnceNeverShareAnId(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let ids = await withTaskGroup(of: [ObjectID].self) { group in
             for worker in 0..<8 {
                 let context = container.coordinator.newBackgroundContext(name: "worker \(worker)")
@@ -45,7 +46,8 @@ import Testing
     }
 
     @Test func S003_idsRoundTripThroughTextUrlAndCoding() async throws {
-        let container = try await TestBed(.memory).container()
+        let bed = try TestBed(.memory)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         let id = await worker.perform { $0.makeTrack("a").objectID }
         #expect(ObjectID(id.description) == id)
@@ -57,7 +59,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S004_registeredObjectKnowsOnlyWhatIsRegistered(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         let id = await worker.perform { $0.makeTrack("a").objectID }
         try await worker.save()
@@ -72,7 +75,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S005_existingObjectThrowsForWhatIsNotThere(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         await worker.perform { context in
             let unknown = ObjectID(store: context.storeIdentity, entity: 3, key: 1 << 40)
@@ -83,7 +87,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S006_cleanObjectsAreHeldWeaklyAndChangedOnesStrongly(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         let id = await worker.perform { context in
             let id = context.makeTrack("a").objectID
@@ -110,7 +115,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S007_hasChangesExactlyWhenSomethingIsPending(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         let id = await worker.perform { context in
             #expect(!context.hasChanges)
@@ -137,7 +143,8 @@ import Testing
     }
 
     @Test func S007_anInsertSealedByAChildAndThenDeletedLeavesNothing() async throws {
-        let container = try await TestBed(.memory).container(.nested)
+        let bed = try TestBed(.memory)
+        let container = try await bed.container(.nested)
         await MainActor.run {
             let main = container.mainContext
             let track = main.makeTrack("a")
@@ -151,7 +158,8 @@ import Testing
 
     @Test func S008_anObjectWhoseContextIsGoneStopsWithItsReason() async throws {
         await #expect(processExitsWith: .failure) {
-            let container = try await TestBed(.memory).container()
+            let bed = try TestBed(.memory)
+            let container = try await bed.container()
             await MainActor.run {
                 let context = container.mainContext
                 let object = context.makeTrack("a")

@@ -28,7 +28,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S121_oneTypeCarriesNoticesHistoryAndPushes(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext(name: "importer")
         let counter = Counter()
         _ = await worker.perform { $0.addObserver { counter.note($0) } }
@@ -48,7 +49,8 @@ import Testing
 
     @Test func S171_usingAContextOffItsExecutorStopsWithItsName() async throws {
         await #expect(processExitsWith: .failure) {
-            let container = try await TestBed(.memory).container()
+            let bed = try TestBed(.memory)
+            let container = try await bed.container()
             let smuggled = await MainActor.run { Smuggled(context: container.mainContext) }
             await Task.detached { _ = smuggled.context.insert("Track") }.value
         }

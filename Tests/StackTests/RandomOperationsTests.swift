@@ -58,6 +58,8 @@ import Testing
                 try await worker.save(through: .store)
                 committed = pending
             }
+            // With `.split` on SQLite the save went through another connection.
+            try await container.coordinator.refresh()
             let reader = container.coordinator.newBackgroundContext()
             let stored = try await reader.perform { try Self.library(of: $0) }
             try #require(stored == committed, "after the save, STRATA_SEED=\(seed), round \(round)")

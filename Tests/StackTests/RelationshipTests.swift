@@ -72,7 +72,8 @@ import Testing
                     .init(name: "next", destination: "Node", inverse: "previous", cardinality: .toOne, deleteRule: .cascade)),
                 .relationship(.init(name: "previous", destination: "Node", cardinality: .toOne)),
             ])
-        let container = try await TestBed(.memory).container(model: Model([node]))
+        let bed = try TestBed(.memory)
+        let container = try await bed.container(model: Model([node]))
         let worker = await container.newBackgroundContext()
         try await worker.perform { context throws in
             let nodes = (0..<5).map { _ in context.insert("Node") }

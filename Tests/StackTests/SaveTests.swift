@@ -110,7 +110,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S066_aDeferredSaveReachesTheStoreWithinItsBound(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         await worker.perform { context in _ = context.makeTrack("t") }
         try await worker.save(.deferred(within: .milliseconds(50)))
@@ -123,7 +124,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S066_aDurableSaveTakesEarlierDeferredOnesWithIt(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         await worker.perform { context in _ = context.makeTrack("deferred") }
         try await worker.save(.deferred(within: .seconds(60)))
@@ -134,7 +136,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S062_changesMadeWhileASaveRunsBelongToTheNext(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         let id = await worker.perform { $0.makeTrack("a", plays: 0).objectID }
         try await worker.save()

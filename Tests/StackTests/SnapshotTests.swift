@@ -7,7 +7,8 @@ import Testing
 @Suite struct SnapshotTests {
     @Test(arguments: StoreKind.allCases)
     func S150_aKeptSnapshotIsReadByManyContextsAtOnce(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         await worker.perform { context in for i in 0..<100 { context.makeTrack("t\(i)", plays: i) } }
         try await worker.save()
@@ -32,7 +33,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S151_aTokenPinsAnotherContextToTheSameState(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let (one, two) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
         await one.perform { context in _ = context.makeTrack("a") }
         try await one.save()
@@ -48,7 +50,8 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func S153_readersDoNotWaitForAWriterNorWritersForReaders(_ kind: StoreKind) async throws {
-        let container = try await TestBed(kind).container()
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
         let worker = await container.newBackgroundContext()
         await worker.perform { context in _ = context.makeTrack("a") }
         try await worker.save()

@@ -2,11 +2,12 @@ import Foundation
 import LMDBStore
 import MemoryStore
 import ObjectGraph
+import SQLiteStore
 import StoreInterface
 
 /// One of the stores under test.
 public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
-    case memory, lmdb
+    case memory, lmdb, sqlite
 
     public var description: String { rawValue }
 }
@@ -48,6 +49,7 @@ public final class TestBed: Sendable {
         switch kind {
         case .memory: .memory(name: memoryName)
         case .lmdb: .lmdb(file)
+        case .sqlite: .sqlite(file)
         }
     }
 
