@@ -26,7 +26,7 @@ public final class LMDBStore: ObjectStore {
 
         public var remoteFileSystems = RemoteFileSystems.refuse
         /// Bytes of address space to begin with; the file grows only as far as it is filled.
-        public var mapSize = 1 << 40
+        public var mapSize = 1 << 38
         /// What a full map may grow to, by doubling, while no snapshot of this process lies in it; nil: no bound of ours.
         public var maximumMapSize: Int?
         /// Snapshots that all processes together may hold. Decided by whoever has the file open first.

@@ -68,7 +68,8 @@ enum CrashScript {
             let file = bed.file
             let name = stack.rawValue
             let delay = 20_000 + (round * 7_919 + stack.rawValue.count * 104_729) % 60_000
-            await #expect(processExitsWith: .signal(SIGKILL)) { [file = file as URL, name = name as String, delay = delay as Int, round = round as Int] in
+            await #expect(processExitsWith: .signal(SIGKILL)) {
+                [file = file as URL, name = name as String, delay = delay as Int, round = round as Int] in
                 let stack = try #require(ContextStack(rawValue: name))
                 try await CrashScript.run(
                     file: file, writer: 0, stack: stack, alwaysDurable: round % 2 == 0, killAfter: delay)

@@ -118,7 +118,9 @@ import Testing
             context.object(with: id).setRelatedObject("album", to: clears ? nil : context.object(with: album))
             library.tracks[id]?.album = clears ? nil : album
         case 8, 9:
-            guard let id = tracks.randomElement(using: &random), let list = playlists.randomElement(using: &random) else { return }
+            guard let id = tracks.randomElement(using: &random), let list = playlists.randomElement(using: &random) else {
+                return
+            }
             link(context, &library, list, id, linked: Bool.random(using: &random))
         case 10:
             guard let id = tracks.randomElement(using: &random) else { return }

@@ -64,6 +64,8 @@ import Testing
                 inside.signal()
                 release.wait()
             }
+            // Also when the transaction could not begin: the test must not wait for ever.
+            inside.signal()
         }
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {

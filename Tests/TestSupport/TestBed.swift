@@ -48,9 +48,16 @@ public final class TestBed: Sendable {
     public var description: StoreDescription {
         switch kind {
         case .memory: .memory(name: memoryName)
-        case .lmdb: .lmdb(file)
+        case .lmdb: .lmdb(file, options: Self.smallMap)
         case .sqlite: .sqlite(file)
         }
+    }
+
+    /// Hundreds of stores are open at once here: a terabyte of address space for each would not fit.
+    private static var smallMap: LMDBStore.Options {
+        var options = LMDBStore.Options()
+        options.mapSize = 1 << 32
+        return options
     }
 
     public var file: URL { folder.appendingPathComponent("store.\(kind.rawValue)") }
