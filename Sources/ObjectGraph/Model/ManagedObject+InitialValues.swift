@@ -4,11 +4,13 @@
 /// do nothing.
 extension ManagedObject {
     public func initializeToOne<M: PersistentModel>(_ relationship: Int, _ column: Int, to other: M?) {
-        if state == .detached { setToOne(relationship, column, to: other) }
+        guard state == .detached, other != nil || detachedState?.toOne.isEmpty == false else { return }
+        setToOne(relationship, column, to: other)
     }
 
     public func initializeToMany<M: PersistentModel>(_ relationship: Int, to others: [M]) {
-        if state == .detached { setToMany(relationship, to: others) }
+        guard state == .detached, !others.isEmpty || detachedState?.toMany.isEmpty == false else { return }
+        setToMany(relationship, to: others)
     }
 }
 

@@ -1,9 +1,11 @@
 import StoreInterface
 
 /// Access by number: what the `@Model` macro's accessors call. Numbers are positions in declaration order.
+///
+/// The generic parts are inlined, so that a model's module converts values itself and calls no unspecialised code.
 extension ManagedObject {
     /// The value of a column as a Swift type. Decodes this one property only (S020).
-    @inline(__always)
+    @inlinable @inline(__always)
     public func get<T: AttributeValue>(_ column: Int, as type: T.Type = T.self) -> T {
         let value = rawValue(column)
         if let typed = T(value) { return typed }
@@ -12,7 +14,8 @@ extension ManagedObject {
 
     /// What a property reads as when its value is none of its type: the record is gone (S022) and zero is no case of an enum,
     /// or a file has a raw value that the enum does not have.
-    private func fallback<T: AttributeValue>(_ column: Int) -> T {
+    @usableFromInline
+    func fallback<T: AttributeValue>(_ column: Int) -> T {
         if let zero = T(Value.zero(of: T.columnType)) { return zero }
         let declared = state == .detached ? detachedState?.entity.defaults[column] : description.defaults[column]
         if let value = declared.flatMap({ T($0) }) ?? T.fallback { return value }
@@ -22,19 +25,25 @@ extension ManagedObject {
     }
 
     /// Sets a column; an equal value is not a change (S032).
-    @inline(__always)
+    @inlinable @inline(__always)
     public func set<T: AttributeValue>(_ column: Int, to value: T) {
         setRawValue(column, to: value.storeValue)
     }
 
     /// Gives a column of a new object its first value. Does nothing to an object that is in a context: Swift runs the initial
     /// values of properties also when a model is made around it.
-    @inline(__always)
+    @inlinable @inline(__always)
     public func initialize<T: AttributeValue>(_ column: Int, to value: T) {
-        guard state == .detached else { return }
-        row?[column] = value.storeValue
+        initializeRawValue(column, to: value.storeValue)
     }
 
+    @usableFromInline
+    func initializeRawValue(_ column: Int, to value: Value) {
+        guard state == .detached else { return }
+        row?[column] = value
+    }
+
+    @usableFromInline
     func rawValue(_ column: Int) -> Value {
         guard state == .registered else { return detachedValue(column) }
         let context = requiredContext
@@ -42,6 +51,7 @@ extension ManagedObject {
         return context.read(self, column) ?? context.inaccessible(self, column)
     }
 
+    @usableFromInline
     func setRawValue(_ column: Int, to value: Value) {
         if state == .detached {
             row?[column] = value
