@@ -4,3 +4,6 @@
 #else
 #include <sys/mount.h>
 #endif
+
+/* Asks the processor for a line of memory; an address that is not mapped does no harm. */
+static inline void strata_prefetch(const void *address) { __builtin_prefetch(address); }

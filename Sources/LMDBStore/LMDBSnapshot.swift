@@ -132,7 +132,10 @@ final class LMDBSnapshot: StoreSnapshot {
                     }
                 }
             }
-            for page in batch where try body(page.number, page.bytes) == .stop { return }
+            for (position, page) in batch.enumerated() {
+                if position + 4 < batch.count { prefetch(batch[position + 4].bytes, lines: 3) }
+                if try body(page.number, page.bytes) == .stop { return }
+            }
             guard batch.count == size, let last = batch.last?.number, last >= next, last < .max else { return }
             next = last + 1
             size = 256
