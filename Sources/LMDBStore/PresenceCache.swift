@@ -29,7 +29,7 @@ struct PresenceCache {
         if let bytes = try transaction.get(table.pages, place.number) {
             do {
                 mask = try ObjectPage(bytes, layout: table.layout, check: .header).presence
-            } catch let error as PageError {
+            } catch {
                 throw StoreError.damagedPage(store, place.entity, place.number, error)
             }
         }
