@@ -13,7 +13,7 @@ enum EnvironmentRegistry {
 
     /// The store of a file that is open, else one that `open` makes. One at a time, so that no two can open one file.
     static func store(
-        path: String, schema: StoreSchema, open: () throws -> OpenedFile
+        path: String, schema: StoreSchema, open: (_ openFiles: Int) throws -> OpenedFile
     ) throws -> LMDBStore {
         let (store, difference) = try entries.withLock { entries -> (LMDBStore, String?) in
             if let file = try FileIdentity.of(path: path), let entry = entries[file], !entry.environment.isOfForkedParent {
@@ -22,7 +22,7 @@ enum EnvironmentRegistry {
                 entry.environment.close()
                 entries[file] = nil
             }
-            let opened = try open()
+            let opened = try open(entries.count)
             let store = LMDBStore(opened)
             entries[opened.file] = Entry(store: store, environment: opened.environment)
             return (store, nil)

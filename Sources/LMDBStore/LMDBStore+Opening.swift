@@ -27,8 +27,11 @@ extension LMDBStore {
     /// - Throws: `StoreError`: `.notAStore` for files of others, `.damaged` for one that is cut short, `.schemaMismatch` when
     ///   the file was written with another schema, `.remoteFileSystem`, `.formatTooNew`, `.cannotOpen`, `.readOnly`.
     public static func open(_ url: URL, schema: StoreSchema, options: Options = Options()) throws -> LMDBStore {
-        try EnvironmentRegistry.store(path: url.path, schema: schema) {
-            try openFile(url, schema: schema, options: options)
+        try EnvironmentRegistry.store(path: url.path, schema: schema) { openFiles in
+            var options = options
+            // A process has 128 TiB: many stores get smaller maps, which grow, so that they leave room for all else.
+            if openFiles >= 32 { options.mapSize = min(options.mapSize, 1 << 36) }
+            return try openFile(url, schema: schema, options: options)
         }
     }
 

@@ -25,7 +25,8 @@ public final class LMDBStore: ObjectStore {
         public enum RemoteFileSystems: Sendable, Hashable { case refuse, allow }
 
         public var remoteFileSystems = RemoteFileSystems.refuse
-        /// Bytes of address space to begin with; the file grows only as far as it is filled.
+        /// Bytes of address space to begin with; the file grows only as far as it is filled. From the 33rd open store on at
+        /// most 64 GiB.
         public var mapSize = 1 << 38
         /// What a full map may grow to, by doubling, while no snapshot of this process lies in it; nil: no bound of ours.
         public var maximumMapSize: Int?

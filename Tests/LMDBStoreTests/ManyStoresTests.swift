@@ -1,0 +1,16 @@
+import StoreInterface
+import Testing
+
+@testable import LMDBStore
+
+@Suite struct ManyStoresTests {
+    /// With the whole map each, they would use up the address space.
+    @Test func hundredsOfStoresAreOpenAtOnce() throws {
+        let scratch = try Scratch()
+        let stores = try (0..<150).map { number in
+            try LMDBStore.open(scratch.folder.appending(path: "store \(number)"), schema: Samples.schema)
+        }
+        for store in stores { try store.insertTracks(1) }
+        for store in stores { #expect(try store.snapshot().count(StoreQuery(entity: Samples.track)) == 1) }
+    }
+}
