@@ -18,7 +18,7 @@ import Testing
             ])
     ])
 
-    private static let doubles: [Double] = [0, -0.0, 1, -1, .nan, .infinity, -.infinity, 1e300, -1e-300, 5e-324]
+    private static let doubles: [Double] = [0, -0.0, 1, -1, .nan, .infinity, -.infinity, 1e300, -1e-300, .leastNonzeroMagnitude]
 
     private func sample(_ random: inout SeededGenerator) -> [Value] {
         let ints: [Int64] = [.min, .max, 0, -1, 1, 7]
