@@ -1,7 +1,7 @@
 # Each line of the form "name: ## text" is a task; `make` alone lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup shootout test test-long test-tsan test-asan fuzz bench format lint docs clean strata-bench
+.PHONY: help setup shootout test test-long test-tsan test-asan fuzz bench figures format lint docs clean strata-bench
 
 FUZZ_SECONDS ?= 60
 SOURCES := $(wildcard Package.swift Sources Tests Benchmarks fuzz)
@@ -86,6 +86,19 @@ bench: strata-bench ## run every benchmark at its default size
 	@set -eu; for benchmark in shootout stall chat storage children; do \
 	    $(call say,"strata-bench $$benchmark"); $(STRATA_BENCH) $$benchmark; \
 	done
+
+# CHINOOK=file and FLIGHTS=folder name real data; without them those runs are left out. Takes some minutes; leave the machine alone.
+figures: strata-bench ## measure all that Docs/Benchmarks.md quotes, into Benchmarks/.build/figures
+	@set -eu; out=Benchmarks/.build/figures; mkdir -p $$out; \
+	measure() { name=$$1; shift; $(call say,"strata-bench $$*"); \
+	    $(STRATA_BENCH) "$$@" --quiet --markdown --json $$out/$$name.json --html $$out/$$name.html > $$out/$$name.md 2> $$out/$$name.log; }; \
+	measure shootout shootout --repeat 5; \
+	measure shootout-deferred shootout --repeat 5 --durability deferred; \
+	measure stall stall --repeat 5; measure chat chat --repeat 5; \
+	measure storage storage --repeat 5; measure storage-deferred storage --repeat 5 --durability deferred; \
+	measure children children --repeat 5 --store lmdb; \
+	if [ -n "$(CHINOOK)" ]; then measure chinook shootout --repeat 3 --input "$(CHINOOK)"; fi; \
+	if [ -n "$(FLIGHTS)" ]; then measure flights shootout --repeat 1 --input "$(FLIGHTS)"; fi
 
 format: ## format all sources
 	@swift format --in-place --parallel --recursive $(SOURCES)

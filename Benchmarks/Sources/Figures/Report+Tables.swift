@@ -1,9 +1,12 @@
 extension Report {
     /// The rows that tell of stacks: who blocks the main thread, and what it costs in all.
+    ///
+    /// "/ siblings": the total by that of siblings on the same store and routing. "/ field": by that of the same stack as the field
+    /// knows it, on SQLite through its ancestors.
     public func stackTable() -> TextTable {
         var table = TextTable(
             header: [
-                "stack", "store", "routing", "total s", "min-max", "vs siblings", "main CPU", "main busy", "stall ms",
+                "stack", "store", "routing", "total s", "min-max", "/ siblings", "/ field", "main CPU", "main busy", "stall ms",
                 "missed 60",
                 "missed 120", "objects/s", "saves/s", "file MB", "peak MB",
             ], names: 3)
@@ -12,11 +15,15 @@ extension Report {
             let peer = runs.first {
                 $0.stack == "siblings" && $0.store == row.store && $0.routing == row.routing && $0.benchmark == row.benchmark
             }
+            let field = runs.first {
+                $0.stack == row.stack && $0.store == "sqlite" && $0.routing == "ancestors" && $0.benchmark == row.benchmark
+            }
             let perSecond = total.median > 0 ? 1 / total.median : 0
             table.rows.append([
                 row.stack ?? "", row.store ?? "", row.routing ?? "", Shown.number(total.median),
                 "\(Shown.number(total.min))-\(Shown.number(total.max))",
                 peer?.totalSeconds.map { Shown.ratio(total.median / $0.median) } ?? "-",
+                field?.totalSeconds.map { Shown.ratio(total.median / $0.median) } ?? "-",
                 Shown.percent(row.mainCPUSeconds?.median ?? 0, of: total.median),
                 Shown.percent(row.mainBusySeconds?.median ?? 0, of: total.median),
                 Shown.number(row.longestStallMilliseconds?.median ?? 0), Shown.number(row.missedFrames60?.median ?? 0),

@@ -41,9 +41,11 @@ extension BenchmarkCommand {
     /// What all reports say.
     func commonNotes() throws -> [String] {
         [
-            "Files are new in each run, the process is warm from the second repeat on. Medians of \(options.repeats); "
+            "Files are new in each run, the process is warm from the second repeat on. Medians of \(options.repeats), settings alternate; "
                 + "\(try options.durabilityKind().rawValue) saves. Main busy: time in which the main executor could not take a new "
-                + "job. Every run was checked after a fresh open: all values, all relationships from both ends."
+                + "job. Jobs back to back count as one stall, and each stall is taken to begin with a frame: upper bounds. / siblings, "
+                + "/ field: the total by that of siblings on the same store, and by that of the same stack on SQLite through its ancestors. "
+                + "Every run was checked after a fresh open: all values, all relationships from both ends."
         ]
     }
 }
