@@ -26,7 +26,7 @@ extension ManagedObjectContext {
         setFoundation(moved)
         let changes = between.map(ChangeSet.union)
         tell(changes, refreshed: refreshRegistered(changes))
-        tellFollowers()
+        tellFollowers(changes)
     }
 
     /// Reads another state of the store from now on (S151). Unsaved changes stay on top. Programmer error in a child.

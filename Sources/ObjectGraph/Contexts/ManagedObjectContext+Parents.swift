@@ -62,23 +62,24 @@ extension ManagedObjectContext {
         checkIsolation()
         guard let link = setup.parent else { throw ContextError.notAChild(context: name) }
         guard let parent = link.host else { throw SaveError.parentGone(context: name) }
-        moveToParent(try await parent.run { $0.sealedFoundationForChild() })
+        moveToParent(try await parent.run { $0.sealedFoundationForChild() }, changes: nil)
     }
 
-    func moveToParent(_ new: SealedFoundation) {
+    /// - Parameter changes: nil when what differs from the present foundation is not known.
+    func moveToParent(_ new: SealedFoundation, changes: ChangeSet?) {
         setFoundation(new.foundation)
-        tell(nil, refreshed: refreshRegistered(nil))
+        tell(changes, refreshed: refreshRegistered(changes))
     }
 
     func sealedFoundationForChild() -> SealedFoundation { SealedFoundation(foundation: foundationForChild()) }
 
     /// After a save or a merge of this context: children that follow it are moved (S072).
-    func tellFollowers() {
+    func tellFollowers(_ changes: ChangeSet?) {
         guard !followers.isEmpty else { return }
         let new = sealedFoundationForChild()
         for child in followers {
             child.host?.enqueue { child in
-                if child.automaticallyMergesChanges { child.moveToParent(new) }
+                if child.automaticallyMergesChanges { child.moveToParent(new, changes: changes) }
             }
         }
     }
@@ -129,7 +130,7 @@ extension ManagedObjectContext {
         clean(written)
         if !viewObservers.isEmpty { tell(ChangeSet(), refreshed: []) }
         if !push.changes.isEmpty { post(.didSave, push.changes) }
-        tellFollowers()
+        tellFollowers(push.changes)
     }
 
     private static let inheritedLimit = 16
@@ -185,7 +186,8 @@ extension ManagedObjectContext {
     /// What the level above answered.
     private enum Answer: Sendable {
         case written(SaveOutcome)
-        case pushed(PlaceAbove)
+        /// What was handed up, and where this context stands after it.
+        case pushed(Push, PlaceAbove)
     }
 
     /// Hands own layers and the pushes to the writer or to the parent; `then` runs on this context's executor.
@@ -207,18 +209,29 @@ extension ManagedObjectContext {
             then(.failure(SaveError.parentGone(context: name)))
             return
         }
-        let own = makePush()
-        var joined = own
-        joined.layer = Layer.folding([own.layer] + pushes.map(\.layer), schema: model.storeSchema)
-        joined.layer.seal()
-        joined.changes = ChangeSet.union([own.changes] + pushes.map(\.changes))
-        joined.author = pushes[0].author
-        let push = joined
+        let push = joined(pushes)
         parent.enqueue { parent in
             parent.takeThrough([push], durability) { result in
-                host.enqueue { _ in then(result.map { .pushed($0) }) }
+                host.enqueue { _ in then(result.map { .pushed(push, $0) }) }
             }
         }
+    }
+
+    /// Own changes in flight and the children's as one. A single child's, when there are no others, travel as they are: nothing is
+    /// copied on this executor.
+    private func joined(_ pushes: [Push]) -> Push {
+        if inFlight == 0, pushes.count == 1 {
+            var push = pushes[0]
+            push.parentEpoch = foundation.parentEpoch
+            push.parentResetCount = foundation.parentResetCount
+            return push
+        }
+        var push = makePush()
+        push.layer = Layer.folding([push.layer] + pushes.map(\.layer), schema: model.storeSchema)
+        push.layer.seal()
+        push.changes = ChangeSet.union([push.changes] + pushes.map(\.changes))
+        push.author = pushes[0].author
+        return push
     }
 
     /// After the store has this context's own changes and the children's.
@@ -229,11 +242,8 @@ extension ManagedObjectContext {
             let isAlone = outcome.state.generation == foundation.state.generation + 1
             didWrite(outcome, adopted: changes)
             return place(same && isAlone)
-        case .pushed(let above):
-            var own = makePush()
-            own.layer = Layer.folding([own.layer] + pushes.map(\.layer), schema: model.storeSchema)
-            own.layer.seal()
-            didPush(own, above)
+        case .pushed(let push, let above):
+            didPush(push, above)
             tell(changes, refreshed: refreshRegistered(changes))
             return place(same && above.showsTheSame)
         }

@@ -122,7 +122,7 @@ extension ManagedObjectContext {
         let refreshed = refreshRegistered(visible)
         if !viewObservers.isEmpty || visible?.isEmpty != true { tell(visible, refreshed: refreshed, saved: outcome.changes) }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
-        tellFollowers()
+        tellFollowers(between.map(ChangeSet.union))
     }
 
     /// Removes the layers that a save has taken from the context's own.
