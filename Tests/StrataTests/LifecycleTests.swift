@@ -19,6 +19,7 @@ private enum Calls {
 @Model final class Melody {
     var title: String
     var plays = 0
+    @Transient var isPlaying = false
     @Relationship var band: Choir?
 }
 
@@ -107,5 +108,18 @@ extension Melody: ManagedObjectLifecycle {
         }
         #expect(Set(failures.map(\.0)) == Set(wrong))
         #expect(await context.perform { $0.hasChanges }, "S062")
+    }
+
+    @Test func S033_aTransientPropertyIsNoChange() async throws {
+        let container = try await container(.siblings)
+        let context = container.coordinator.newBackgroundContext()
+        await context.perform { context in context.insert(Melody(title: "S033", band: nil)) }
+        try await context.save()
+        try await context.perform { context in
+            let melody = try #require(try context.fetch(FetchRequest<Melody>()).first)
+            melody.isPlaying = true
+            #expect(melody.managedObject.changedValues.isEmpty)
+            #expect(!context.hasChanges)
+        }
     }
 }

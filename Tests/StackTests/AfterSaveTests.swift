@@ -1,0 +1,55 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+@Suite struct AfterSaveTests {
+    @Test(arguments: StoreKind.allCases)
+    func S031_aSavedObjectHasNoChangedValuesAndCommitsItsOwn(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = container.coordinator.newBackgroundContext()
+        let id = await context.perform { $0.makeTrack("a", plays: 1).objectID }
+        try await context.save()
+        try await context.perform { try $0.existingObject(with: id)["plays"] = .int(2) }
+        try await context.save()
+        try await context.perform { context in
+            let track = try context.existingObject(with: id)
+            #expect(track.changedValues.isEmpty)
+            #expect(track.committedValues(for: ["plays"]) == ["plays": .int(2)])
+        }
+    }
+
+    @Test(arguments: Combination.parented)
+    func S076_aChildsSaveLeavesTheStoreUntouched(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let child = await container.newBackgroundContext()
+        let generation = try container.coordinator.store.snapshot().generation
+        await child.perform { context in _ = context.makeTrack("a") }
+        try await child.save()
+        #expect(try container.coordinator.store.snapshot().generation == generation)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S110_afterAMergedSaveTheContextShowsTheMergedValues(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (ours, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let id = await ours.perform { $0.makeTrack("base", plays: 1).objectID }
+        try await ours.save()
+        await other.perform { $0.refreshAllObjects() }
+        try await other.perform { try $0.existingObject(with: id)["title"] = .string("theirs") }
+        try await ours.perform { context in
+            context.mergePolicy = .objectTrump
+            try context.existingObject(with: id)["plays"] = .int(10)
+        }
+        try await other.save()
+        try await ours.save()
+        let values = try await ours.perform { context in
+            let track = try context.existingObject(with: id)
+            return [track["title"], track["plays"]]
+        }
+        #expect(values == [.string("theirs"), .int(10)])
+    }
+}
