@@ -98,7 +98,11 @@ figures: strata-bench ## measure all that Docs/Benchmarks.md quotes, into Benchm
 	measure storage storage --repeat 5; measure storage-deferred storage --repeat 5 --durability deferred; \
 	measure children children --repeat 5 --store lmdb; \
 	if [ -n "$(CHINOOK)" ]; then measure chinook shootout --repeat 3 --input "$(CHINOOK)"; fi; \
-	if [ -n "$(FLIGHTS)" ]; then measure flights shootout --repeat 1 --input "$(FLIGHTS)"; fi
+	if [ -n "$(FLIGHTS)" ]; then measure flights shootout --repeat 1 --input "$(FLIGHTS)"; fi; \
+	awk -v folder=$$out '/^<!-- figures: / { print; file = folder "/" $$3 ".md"; \
+	        while ((getline line < file) > 0) { print line; skip = 1 } next } \
+	    /^<!-- end -->/ { skip = 0 } !skip { print }' Docs/Benchmarks.md > $$out/Benchmarks.md; \
+	cp $$out/Benchmarks.md Docs/Benchmarks.md
 
 format: ## format all sources
 	@swift format --in-place --parallel --recursive $(SOURCES)
