@@ -10,6 +10,21 @@ extension Layer {
         return folded
     }
 
+    /// Which of `layers`, oldest first, to fold next so that a list stays short and each row is folded O(log n) times: the newest
+    /// ones, as far as none is much heavier than those after it together. nil when that would gain little.
+    public static func foldableTail(of layers: [Layer]) -> Range<Int>? {
+        guard layers.count >= tailLength else { return nil }
+        var start = layers.count - 1
+        var weight = layers[start].weight
+        while start > 0, layers[start - 1].weight <= 2 * weight + 64 {
+            start -= 1
+            weight += layers[start].weight
+        }
+        return layers.count - start >= tailLength ? start..<layers.count : nil
+    }
+
+    private static let tailLength = 6
+
     /// Puts the changes of a newer layer over this one.
     public func merge(_ newer: Layer) {
         for entity in 0..<newer.entityCount {

@@ -12,6 +12,8 @@ public final class Layer: @unchecked Sendable {
     /// The save that made the layer part of a store's state; 0 before.
     public private(set) var generation: Generation = 0
     @exclusivity(unchecked) public private(set) var isSealed = false
+    /// How many rows were put into the layer, counting those put again: a measure of what folding it costs.
+    @exclusivity(unchecked) public private(set) var weight = 0
     /// Whether a row of the layer may be a deletion; false is certain.
     @exclusivity(unchecked) public private(set) var mayDelete = false
     public private(set) var links: [LinkLayer]
@@ -39,6 +41,7 @@ public final class Layer: @unchecked Sendable {
         entities = other.entities.map { $0.map { EntityLayer(copying: $0) } }
         links = other.links
         mayDelete = other.mayDelete
+        weight = other.weight
     }
 
     public var isEmpty: Bool {
@@ -64,6 +67,7 @@ public final class Layer: @unchecked Sendable {
     public func put(_ row: Row, entity: Int, key: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
         if row.kind == .delete { mayDelete = true }
+        weight += 1
         if let found = entities[entity] {
             found.put(row, for: key)
         } else {

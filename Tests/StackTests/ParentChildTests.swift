@@ -252,4 +252,35 @@ import Testing
         }
         #expect(counter.all.last?.refreshed.count == 3)
     }
+
+    @Test(arguments: Combination.parented)
+    func S074_manyPushesFoldedOnTheWayAddUp(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let shared = await MainActor.run { container.mainContext.makeTrack("shared", plays: 0).objectID }
+        for round in 1...60 {
+            let child = await container.newBackgroundContext()
+            try await child.perform { context in
+                try context.existingObject(with: shared)["plays"] = .int(Int64(round))
+                for i in 0..<4 { context.makeTrack("\(round)-\(i)", plays: round) }
+                for track in try context.objects("Track") where track["plays"] == .int(Int64(round - 7)) { context.delete(track) }
+            }
+            try await child.save()
+            if round % 9 == 0 {
+                await MainActor.run { container.mainContext.object(with: shared)["title"] = .string("main \(round)") }
+            }
+        }
+        // Rounds 1 to 53 had their four tracks deleted seven rounds later.
+        let expected = 7 * 4 + 1
+        try await MainActor.run { () throws in
+            let main = container.mainContext
+            #expect(try main.objects("Track").count == expected)
+            #expect(main.object(with: shared)["plays"] == .int(60) && main.object(with: shared)["title"] == .string("main 54"))
+            #expect(main.insertedObjects.count == expected && main.deletedObjects.isEmpty)
+        }
+        try await container.saveMain()
+        let reader = container.coordinator.newBackgroundContext()
+        #expect(try await reader.perform { try $0.objects("Track").count } == expected)
+        #expect(try await reader.perform { try $0.existingObject(with: shared)["title"] } == .string("main 54"))
+    }
 }

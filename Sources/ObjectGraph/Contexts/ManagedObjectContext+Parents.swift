@@ -120,10 +120,12 @@ extension ManagedObjectContext {
             moved.parentEpoch = place.epoch
         } else if !push.layer.isEmpty, moved.ancestors == nil {
             moved.inherited.insert(push.layer, at: 0)
-            if moved.inherited.count > Self.inheritedLimit {
-                let folded = Layer.folding(moved.inherited.reversed(), schema: model.storeSchema)
+            var oldestFirst = Array(moved.inherited.reversed())
+            if let tail = Layer.foldableTail(of: oldestFirst) {
+                let folded = Layer.folding(Array(oldestFirst[tail]), schema: model.storeSchema)
                 folded.seal()
-                moved.inherited = [folded]
+                oldestFirst.replaceSubrange(tail, with: [folded])
+                moved.inherited = oldestFirst.reversed()
             }
         }
         setFoundation(moved)
@@ -132,8 +134,6 @@ extension ManagedObjectContext {
         if !push.changes.isEmpty { post(.didSave, push.changes) }
         tellFollowers(push.changes)
     }
-
-    private static let inheritedLimit = 16
 
     // MARK: The parent's side
 

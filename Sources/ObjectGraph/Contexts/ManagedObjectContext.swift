@@ -211,13 +211,11 @@ public final class ManagedObjectContext {
 
     // MARK: Folding
 
-    private static let foldLimit = 8
-
     /// A long list of sealed layers is folded into one off the context's executor; reads stay short.
     func foldIfLong() {
-        guard sealed.count > Self.foldLimit, !isFolding, !isSaving, let host else { return }
+        guard !isFolding, !isSaving, let tail = Layer.foldableTail(of: sealed), let host else { return }
         isFolding = true
-        let layers = sealed
+        let layers = Array(sealed[tail])
         let schema = model.storeSchema
         DispatchQueue.global().async {
             let folded = Layer.folding(layers, schema: schema)
@@ -229,10 +227,17 @@ public final class ManagedObjectContext {
     private func didFold(_ layers: [Layer], into folded: Layer) {
         isFolding = false
         // A save or a rollback may have taken them meanwhile.
-        guard !isSaving, sealed.count >= layers.count, zip(sealed, layers).allSatisfy({ $0 === $1 }) else { return }
-        sealed.replaceSubrange(0..<layers.count, with: folded.isEmpty ? [] : [folded])
-        reconnectRows()
+        guard !isSaving, let start = sealed.firstIndex(where: { $0 === layers[0] }), sealed.count >= start + layers.count,
+            zip(sealed[start...], layers).allSatisfy({ $0 === $1 })
+        else { return }
+        sealed.replaceSubrange(start..<start + layers.count, with: folded.isEmpty ? [] : [folded])
         rebuildView()
+        reconnectRows(from: folded)
+    }
+
+    /// Points objects whose newest row was in one of the folded layers at the folded row.
+    private func reconnectRows(from folded: Layer) {
+        forEachRegistered(in: folded) { object, _ in object.row = newestOwnRow(object.entity, object.key) }
     }
 
     /// Points every object with unsaved changes at its newest row, after layers were replaced.
