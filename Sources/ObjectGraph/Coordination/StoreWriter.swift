@@ -21,6 +21,8 @@ final class StoreWriter: Sendable {
         var waiting: [Job] = []
         /// The newest change sets, oldest first.
         var recent: [ChangeSet] = []
+        /// Saves up to this one may be known under another number: deferred saves that another process overtook were renumbered.
+        var renumberedThrough: Generation?
         /// When the oldest deferred save must be on disk.
         var deadline: DispatchTime?
         var listeners: [UInt64: Listener] = [:]
@@ -115,6 +117,7 @@ final class StoreWriter: Sendable {
         let moved = rebased(start, on: base)
         let listeners = shared.withLock { shared in
             shared.state = moved
+            shared.forgetNumbers(of: start)
             return Array(shared.listeners.values)
         }
         tellForeign(listeners, from: start, to: moved)
@@ -193,10 +196,10 @@ final class StoreWriter: Sendable {
     /// The saves after one generation up to another, oldest first; nil when they are no longer known.
     func changes(after old: Generation, through new: Generation) -> [ChangeSet]? {
         if old == new { return [] }
-        let recent = shared.withLock { shared -> [ChangeSet]? in
-            guard let first = shared.recent.first, first.generation <= old + 1 else { return nil }
-            return shared.recent.filter { $0.generation > old && $0.generation <= new }
+        let (doubtful, recent) = shared.withLock { shared -> (Generation?, [ChangeSet]?) in
+            (shared.renumberedThrough, shared.changes(after: old, through: new))
         }
+        if old > new || doubtful.map({ old <= $0 }) == true { return nil }
         if let recent, UInt64(recent.count) == new - old { return recent }
         guard let stored = try? store.changes(after: old) else { return nil }
         let wanted = stored.filter { $0.generation <= new }
@@ -267,6 +270,7 @@ final class StoreWriter: Sendable {
     private func publish(_ group: Group, after old: StoreState?, deferred: Bool) {
         let (listeners, wake) = shared.withLock { shared -> ([Listener], DispatchTime?) in
             shared.state = group.state
+            if let old, group.start.base.generation != old.base.generation { shared.forgetNumbers(of: old) }
             for result in group.results {
                 if case .success(let changes) = result, !changes.isEmpty { shared.recent.append(changes) }
             }
@@ -310,5 +314,20 @@ final class StoreWriter: Sendable {
             shared.withLock { $0.deadline = .now() + .seconds(1) }
             queue.asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in self?.flushOverdue() }
         }
+    }
+}
+
+extension StoreWriter.Shared {
+    /// After saves of another process came between the state and its deferred saves.
+    mutating func forgetNumbers(of state: StoreState) {
+        guard !state.deferred.isEmpty else { return }
+        recent.removeAll()
+        renumberedThrough = state.generation
+    }
+
+    /// The recent change sets after one generation up to another; nil when they do not reach back that far.
+    func changes(after old: Generation, through new: Generation) -> [ChangeSet]? {
+        guard let first = recent.first, first.generation <= old + 1 else { return nil }
+        return recent.filter { $0.generation > old && $0.generation <= new }
     }
 }
