@@ -137,9 +137,10 @@ extension ManagedObjectContext {
 
     /// Makes registered objects clean whose changes were saved with `layers` and that have no newer ones.
     func clean(_ layers: [Layer]) {
+        let mayHaveNewer = !sealed.isEmpty || !top.isEmpty
         for layer in layers {
             forEachRegistered(in: layer) { object, saved in
-                let newer = newestOwnRow(object.entity, object.key)
+                let newer = mayHaveNewer ? newestOwnRow(object.entity, object.key) : nil
                 object.row = newer
                 if setup.traits.hasLifecycle[object.entity] { didSave(object) }
                 if newer == nil, !retainsRegisteredObjects || saved.kind == .delete { registry.release(object) }

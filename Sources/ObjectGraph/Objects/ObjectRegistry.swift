@@ -17,6 +17,9 @@ final class ObjectRegistry {
     @exclusivity(unchecked) private var lastNumber: UInt64 = 0
     @exclusivity(unchecked) private var lastPage: Page?
     @exclusivity(unchecked) private(set) var count = 0
+    /// Empty pages kept for reuse: reading objects here and there makes and drops one a read.
+    @exclusivity(unchecked) private var spares: [Page] = []
+    private static let maximumSpares = 64
 
     init(entityCount: Int) {
         entities = Array(repeating: [:], count: entityCount)
@@ -47,7 +50,7 @@ final class ObjectRegistry {
         if let found = self.page(object.entity, number) {
             page = found
         } else {
-            page = Page()
+            page = spares.popLast() ?? Page()
             entities[object.entity][number] = page
             remember(object.entity, number, page)
         }
@@ -67,6 +70,7 @@ final class ObjectRegistry {
         entities[object.entity][number] = nil
         lastEntity = -1
         lastPage = nil
+        if spares.count < Self.maximumSpares { spares.append(page) }
     }
 
     /// Holds an object with unsaved changes strongly, through its model where it has one (S006).
