@@ -29,6 +29,7 @@ import Testing
             return track.objectID
         }
         try await worker.save(through: .store)
+        try await container.coordinator.refresh()
         let generation = container.coordinator.snapshot().generation
         let twin = try await worker.perform { context in
             try context.existingObject(with: id)["plays"] = .int(2)
@@ -101,6 +102,7 @@ import Testing
             await worker.perform { context in _ = context.makeTrack("t\(i)") }
             try await worker.save(through: .store, .deferred(within: .seconds(60)))
         }
+        try await container.coordinator.refresh()
         let reader = container.coordinator.newBackgroundContext()
         #expect(try await reader.perform { try $0.objects("Track").count } == 10)
         try await container.flush()
@@ -152,5 +154,29 @@ import Testing
         let reader = container.coordinator.newBackgroundContext()
         #expect(try await reader.perform { try $0.existingObject(with: id)["plays"] } == .int(50))
         #expect(try await reader.perform { try $0.existingObject(with: id)["title"] } == .string("t50"))
+    }
+
+    @Test(arguments: Combination.parented)
+    func S064_ofManySavesThroughOneParentOnlyTheWrongOneFails(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let first = await container.newBackgroundContext()
+        await first.perform { $0.makeTrack("first")["isrc"] = .string("taken") }
+        try await first.save(through: .store)
+        let failed = await withTaskGroup(of: Int?.self) { group in
+            for number in 0..<12 {
+                let worker = await container.newBackgroundContext(name: "worker \(number)")
+                group.addTask {
+                    await worker.perform { $0.makeTrack("\(number)")["isrc"] = .string(number == 5 ? "taken" : "\(number)") }
+                    do { try await worker.save(through: .store) } catch { return number }
+                    return nil
+                }
+            }
+            return await group.reduce(into: [Int]()) { if let number = $1 { $0.append(number) } }
+        }
+        #expect(failed == [5])
+        let reader = container.coordinator.newBackgroundContext()
+        #expect(try await reader.perform { try $0.objects("Track").count } == 12)
+        #expect(try await MainActor.run { try container.mainContext.objects("Track").count } == 12)
     }
 }

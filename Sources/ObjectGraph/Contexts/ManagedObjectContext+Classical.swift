@@ -48,10 +48,7 @@ extension ManagedObjectContext {
     }
 
     /// Takes pushes and saves up to the store, all of it while this executor, and each one above, waits.
-    func classicalSaveThrough(
-        _ pushes: [Push], _ durability: Durability,
-        _ completion: @escaping @Sendable (Result<PlaceAbove, any Error>) -> Void
-    ) throws {
+    func classicalSaveThrough(_ pushes: [Push], _ durability: Durability) throws -> PlaceAbove {
         sealTop()
         let kept = sealed.count
         do {
@@ -61,9 +58,7 @@ extension ManagedObjectContext {
             dropLayers(above: kept)
             throw error
         }
-        completion(
-            .success(PlaceAbove(state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false)))
-        endSave()
+        return PlaceAbove(state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false)
     }
 
     private func saveUpAndWait(_ durability: Durability) throws {

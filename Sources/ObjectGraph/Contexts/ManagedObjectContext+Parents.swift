@@ -11,6 +11,13 @@ struct Push: Sendable {
     var author: String
 }
 
+/// A child's save through this context that waits for the running one.
+struct WaitingPush {
+    let push: Push
+    let durability: Durability
+    let completion: @Sendable (Result<PlaceAbove, any Error>) -> Void
+}
+
 /// Where a child stands after a push.
 struct PlaceAbove: Sendable {
     /// The store's state, and the layers of the parent and its ancestors over it, newest first.
@@ -103,7 +110,7 @@ extension ManagedObjectContext {
         guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
         return try await withCheckedThrowingContinuation { continuation in
             parent.enqueue { parent in
-                parent.takeThrough([push], durability) { continuation.resume(with: $0) }
+                parent.takeThrough(push, durability) { continuation.resume(with: $0) }
             }
         }
     }
@@ -157,30 +164,58 @@ extension ManagedObjectContext {
         return place(showsTheSame)
     }
 
-    /// Takes children's changes through to the store, with this context's own, in one step.
+    /// Takes a child's changes through to the store, with this context's own, in one step.
+    ///
+    /// Children that ask while a save is under way are taken together with the next: one transaction, one wait for the disk.
     func takeThrough(
-        _ pushes: [Push], _ durability: Durability,
+        _ push: Push, _ durability: Durability,
         _ completion: @escaping @Sendable (Result<PlaceAbove, any Error>) -> Void
     ) {
+        waitingPushes.append(WaitingPush(push: push, durability: durability, completion: completion))
+        guard waitingPushes.count == 1 else { return }
         whenIdle { [self] in
-            do {
-                for push in pushes { try checkNotReset(push) }
-                if setup.coordinator?.routing == .ancestors {
-                    try classicalSaveThrough(pushes, durability, completion)
-                    return
-                }
-                _ = try prepareSave()
-                let same = epoch == pushes[0].parentEpoch
-                let began = epoch
-                sendUp(pushes, durability) { [self] result in
-                    completion(Result { try didSendUp(pushes, same && began == epoch, result) })
-                    endSave()
-                }
-            } catch {
-                completion(.failure(error))
+            let group = waitingPushes
+            waitingPushes = []
+            takeThrough(group)
+        }
+    }
+
+    /// Sends a group up. When it fails, each goes alone, so that only what fails fails. A save is running; `endSave` follows.
+    private func takeThrough(_ group: [WaitingPush]) {
+        let durability = group.map(\.durability).contains(.durable) ? .durable : group[0].durability
+        do {
+            for waiting in group { try checkNotReset(waiting.push) }
+            if setup.coordinator?.routing == .ancestors {
+                let place = try classicalSaveThrough(group.map(\.push), durability)
+                for waiting in group { waiting.completion(.success(place)) }
                 endSave()
+                return
+            }
+            _ = try prepareSave()
+        } catch {
+            return refuse(group, error)
+        }
+        let pushes = group.map(\.push)
+        let same = group.count == 1 && epoch == pushes[0].parentEpoch
+        let began = epoch
+        sendUp(pushes, durability) { [self] result in
+            do {
+                let place = try didSendUp(pushes, same && began == epoch, result)
+                for waiting in group { waiting.completion(.success(place)) }
+                endSave()
+            } catch {
+                refuse(group, error)
             }
         }
+    }
+
+    private func refuse(_ group: [WaitingPush], _ error: any Error) {
+        if group.count == 1 {
+            group[0].completion(.failure(error))
+        } else {
+            for waiting in group { whenIdle { [self] in takeThrough([waiting]) } }
+        }
+        endSave()
     }
 
     /// What the level above answered.
@@ -211,7 +246,7 @@ extension ManagedObjectContext {
         }
         let push = joined(pushes)
         parent.enqueue { parent in
-            parent.takeThrough([push], durability) { result in
+            parent.takeThrough(push, durability) { result in
                 host.enqueue { _ in then(result.map { .pushed(push, $0) }) }
             }
         }

@@ -53,6 +53,8 @@ public final class ManagedObjectContext {
     var isSaving = false
     /// Saves that wait for the running one.
     var waitingSaves: [() -> Void] = []
+    /// Children's saves through this context that go up together when the running save is over.
+    var waitingPushes: [WaitingPush] = []
     /// How often the context was reset: a child made before does not save into it any more.
     var resetCount: UInt64 = 0
     @exclusivity(unchecked) var changeLog = ChangeLog()
