@@ -51,7 +51,10 @@ final class ResultWorker: ViewObserver {
         var fetch: Int
     }
 
-    private let queue = DispatchQueue(label: "strata.live-results", qos: .userInitiated)
+    private let queue = DispatchQueue(label: "strata.live-results", target: ResultWorker.shared)
+    /// All controllers compute one after another: they read the same snapshot, whose look-ups take turns anyway, and fifty threads
+    /// waiting for one lock would take the processor from the import.
+    private static let shared = DispatchQueue(label: "strata.live-results.shared", qos: .userInitiated)
     private let state: Mutex<State>
     private let store: StoreIdentity
     private let deliver: @Sendable (Delivery, Int) -> Void
