@@ -13,6 +13,8 @@ public final class ManagedObjectContext {
     /// What a save of a root context does about objects that the store has in a newer version.
     public var mergePolicy: MergePolicy = .error
     /// Whether the context moves on by itself after other contexts' saves (root) or its parent's (child).
+    ///
+    /// A root is told of the first save at once, of those that follow within one frame at 120 Hz together at its end.
     public var automaticallyMergesChanges: Bool {
         didSet { follow() }
     }
