@@ -25,6 +25,8 @@ let package = Package(
         // Layer 0: C libraries.
         .systemLibrary(
             name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
+        .systemLibrary(
+            name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
 
         // Layer 1: the only importer of CLMDB.
         .target(name: "LMDB", dependencies: ["CLMDB"]),
@@ -32,8 +34,8 @@ let package = Package(
         // Layer 2: the vocabulary.
         .target(name: "StoreInterface"),
 
-        // Layer 3: bytes to records and back.
-        .target(name: "PageCodec", dependencies: ["StoreInterface"]),
+        // Layer 3: bytes to records and back; the only importer of CZstd.
+        .target(name: "PageCodec", dependencies: ["StoreInterface", "CZstd"]),
 
         // Layer 4: stores.
         .target(

@@ -6,7 +6,7 @@ let package = Package(
     name: "fuzz",
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "strata", path: "..")],
-    targets: ["fuzz-page-decode", "fuzz-page-round-trip", "fuzz-change-set"].map { name in
+    targets: ["fuzz-page-decode", "fuzz-page-round-trip", "fuzz-packed-page", "fuzz-change-set"].map { name in
         .executableTarget(
             name: name,
             dependencies: [.product(name: "PageCodec", package: "strata"), .product(name: "StoreInterface", package: "strata")])

@@ -1,7 +1,8 @@
 import StoreInterface
 
 extension ObjectPage {
-    static func checkStart(_ base: UnsafeRawPointer, count: Int) throws(PageError) {
+    /// - Parameter expected: the flags that the page must have.
+    static func checkStart(_ base: UnsafeRawPointer, count: Int, flags expected: UInt16) throws(PageError) {
         guard base.number(UInt32.self, at: PageFormat.magicOffset) == PageFormat.magic else {
             throw PageError(offset: PageFormat.magicOffset, field: "magic", reason: "is not that of an object page")
         }
@@ -12,8 +13,9 @@ extension ObjectPage {
                 reason: "\(version) is unknown; this library reads \(PageFormat.version)")
         }
         let flags = base.number(UInt16.self, at: PageFormat.flagsOffset)
-        guard flags == 0 else {
-            throw PageError(offset: PageFormat.flagsOffset, field: "flags", reason: "\(flags) are unknown")
+        guard flags == expected else {
+            let reason = flags == PageFormat.packedFlag ? "say that the page is packed" : "\(flags) are unknown"
+            throw PageError(offset: PageFormat.flagsOffset, field: "flags", reason: reason)
         }
         let written = base.number(UInt32.self, at: PageFormat.byteCountOffset)
         guard Int(written) == count else {

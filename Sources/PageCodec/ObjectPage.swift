@@ -43,7 +43,7 @@ public struct ObjectPage {
         guard let base = bytes.baseAddress, bytes.count >= PageFormat.headerSize else {
             throw PageError(offset: bytes.count, field: "page", reason: "ends inside its header")
         }
-        try Self.checkStart(base, count: bytes.count)
+        try Self.checkStart(base, count: bytes.count, flags: 0)
         self.base = base
         byteCount = bytes.count
         schemaNumber = base.number(UInt32.self, at: PageFormat.schemaNumberOffset)

@@ -5,7 +5,7 @@ enum PageFormat {
     /// "STPG" when read as bytes.
     static let magic: UInt32 = 0x4750_5453
     static let version: UInt16 = 1
-    /// The rest of the page after ``schemaNumber`` is compressed.
+    /// The bytes of the page from ``packedStart`` on are compressed.
     static let packedFlag: UInt16 = 1
 
     static let magicOffset = 0
@@ -21,6 +21,16 @@ enum PageFormat {
     static let capacityOffset = 45
     static let columnCountOffset = 46
     static let headerSize = 48
+
+    // A packed page shares the header up to `packedStart`: its checksum is that of the page before it was packed, its byte count
+    // its own. Then follow two numbers and, from `headerSize` on, one zstd frame of all bytes from `packedStart` on.
+    static let packedStart = 40
+    static let unpackedByteCountOffset = 40
+    static let dictionaryNumberOffset = 44
+    /// Larger pages stay raw: what a packed page may make a reader allocate is bounded.
+    static let maximumUnpackedByteCount = 1 << 24
+    /// Dictionaries are not larger.
+    static let maximumDictionaryByteCount = 1 << 20
 
     /// A directory entry: section offset (4 bytes), type, width, flags, zero.
     static let entrySize = 8

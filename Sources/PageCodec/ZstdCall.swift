@@ -1,0 +1,102 @@
+internal import CZstd
+
+/// The functions of zstd that we call, each once; their return codes become typed errors.
+enum ZstdCall {
+    // MARK: Compressing
+
+    static func makeCompressor() throws(PageError) -> OpaquePointer {
+        guard let made = ZSTD_createCCtx() else { throw outOfMemory("ZSTD_createCCtx") }
+        return made
+    }
+
+    static func free(compressor: OpaquePointer) { ZSTD_freeCCtx(compressor) }
+
+    /// Level 1 ... 22. Frames carry the size of their content, and neither a checksum nor the number of a dictionary: the page does.
+    static func configure(_ compressor: OpaquePointer, level: Int) throws(PageError) {
+        try check(ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, Int32(clamping: level)), "ZSTD_CCtx_setParameter")
+        try check(ZSTD_CCtx_setParameter(compressor, ZSTD_c_dictIDFlag, 0), "ZSTD_CCtx_setParameter")
+    }
+
+    static func makeCompression(_ dictionary: UnsafeRawBufferPointer, level: Int) throws(PageError) -> OpaquePointer {
+        guard let made = ZSTD_createCDict(dictionary.baseAddress, dictionary.count, Int32(clamping: level)) else {
+            throw PageError(field: "dictionary", reason: "cannot be used (ZSTD_createCDict)")
+        }
+        return made
+    }
+
+    static func free(compression: OpaquePointer) { ZSTD_freeCDict(compression) }
+
+    static func use(_ compression: OpaquePointer, in compressor: OpaquePointer) throws(PageError) {
+        try check(ZSTD_CCtx_refCDict(compressor, compression), "ZSTD_CCtx_refCDict")
+    }
+
+    static func bound(_ byteCount: Int) -> Int { ZSTD_compressBound(byteCount) }
+
+    /// - Returns: how many bytes were written. Precondition: the target has room for ``bound(_:)``.
+    static func compress(
+        _ compressor: OpaquePointer, _ source: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer
+    ) throws(PageError) -> Int {
+        try check(
+            ZSTD_compress2(compressor, target.baseAddress, target.count, source.baseAddress, source.count), "ZSTD_compress2")
+    }
+
+    // MARK: Decompressing
+
+    static func makeDecompressor() throws(PageError) -> OpaquePointer {
+        guard let made = ZSTD_createDCtx() else { throw outOfMemory("ZSTD_createDCtx") }
+        return made
+    }
+
+    static func free(decompressor: OpaquePointer) { ZSTD_freeDCtx(decompressor) }
+
+    static func makeDecompression(_ dictionary: UnsafeRawBufferPointer) throws(PageError) -> OpaquePointer {
+        guard let made = ZSTD_createDDict(dictionary.baseAddress, dictionary.count) else {
+            throw PageError(field: "dictionary", reason: "cannot be used (ZSTD_createDDict)")
+        }
+        return made
+    }
+
+    static func free(decompression: OpaquePointer) { ZSTD_freeDDict(decompression) }
+
+    /// What the frame says it holds; nil when it does not say, or is no frame.
+    static func contentSize(_ frame: UnsafeRawBufferPointer) -> UInt64? {
+        let size = ZSTD_getFrameContentSize(frame.baseAddress, frame.count)
+        // The two highest numbers stand for "unknown" and "no frame".
+        return size >= .max - 1 ? nil : size
+    }
+
+    /// - Returns: how many bytes were written, at most as many as the target holds.
+    static func decompress(
+        _ decompressor: OpaquePointer, _ frame: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer,
+        dictionary: OpaquePointer?
+    ) throws(PageError) -> Int {
+        try check(
+            ZSTD_decompress_usingDDict(
+                decompressor, target.baseAddress, target.count, frame.baseAddress, frame.count, dictionary),
+            "ZSTD_decompress_usingDDict")
+    }
+
+    // MARK: Training
+
+    /// - Parameter samples: one behind another; `sizes` says where each ends.
+    /// - Returns: the byte count of the dictionary; nil when the samples are too few or too much alike.
+    static func train(_ samples: [UInt8], _ sizes: [Int], into target: inout [UInt8]) -> Int? {
+        let size = ZDICT_trainFromBuffer(&target, target.count, samples, sizes, UInt32(clamping: sizes.count))
+        return ZDICT_isError(size) == 0 ? size : nil
+    }
+
+    // MARK: Errors
+
+    @discardableResult
+    private static func check(_ code: Int, _ call: String) throws(PageError) -> Int {
+        guard ZSTD_isError(code) == 0 else {
+            let reason = String(cString: ZSTD_getErrorName(code))
+            throw PageError(offset: PageFormat.headerSize, field: "packed bytes", reason: "\(reason) (\(call))")
+        }
+        return code
+    }
+
+    private static func outOfMemory(_ call: String) -> PageError {
+        PageError(field: "packed page", reason: "needs more memory than there is (\(call))")
+    }
+}
