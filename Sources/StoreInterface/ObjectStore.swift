@@ -36,8 +36,17 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     func count(_ query: StoreQuery) throws -> Int
     /// The keys of the objects whose indexed column holds the value, ascending. Columns without an index are scanned.
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey]
+    /// The keys of the objects that hold all of the values, column by column, ascending. Uses an index over exactly these columns.
+    func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey]
     /// How the query would be answered, in words: which index, or a scan.
     func explain(_ query: StoreQuery) throws -> String
+}
+
+extension StoreSnapshot {
+    public func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
+        let parts = zip(columns, values).map { StorePredicate.compare($0, .equal, $1) }
+        return try keys(StoreQuery(entity: entity, predicate: .and(parts)))
+    }
 }
 
 /// The objects of one page in one snapshot.

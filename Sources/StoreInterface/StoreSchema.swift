@@ -35,14 +35,48 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
     }
 }
 
+/// An index over two or more columns of an entity: it orders by the first, then by the second, and so on.
+///
+/// It is known by its columns: no two of an entity have the same ones in the same order.
+public struct IndexSchema: Sendable, Hashable, Codable {
+    public var columns: [Int]
+    /// `.unique`: no two objects have the same values in all columns; null differs from null. Saves check it.
+    public var kind: IndexKind
+
+    public init(columns: [Int], kind: IndexKind = .indexed) {
+        self.columns = columns
+        self.kind = kind
+    }
+}
+
 /// One kind of record. Its number is its position in ``StoreSchema/entities``; a column's number its position in ``columns``.
 public struct EntitySchema: Sendable, Hashable, Codable {
     public var name: String
     public var columns: [ColumnSchema]
+    /// Indexes over several columns; those over one column are said there (``ColumnSchema/index``).
+    public var indexes: [IndexSchema]
 
-    public init(name: String, columns: [ColumnSchema]) {
+    public init(name: String, columns: [ColumnSchema], indexes: [IndexSchema] = []) {
         self.name = name
         self.columns = columns
+        self.indexes = indexes
+    }
+
+    private enum CodingKeys: String, CodingKey { case name, columns, indexes }
+
+    /// Files of models without such indexes do not mention them.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        name = try container.decode(String.self, forKey: .name)
+        columns = try container.decode([ColumnSchema].self, forKey: .columns)
+        indexes = try container.decodeIfPresent([IndexSchema].self, forKey: .indexes) ?? []
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(name, forKey: .name)
+        try container.encode(columns, forKey: .columns)
+        if !indexes.isEmpty { try container.encode(indexes, forKey: .indexes) }
     }
 
     /// The most columns an entity may have: what a ``ColumnSet`` holds.
