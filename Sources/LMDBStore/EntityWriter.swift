@@ -9,7 +9,6 @@ struct EntityWriter {
     private let entity: Int
     private let layout: PageLayout
     private let indexes: [Tables.Index]
-    private let indexedColumns: ColumnSet
     private var changes: [IndexChanges]
     /// The objects that were there and are gone.
     private(set) var deleted: [ObjectKey] = []
@@ -20,11 +19,8 @@ struct EntityWriter {
         self.entity = entity
         layout = store.layouts[entity]
         indexes = store.tables.indexes[entity]
-        var columns = ColumnSet()
-        for index in indexes { columns.insert(index.column) }
-        indexedColumns = columns
         let schema = store.schema.entities[entity]
-        changes = indexes.map { IndexChanges($0, schema.columns[$0.column]) }
+        changes = indexes.map { IndexChanges($0, schema) }
     }
 
     mutating func apply(_ rows: EntityLayer) throws {
@@ -88,6 +84,10 @@ struct EntityWriter {
             // The rule of PageMerge: an update of a missing object counts only when it is complete.
             if !isDeleted, !wasPresent, row.kind == .update, set.count != layout.entity.columns.count { continue }
             for index in changes.indices {
+                if indexes[index].isCompound {
+                    try noteCompoundChange(index, wasPresent ? old : nil, isDeleted ? nil : row, slot, key)
+                    continue
+                }
                 let column = indexes[index].column
                 guard isDeleted || set.contains(column) else { continue }
                 let new = isDeleted ? nil : row[column]
@@ -101,5 +101,22 @@ struct EntityWriter {
                 if let new { try changes[index].add(new, key) }
             }
         }
+    }
+
+    /// - Parameters:
+    ///   - old: the page that has the object; nil when it is new.
+    ///   - row: what is written; nil when it is deleted.
+    private mutating func noteCompoundChange(
+        _ index: Int, _ old: ObjectPage?, _ row: Row?, _ slot: Int, _ key: ObjectKey
+    ) throws {
+        let columns = indexes[index].columns
+        if let row, !columns.contains(where: row.isSet) { return }
+        let before = try old.map { page in try columns.map { try page.value(slot, $0) } }
+        let after = row.map { row in
+            columns.indices.map { row.isSet(columns[$0]) ? row[columns[$0]] : before?[$0] ?? .null }
+        }
+        if before == after { return }
+        if let before { try changes[index].remove(before, key) }
+        if let after { try changes[index].add(after, key) }
     }
 }

@@ -25,17 +25,26 @@ struct IndexChanges {
         }
     }
 
-    private let index: Tables.Index
-    private let schema: ColumnSchema
+    let index: Tables.Index
+    private let schema: [ColumnSchema]
     private var removedPairs: [Pair] = []
     private var addedPairs: [Pair] = []
     private var removedPlaces: [Place] = []
     private var addedPlaces: [Place] = []
     private var bytes: [UInt8] = []
 
-    init(_ index: Tables.Index, _ schema: ColumnSchema) {
+    init(_ index: Tables.Index, _ entity: EntitySchema) {
         self.index = index
-        self.schema = schema
+        schema = index.columns.map { entity.columns[$0] }
+    }
+
+    /// For an index over several columns: the values in the order of its columns.
+    mutating func remove(_ values: [Value], _ object: ObjectKey) throws(PageError) {
+        removedPlaces.append(try place(values, object))
+    }
+
+    mutating func add(_ values: [Value], _ object: ObjectKey) throws(PageError) {
+        addedPlaces.append(try place(values, object))
     }
 
     mutating func remove(_ value: Value, _ object: ObjectKey) throws(PageError) {
@@ -56,7 +65,13 @@ struct IndexChanges {
 
     private mutating func place(_ value: Value, _ object: ObjectKey) throws(PageError) -> Place {
         let start = bytes.count
-        _ = try KeyCodec.append(value, column: schema, to: &bytes)
+        _ = try KeyCodec.append(value, column: schema[0], to: &bytes)
+        return Place(start: start, count: bytes.count - start, object: object)
+    }
+
+    private mutating func place(_ values: [Value], _ object: ObjectKey) throws(PageError) -> Place {
+        let start = bytes.count
+        _ = try KeyCodec.append(values, columns: schema, to: &bytes)
         return Place(start: start, count: bytes.count - start, object: object)
     }
 

@@ -20,7 +20,7 @@ extension LMDBSnapshot {
         }
         let schema = store.schema.entities[entity].columns[column]
         // Keys of other types are exact unless they were cut; floating point has values that share a key.
-        guard schema.type != .float, schema.type != .double, schema.type != .date, !index.isReference,
+        guard !schema.sharesKeys, !index.isReference,
             let key = try? KeyCodec.encode(value, column: schema), !key.isCut, key.bytes.count < KeyCodec.maximumCount
         else { return try keys(query) }
         return try store.translating {
@@ -32,4 +32,28 @@ extension LMDBSnapshot {
             }
         }
     }
+
+    func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
+        if columns.count == 1 { return try lookup(entity, column: columns[0], value: values[0]) }
+        let parts = zip(columns, values).map { StorePredicate.compare($0, .equal, $1) }
+        let query = StoreQuery(entity: entity, predicate: .and(parts))
+        let schema = columns.map { store.schema.entities[entity].columns[$0] }
+        var key: [UInt8] = []
+        guard let index = store.tables.index(entity, columns), !schema.contains(where: \.sharesKeys),
+            let isCut = try? KeyCodec.append(values, columns: schema, to: &key), !isCut, key.count < KeyCodec.maximumCount
+        else { return try keys(query) }
+        return try store.translating {
+            try transaction.withCursor(index.database) { cursor in
+                var keys: [ObjectKey] = []
+                let first = try key.withUnsafeBytes { try cursor.find($0) }
+                if let first { try cursor.appendValues(after: first, to: &keys) }
+                return keys
+            }
+        }
+    }
+}
+
+extension ColumnSchema {
+    /// Whether values that are not equal may have the same index key though it is not cut: NaN does, and numbers narrowed to a float.
+    var sharesKeys: Bool { type == .float || type == .double || type == .date }
 }

@@ -66,6 +66,11 @@ struct Verifier {
             guard let page = try snapshot.objectPage(entity, number) else { continue }
             for (position, index) in indexes.enumerated() {
                 for slot in SlotIterator(mask) {
+                    if index.isCompound {
+                        counts[position] += 1
+                        try checkCompound(page, slot, number, in: index, entity)
+                        continue
+                    }
                     guard let value = try? page.value(slot, index.column) else { continue }
                     let key = PageAddress.key(page: number, slot: slot)
                     if index.isReference, value.isNull { continue }
@@ -77,8 +82,9 @@ struct Verifier {
         for (position, index) in indexes.enumerated() where !isFull {
             let entries = try store.translating { try snapshot.transaction.statistics(index.database).entries }
             guard entries != counts[position] else { continue }
-            let column = schema.entities[entity].columns[index.column].name
-            note("index on \(schema.entities[entity].name).\(column): has \(entries) entries for \(counts[position]) objects")
+            note(
+                "index on \(schema.entities[entity].name).\(name(of: index, entity)): has \(entries) entries for \(counts[position]) objects"
+            )
         }
     }
 
@@ -107,6 +113,31 @@ struct Verifier {
             }
         }
         if !isThere { note("\(subject): is missing in the index on \(column.name)") }
+    }
+
+    private func name(of index: Tables.Index, _ entity: Int) -> String {
+        index.columns.map { schema.entities[entity].columns[$0].name }.joined(separator: "+")
+    }
+
+    private mutating func checkCompound(
+        _ page: ObjectPage, _ slot: Int, _ number: UInt64, in index: Tables.Index, _ entity: Int
+    ) throws {
+        let key = PageAddress.key(page: number, slot: slot)
+        let subject = "\(schema.entities[entity].name), object \(key)"
+        var bytes: [UInt8] = []
+        do {
+            let values = try index.columns.map { try page.value(slot, $0) }
+            _ = try KeyCodec.append(values, columns: index.columns.map { schema.entities[entity].columns[$0] }, to: &bytes)
+        } catch {
+            note("\(subject): a value of \(name(of: index, entity)) does not fit its type")
+            return
+        }
+        let isThere = try store.translating {
+            try snapshot.transaction.withCursor(index.database) { cursor in
+                try bytes.withUnsafeBytes { try cursor.has($0, value: key) }
+            }
+        }
+        if !isThere { note("\(subject): is missing in the index on \(name(of: index, entity))") }
     }
 
     // MARK: Links and history

@@ -75,6 +75,14 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
         return state.records[entity].filter { $0.value.values[column] == value }.keys.sorted()
     }
 
+    func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
+        if let index = state.compoundIndexes[entity].first(where: { $0.columns == columns }) {
+            return index.keys[values]?.sorted() ?? []
+        }
+        return state.records[entity].filter { record in zip(columns, values).allSatisfy { record.value.values[$0] == $1 } }
+            .keys.sorted()
+    }
+
     func explain(_ query: StoreQuery) throws -> String {
         "scan of \(state.records[query.entity].count) objects in memory"
     }

@@ -34,6 +34,25 @@ struct MemoryLink {
     }
 }
 
+/// The objects by their values in several columns.
+struct MemoryCompoundIndex {
+    let columns: [Int]
+    private(set) var keys: TreeDictionary<[Value], TreeSet<ObjectKey>> = [:]
+
+    init(columns: [Int]) { self.columns = columns }
+
+    mutating func move(_ key: ObjectKey, from old: [Value]?, to new: [Value]?) {
+        let before = old.map { old in columns.map { old[$0] } }
+        let after = new.map { new in columns.map { new[$0] } }
+        if before == after { return }
+        if let before, var left = keys[before] {
+            left.remove(key)
+            keys[before] = left.isEmpty ? nil : left
+        }
+        if let after { keys[after, default: []].insert(key) }
+    }
+}
+
 /// Everything in the store at one moment; copying it is O(entities + links).
 struct MemoryState {
     var generation: Generation = 0
@@ -43,6 +62,8 @@ struct MemoryState {
     var presence: [TreeDictionary<UInt64, UInt64>]
     /// By entity and column, for reference columns and those with an index: the keys that have a value.
     var indexes: [[Int: TreeDictionary<Value, TreeSet<ObjectKey>>]]
+    /// By entity, those over several columns in the schema's order.
+    var compoundIndexes: [[MemoryCompoundIndex]]
     var links: [MemoryLink]
     /// By entity: the first key that was never leased.
     var nextKeys: [ObjectKey]
@@ -60,6 +81,7 @@ struct MemoryState {
             where definition.type == .reference || definition.index != .none { indexes[column] = [:] }
             return indexes
         }
+        compoundIndexes = schema.entities.map { $0.indexes.map { MemoryCompoundIndex(columns: $0.columns) } }
         links = schema.links.map { _ in MemoryLink() }
         nextKeys = schema.entities.map { _ in ObjectKey(PageAddress.slots) }
     }
@@ -79,6 +101,7 @@ struct MemoryState {
     }
 
     private mutating func reindex(_ entity: Int, _ key: ObjectKey, old: [Value]?, new: [Value]?) {
+        for position in compoundIndexes[entity].indices { compoundIndexes[entity][position].move(key, from: old, to: new) }
         for column in indexes[entity].keys {
             let before = old?[column]
             let after = new?[column]

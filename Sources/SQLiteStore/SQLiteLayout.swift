@@ -92,6 +92,10 @@ struct SQLiteLayout: Sendable {
             where definition.index != .none || definition.type == .reference {
                 lines.append(index(tables[number], columns[number][column], columns[number][column]))
             }
+            for compound in entity.indexes {
+                let names = compound.columns.map { columns[number][$0] }
+                lines.append(index(tables[number], names.joined(separator: "_"), names.joined(separator: ", ")))
+            }
         }
         for (number, link) in schema.links.enumerated() {
             lines.append(

@@ -33,6 +33,10 @@ enum Sample {
                     ColumnSchema(name: "parent", type: .reference, isOptional: true, destination: 0),
                     ColumnSchema(name: "owned", type: .reference, isOptional: true, destination: 1),
                     ColumnSchema(name: "second", type: .int32, isOptional: true),
+                ],
+                indexes: [
+                    IndexSchema(columns: [name, number]), IndexSchema(columns: [flag, second, note]),
+                    IndexSchema(columns: [owned, ratio], kind: .unique),
                 ]),
             EntitySchema(name: "Owner", columns: [ColumnSchema(name: "title", type: .string, index: .unique)]),
             EntitySchema(

@@ -12,11 +12,13 @@ public final class Entity: Sendable {
     public let attributes: [Attribute]
     /// In declaration order: a relationship's number is its position.
     public let relationships: [Relationship]
+    /// Those over several properties.
+    public let indexes: [IndexSchema]
     private let columnsByName: [String: Int]
 
     init(
         name: String, number: Int, columns: [ColumnSchema], defaults: [Value], attributes: [Attribute],
-        relationships: [Relationship]
+        relationships: [Relationship], indexes: [IndexSchema]
     ) {
         self.name = name
         self.number = number
@@ -24,6 +26,7 @@ public final class Entity: Sendable {
         self.defaults = defaults
         self.attributes = attributes
         self.relationships = relationships
+        self.indexes = indexes
         columnsByName = Dictionary(
             columns.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     }

@@ -82,14 +82,39 @@ public enum PropertyDescription: Sendable, Hashable {
     }
 }
 
+/// An index over some properties of an entity, in this order: attributes and to-one relationships.
+///
+/// Over one property it says the same as that attribute's own ``AttributeDescription/index``.
+public struct IndexDescription: Sendable, Hashable {
+    public var properties: [String]
+    public var kind: IndexKind
+
+    /// Fetches and sorts by the first of these, or by the first and the second, and so on, may use it.
+    public static func index(_ properties: String...) -> IndexDescription {
+        IndexDescription(properties: properties, kind: .indexed)
+    }
+
+    /// No two objects have the same values in all of these; nil differs from nil (S108). Implies an index.
+    public static func unique(_ properties: String...) -> IndexDescription {
+        IndexDescription(properties: properties, kind: .unique)
+    }
+
+    public init(properties: [String], kind: IndexKind = .indexed) {
+        self.properties = properties
+        self.kind = kind
+    }
+}
+
 /// One entity as its owner describes it. The order of properties gives columns and relationships their numbers.
 public struct EntityDescription: Sendable, Hashable {
     public var name: String
     public var properties: [PropertyDescription]
+    public var indexes: [IndexDescription]
 
-    public init(name: String, properties: [PropertyDescription]) {
+    public init(name: String, properties: [PropertyDescription], indexes: [IndexDescription] = []) {
         self.name = name
         self.properties = properties
+        self.indexes = indexes
     }
 
     var relationships: [RelationshipDescription] {

@@ -27,7 +27,8 @@ public struct Model: Sendable {
         var resolution = try ModelResolution(descriptions)
         entities = try resolution.entities()
         storeSchema = StoreSchema(
-            entities: entities.map { EntitySchema(name: $0.name, columns: $0.columns) }, links: resolution.links)
+            entities: entities.map { EntitySchema(name: $0.name, columns: $0.columns, indexes: $0.indexes) },
+            links: resolution.links)
         byName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.number) })
         self.types = types
         var byType: [ObjectIdentifier: Int] = [:]

@@ -12,6 +12,8 @@ public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
         case noSuchInverse = "no such inverse"
         case inverseDoesNotPointBack = "the inverse does not lead back"
         case wrongDefault = "the default is of another type"
+        case noSuchIndexedProperty = "an index over a property that has no column"
+        case wrongIndex = "an index without properties, or with one twice"
         case unsupportedType = "an unsupported type"
     }
 

@@ -109,9 +109,43 @@ struct ModelResolution {
                 defaults.append(.null)
             }
         }
+        let indexes = try Self.indexes(description, &columns)
+        attributes = attributes.map {
+            Attribute(
+                name: $0.name, column: $0.column, type: $0.type, isOptional: $0.isOptional, index: columns[$0.column].index)
+        }
         return Entity(
             name: description.name, number: number, columns: columns, defaults: defaults, attributes: attributes,
-            relationships: relationships)
+            relationships: relationships, indexes: indexes)
+    }
+
+    /// Those over several properties; one over a single property is noted at its column. The same properties twice are one index.
+    private static func indexes(
+        _ description: EntityDescription, _ columns: inout [ColumnSchema]
+    ) throws(ModelError) -> [IndexSchema] {
+        var indexes: [IndexSchema] = []
+        for index in description.indexes where index.kind != .none {
+            var numbers: [Int] = []
+            for name in index.properties {
+                guard let column = description.column(named: name) else {
+                    throw ModelError(
+                        .noSuchIndexedProperty, entity: description.name, property: name,
+                        remedy: "name attributes and to-one relationships of \(description.name)")
+                }
+                numbers.append(column)
+            }
+            guard !numbers.isEmpty, Set(numbers).count == numbers.count else {
+                throw ModelError(.wrongIndex, entity: description.name, remedy: "name each property once, and at least one")
+            }
+            if numbers.count == 1 {
+                if columns[numbers[0]].index != .unique { columns[numbers[0]].index = index.kind }
+            } else if let known = indexes.firstIndex(where: { $0.columns == numbers }) {
+                if index.kind == .unique { indexes[known].kind = .unique }
+            } else {
+                indexes.append(IndexSchema(columns: numbers, kind: index.kind))
+            }
+        }
+        return indexes
     }
 
     // MARK: Relationships
