@@ -53,6 +53,12 @@ struct EntityWriter {
 
     private mutating func merged(_ bytes: UnsafeRawBufferPointer?, _ page: LayerPage, _ number: UInt64) throws -> PageMerge {
         var old: ObjectPage?
+        // A packed page is unpacked here and written raw.
+        let unpacked = try bytes.flatMap { bytes in
+            PackedPage.isPacked(bytes) ? try store.unpacked(bytes, entity, number, for: .writing, in: transaction) : nil
+        }
+        defer { withExtendedLifetime(unpacked) {} }
+        let bytes = unpacked?.bytes ?? bytes
         do {
             old = try bytes.map { bytes throws(PageError) in try ObjectPage(bytes, layout: layout, check: .checksum) }
             if let old {

@@ -3,7 +3,7 @@ import PageCodec
 import StoreInterface
 
 extension LMDBSnapshot {
-    /// Some objects of one page that satisfy a condition.
+    /// Some objects of one page that satisfy a condition. The page is valid in the body that it is given to.
     struct Match {
         var number: UInt64
         var page: ObjectPage
@@ -15,14 +15,11 @@ extension LMDBSnapshot {
         let layout = store.layouts[entity]
         let condition = CompiledPredicate(predicate, layout: layout)
         func visit(_ number: UInt64, _ bytes: UnsafeRawBufferPointer, _ candidates: UInt64) throws -> Step {
-            do {
-                let page = try ObjectPage(bytes, layout: layout, check: .header)
+            try store.withPage(bytes, entity, number, for: .scanning, in: transaction) { page in
                 guard page.presence & candidates != 0 else { return .next }
                 var mask = try condition.mask(of: page, number: number) & candidates
                 if !condition.isExact { mask = try exact(mask, number, entity, predicate) }
                 return mask == 0 ? .next : try body(Match(number: number, page: page, mask: mask))
-            } catch let error as PageError {
-                throw StoreError.damagedPage(store, entity, number, error)
             }
         }
         guard let candidates = try candidates(entity, predicate) else {

@@ -42,27 +42,25 @@ final class LMDBSnapshot: StoreSnapshot {
     // MARK: One object
 
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
-        guard let page = try objectPage(entity, number) else { return nil }
-        return LMDBPage(page, entity, number, self)
-    }
-
-    /// The page in the map, valid while the snapshot is held.
-    func objectPage(_ entity: Int, _ number: UInt64) throws -> ObjectPage? {
-        let table = store.entities[entity]
-        let bytes: UnsafeRawBufferPointer?
+        guard let bytes = try pageBytes(entity, number) else { return nil }
+        let unpacked =
+            PackedPage.isPacked(bytes) ? try store.unpacked(bytes, entity, number, for: .reading, in: transaction) : nil
         do {
-            bytes = try transaction.get(table.pages, number)
-        } catch {
-            throw StoreError(error, path: store.url.path)
-        }
-        guard let bytes else { return nil }
-        do {
-            return try ObjectPage(bytes, layout: table.layout, check: .header)
+            let page = try ObjectPage(unpacked?.bytes ?? bytes, layout: store.entities[entity].layout, check: .header)
+            return LMDBPage(page, unpacked, entity, number, self)
         } catch {
             throw StoreError.damagedPage(store, entity, number, error)
         }
     }
 
+    /// Calls `body` with a page, which is valid inside; nil when there is none.
+    @inline(__always)
+    func withPage<R>(_ entity: Int, _ number: UInt64, _ body: (ObjectPage) throws -> R?) throws -> R? {
+        guard let bytes = try pageBytes(entity, number) else { return nil }
+        return try store.withPage(bytes, entity, number, for: .reading, in: transaction, body)
+    }
+
+    /// The bytes of a page in the map, raw or packed, valid while the snapshot is held.
     func pageBytes(_ entity: Int, _ number: UInt64) throws -> UnsafeRawBufferPointer? {
         do {
             return try transaction.get(store.entities[entity].pages, number)
@@ -74,22 +72,16 @@ final class LMDBSnapshot: StoreSnapshot {
     func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
-        guard let page = try objectPage(entity, number), page.presence >> UInt64(slot) & 1 != 0 else { return nil }
-        do {
-            return try page.value(slot, column)
-        } catch {
-            throw StoreError.damagedPage(store, entity, number, error)
+        return try withPage(entity, number) { page in
+            page.presence >> UInt64(slot) & 1 != 0 ? try page.value(slot, column) : nil
         }
     }
 
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
-        guard let page = try objectPage(entity, number), page.presence >> UInt64(slot) & 1 != 0 else { return nil }
-        do {
-            return try page.version(slot)
-        } catch {
-            throw StoreError.damagedPage(store, entity, number, error)
+        return try withPage(entity, number) { page in
+            page.presence >> UInt64(slot) & 1 != 0 ? try page.version(slot) : nil
         }
     }
 
@@ -143,17 +135,20 @@ final class LMDBSnapshot: StoreSnapshot {
     }
 }
 
-/// One page, held together with its snapshot, without which its bytes could be written over.
+/// One page, held together with its snapshot, without which its bytes could be written over, or with what it was unpacked to.
 ///
-/// `@unchecked Sendable`: all it has is immutable, the bytes included, while the snapshot is held.
+/// `@unchecked Sendable`: all it has is immutable, the bytes included, while snapshot and unpacked page are held.
 final class LMDBPage: StorePage, @unchecked Sendable {
     private let page: ObjectPage
+    /// Where the bytes of a packed page are.
+    private let unpacked: UnpackedPage?
     private let entity: Int
     private let number: UInt64
     private let snapshot: LMDBSnapshot
 
-    init(_ page: ObjectPage, _ entity: Int, _ number: UInt64, _ snapshot: LMDBSnapshot) {
+    init(_ page: ObjectPage, _ unpacked: UnpackedPage?, _ entity: Int, _ number: UInt64, _ snapshot: LMDBSnapshot) {
         self.page = page
+        self.unpacked = unpacked
         self.entity = entity
         self.number = number
         self.snapshot = snapshot

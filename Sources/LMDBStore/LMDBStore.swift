@@ -34,6 +34,8 @@ public final class LMDBStore: ObjectStore {
         public var maximumReaders = 1024
         /// Saves that the history keeps.
         public var historyLimit = 10_000
+        /// Memory for packed pages that were read, in bytes; raw pages are read in the file's map and need none.
+        public var pageCacheBytes = 32 << 20
 
         public init() {}
     }
@@ -54,6 +56,8 @@ public final class LMDBStore: ObjectStore {
     let pageSize: Int
     private let latest = Mutex(Latest())
     let writes = Atomic<Int>(0)
+    let dictionaries: Dictionaries
+    let unpackedPages: UnpackedPageCache
 
     /// The newest snapshot that was handed out, for those who ask for the same state.
     private struct Latest {
@@ -71,6 +75,8 @@ public final class LMDBStore: ObjectStore {
         layouts = opened.layouts
         entities = zip(opened.tables.pages, opened.layouts).map { EntityTable(pages: $0, layout: $1) }
         pageSize = opened.pageSize
+        dictionaries = Dictionaries(opened.tables.dictionaries)
+        unpackedPages = UnpackedPageCache(maximumByteCount: opened.options.pageCacheBytes)
     }
 
     deinit { EnvironmentRegistry.close(environment, file) }

@@ -34,9 +34,10 @@ enum MetaTable {
     }
 }
 
-/// What can look up bytes by bytes: both kinds of transactions.
+/// What can look up bytes: both kinds of transactions.
 protocol ByteReading {
     func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer?
+    func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer?
 }
 
 extension ReadTransaction: ByteReading {}

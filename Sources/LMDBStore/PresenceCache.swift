@@ -28,7 +28,9 @@ struct PresenceCache {
         var mask: UInt64 = 0
         if let bytes = try transaction.get(table.pages, place.number) {
             do {
-                mask = try ObjectPage(bytes, layout: table.layout, check: .header).presence
+                mask =
+                    PackedPage.isPacked(bytes)
+                    ? try PackedPage(bytes).presence : try ObjectPage(bytes, layout: table.layout, check: .header).presence
             } catch {
                 throw StoreError.damagedPage(store, place.entity, place.number, error)
             }

@@ -25,6 +25,8 @@ struct Tables: Sendable {
 
     var meta: Database
     var history: Database
+    /// Dictionaries of packed pages, by entity and number.
+    var dictionaries: Database
     /// By entity.
     var pages: [Database]
     /// By entity: those of one column, ascending, then those of several in the schema's order.
@@ -45,7 +47,7 @@ struct Tables: Sendable {
 
     static func count(_ schema: StoreSchema) -> Int {
         let indexes = schema.entities.reduce(0) { $0 + $1.columns.count { isIndexed($0) } + $1.indexes.count }
-        return 2 + schema.entities.count + indexes + 2 * schema.links.count
+        return 3 + schema.entities.count + indexes + 2 * schema.links.count
     }
 
     static func isIndexed(_ column: ColumnSchema) -> Bool { column.type == .reference || column.index != .none }
@@ -54,6 +56,7 @@ struct Tables: Sendable {
     init(_ schema: StoreSchema, meta: Database, in transaction: WriteTransaction) throws {
         self.meta = meta
         history = try transaction.open("history", .integers)
+        dictionaries = try transaction.open("dictionaries", .integers)
         pages = try schema.entities.indices.map {
             try transaction.open("pages.\($0)", .integers)
         }

@@ -41,14 +41,16 @@ struct Verifier {
         var problems: [String] = []
         try snapshot.eachPage(entity) { number, bytes in
             do {
-                let page = try ObjectPage(bytes, layout: store.layouts[entity], check: .full)
-                found[number] = page.presence
-                if page.presence == 0 { problems.append("\(name), page \(number): holds no object, but is there") }
-                for slot in SlotIterator(page.presence) where try page.version(slot) > snapshot.generation {
-                    problems.append("\(name), object \(PageAddress.key(page: number, slot: slot)): was written by a later save")
+                try store.withPage(bytes, entity, number, for: .scanning, check: .full, in: snapshot.transaction) { page in
+                    found[number] = page.presence
+                    if page.presence == 0 { problems.append("\(name), page \(number): holds no object, but is there") }
+                    for slot in SlotIterator(page.presence) where try page.version(slot) > snapshot.generation {
+                        problems.append(
+                            "\(name), object \(PageAddress.key(page: number, slot: slot)): was written by a later save")
+                    }
                 }
-            } catch let error as PageError {
-                problems.append("\(name), page \(number): \(error)")
+            } catch let error as StoreError where error.code == .damaged {
+                problems.append(error.message)
             }
             return problems.count < Self.maximumFindings ? .next : .stop
         }
@@ -63,7 +65,7 @@ struct Verifier {
         guard !indexes.isEmpty else { return }
         var counts = [Int](repeating: 0, count: indexes.count)
         for (number, mask) in presence[entity].sorted(by: { $0.key < $1.key }) where !isFull {
-            guard let page = try snapshot.objectPage(entity, number) else { continue }
+            guard let page = try snapshot.page(entity, number) else { continue }
             for (position, index) in indexes.enumerated() {
                 for slot in SlotIterator(mask) {
                     if index.isCompound {
@@ -120,7 +122,7 @@ struct Verifier {
     }
 
     private mutating func checkCompound(
-        _ page: ObjectPage, _ slot: Int, _ number: UInt64, in index: Tables.Index, _ entity: Int
+        _ page: any StorePage, _ slot: Int, _ number: UInt64, in index: Tables.Index, _ entity: Int
     ) throws {
         let key = PageAddress.key(page: number, slot: slot)
         let subject = "\(schema.entities[entity].name), object \(key)"
