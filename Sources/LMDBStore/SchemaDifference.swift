@@ -4,6 +4,8 @@ import StoreInterface
 enum SchemaDifference {
     /// The first difference, seen from the schema that is wanted; nil when they are equal.
     static func first(of wanted: StoreSchema, from found: StoreSchema) -> String? {
+        let wanted = wanted.withoutHints
+        let found = found.withoutHints
         if wanted == found { return nil }
         for (number, entity) in wanted.entities.enumerated() {
             guard number < found.entities.count else { return "entity \(entity.name) is new" }

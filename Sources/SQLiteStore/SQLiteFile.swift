@@ -72,7 +72,7 @@ enum SQLiteFile {
             throw StoreError(.damaged, "\(path): the uuid in strata_meta cannot be read; restore the file")
         }
         let stored = try? JSONDecoder().decode(StoreSchema.self, from: Data(try meta("schema").utf8))
-        guard stored == layout.schema else {
+        guard stored == layout.schema.withoutHints else {
             throw StoreError(.schemaMismatch, "\(path) holds another model; open it with the model that made it")
         }
         return StoreIdentity(uuid)

@@ -111,6 +111,14 @@ public protocol ObjectStore: AnyObject, Sendable {
     func verify() throws -> [VerificationFinding]
     /// Bytes of the file or files; 0 in memory.
     func fileBytes() throws -> Int
+    /// Does a small part of the work that opening with a changed schema left for later, in a transaction of its own that holds the
+    /// writer for some milliseconds. nil: nothing is left. Until then the work's indexes are not used for reading.
+    /// As ``write(_:_:)``, called from one thread at a time.
+    func continueMigration() throws -> MigrationProgress?
+}
+
+extension ObjectStore {
+    public func continueMigration() throws -> MigrationProgress? { nil }
 }
 
 /// One thing that ``ObjectStore/verify()`` found wrong.

@@ -23,15 +23,31 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
     public var index: IndexKind
     /// For `.reference`: the number of the entity that the key belongs to.
     public var destination: Int?
+    /// What the owner gave as default: it stands in for the null of older objects once the column is required, and is what
+    /// older objects have when the column is new. Null: none was given.
+    public var defaultValue: Value = .null
+    /// The name that the column had in older models.
+    public var renamedFrom: String?
 
     public init(
-        name: String, type: ColumnType, isOptional: Bool = false, index: IndexKind = .none, destination: Int? = nil
+        name: String, type: ColumnType, isOptional: Bool = false, index: IndexKind = .none, destination: Int? = nil,
+        defaultValue: Value = .null, renamedFrom: String? = nil
     ) {
         self.name = name
         self.type = type
         self.isOptional = isOptional
         self.index = index
         self.destination = destination
+        self.defaultValue = defaultValue
+        self.renamedFrom = renamedFrom
+    }
+
+    /// What tells how to come here from older models is not part of what a file says of itself.
+    private enum CodingKeys: String, CodingKey { case name, type, isOptional, index, destination }
+
+    /// What objects have that are older than the column.
+    public var initialValue: Value {
+        defaultValue.isNull && !isOptional ? .zero(of: type) : defaultValue
     }
 }
 
@@ -55,11 +71,14 @@ public struct EntitySchema: Sendable, Hashable, Codable {
     public var columns: [ColumnSchema]
     /// Indexes over several columns; those over one column are said there (``ColumnSchema/index``).
     public var indexes: [IndexSchema]
+    /// The name that the entity had in older models.
+    public var renamedFrom: String?
 
-    public init(name: String, columns: [ColumnSchema], indexes: [IndexSchema] = []) {
+    public init(name: String, columns: [ColumnSchema], indexes: [IndexSchema] = [], renamedFrom: String? = nil) {
         self.name = name
         self.columns = columns
         self.indexes = indexes
+        self.renamedFrom = renamedFrom
     }
 
     private enum CodingKeys: String, CodingKey { case name, columns, indexes }
@@ -88,12 +107,18 @@ public struct LinkSchema: Sendable, Hashable, Codable {
     public var name: String
     public var source: Int
     public var destination: Int
+    /// Other names under which an older model may have it.
+    public var formerNames: [String] = []
+    /// Names under which an older model may have it with its ends the other way round.
+    public var reversedNames: [String] = []
 
     public init(name: String, source: Int, destination: Int) {
         self.name = name
         self.source = source
         self.destination = destination
     }
+
+    private enum CodingKeys: String, CodingKey { case name, source, destination }
 }
 
 /// All that a store must know of a model: columns and links by number. Names of properties, delete rules and
@@ -101,10 +126,40 @@ public struct LinkSchema: Sendable, Hashable, Codable {
 public struct StoreSchema: Sendable, Hashable, Codable {
     public var entities: [EntitySchema]
     public var links: [LinkSchema]
+    /// Which of two models that differ is the newer one.
+    public var version: SchemaVersion
 
-    public init(entities: [EntitySchema], links: [LinkSchema] = []) {
+    public init(entities: [EntitySchema], links: [LinkSchema] = [], version: SchemaVersion = SchemaVersion()) {
         self.entities = entities
         self.links = links
+        self.version = version
+    }
+
+    private enum CodingKeys: String, CodingKey { case entities, links, version }
+
+    /// A file may have been made before models had versions.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        entities = try container.decode([EntitySchema].self, forKey: .entities)
+        links = try container.decode([LinkSchema].self, forKey: .links)
+        version = try container.decodeIfPresent(SchemaVersion.self, forKey: .version) ?? SchemaVersion()
+    }
+
+    /// The schema without what only tells how to come to it: what a file says of itself.
+    public var withoutHints: StoreSchema {
+        var plain = self
+        for entity in plain.entities.indices {
+            plain.entities[entity].renamedFrom = nil
+            for column in plain.entities[entity].columns.indices {
+                plain.entities[entity].columns[column].defaultValue = .null
+                plain.entities[entity].columns[column].renamedFrom = nil
+            }
+        }
+        for link in plain.links.indices {
+            plain.links[link].formerNames = []
+            plain.links[link].reversedNames = []
+        }
+        return plain
     }
 }
 

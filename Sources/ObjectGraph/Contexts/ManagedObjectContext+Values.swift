@@ -95,19 +95,3 @@ extension ManagedObjectContext {
         return row
     }
 }
-
-extension Value {
-    /// Zero, empty or the reference date: what a property that is not optional reads as when there is nothing to read.
-    static func zero(of type: ColumnType) -> Value {
-        switch type {
-        case .bool: .bool(false)
-        case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32: .int(0)
-        case .uint64: .uint(0)
-        case .float, .double, .date: .double(0)
-        case .string: .string("")
-        case .data: .data(.init())
-        case .uuid: .uuid(.init(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
-        case .reference: .null
-        }
-    }
-}

@@ -49,16 +49,19 @@ public struct RelationshipDescription: Sendable, Hashable {
     public var inverse: String?
     public var cardinality: Cardinality
     public var deleteRule: DeleteRule
+    /// The name that the relationship had in older versions of the model.
+    public var renamedFrom: String?
 
     public init(
         name: String, destination: String, inverse: String? = nil, cardinality: Cardinality,
-        deleteRule: DeleteRule = .nullify
+        deleteRule: DeleteRule = .nullify, renamedFrom: String? = nil
     ) {
         self.name = name
         self.destination = destination
         self.inverse = inverse
         self.cardinality = cardinality
         self.deleteRule = deleteRule
+        self.renamedFrom = renamedFrom
     }
 }
 
@@ -110,11 +113,16 @@ public struct EntityDescription: Sendable, Hashable {
     public var name: String
     public var properties: [PropertyDescription]
     public var indexes: [IndexDescription]
+    /// The name that the entity had in older versions of the model.
+    public var renamedFrom: String?
 
-    public init(name: String, properties: [PropertyDescription], indexes: [IndexDescription] = []) {
+    public init(
+        name: String, properties: [PropertyDescription], indexes: [IndexDescription] = [], renamedFrom: String? = nil
+    ) {
         self.name = name
         self.properties = properties
         self.indexes = indexes
+        self.renamedFrom = renamedFrom
     }
 
     var relationships: [RelationshipDescription] {

@@ -97,7 +97,7 @@ struct ModelResolution {
                 columns.append(
                     ColumnSchema(
                         name: attribute.name, type: attribute.type, isOptional: attribute.isOptional,
-                        index: attribute.index))
+                        index: attribute.index, defaultValue: attribute.defaultValue, renamedFrom: attribute.renamedFrom))
             case .relationship(let relationship):
                 let resolved = try resolve(relationship, description, number, column: columns.count, relationships.count)
                 relationships.append(resolved)
@@ -105,7 +105,7 @@ struct ModelResolution {
                 columns.append(
                     ColumnSchema(
                         name: relationship.name, type: .reference, isOptional: true, index: .indexed,
-                        destination: resolved.destination))
+                        destination: resolved.destination, renamedFrom: relationship.renamedFrom))
                 defaults.append(.null)
             }
         }
@@ -213,12 +213,24 @@ struct ModelResolution {
         let name = "\(entity.name).\(relationship.name)"
         if let known = linkOfRelationship[name] { return known }
         let made = (number: links.count, direction: LinkDirection.forward)
-        links.append(LinkSchema(name: name, source: number, destination: destination))
+        var link = LinkSchema(name: name, source: number, destination: destination)
+        link.formerNames = Self.names(entity, relationship).filter { $0 != name }
+        link.reversedNames = back.map { Self.names(descriptions[destination], $0) } ?? []
+        // One whose inverse is itself has no other way round.
+        link.reversedNames.removeAll { $0 == name || link.formerNames.contains($0) }
+        links.append(link)
         linkOfRelationship[name] = made
         if let back, "\(relationship.destination).\(back.name)" != name {
             linkOfRelationship["\(relationship.destination).\(back.name)"] = (made.number, .backward)
         }
         return made
+    }
+
+    /// The names of a relationship in this model and, as far as it says, in older ones.
+    private static func names(_ entity: EntityDescription, _ relationship: RelationshipDescription) -> [String] {
+        [entity.name, entity.renamedFrom].compactMap(\.self).flatMap { entity in
+            [relationship.name, relationship.renamedFrom].compactMap(\.self).map { "\(entity).\($0)" }
+        }
     }
 
     // MARK: Defaults

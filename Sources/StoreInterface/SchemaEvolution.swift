@@ -1,0 +1,218 @@
+/// How the records of one schema are those of another: what an open does about a model that changed (S163).
+///
+/// Pure arithmetic on schemas, O(schema), shared by all stores. Positions are those of the two schemas.
+public struct SchemaEvolution: Sendable, Hashable {
+    public struct Column: Sendable, Hashable {
+        /// The column's number in the old schema; nil: it is new.
+        public var source: Int?
+        /// What older objects have in a new column, and in place of null in one that was made required.
+        public var fill: Value?
+        /// Whether older values have another type, so that index keys of theirs differ.
+        public var isWidened = false
+    }
+
+    public struct Entity: Sendable, Hashable {
+        /// The entity's number in the old schema; nil: it is new.
+        public var source: Int?
+        public var columns: [Column]
+    }
+
+    public struct Link: Sendable, Hashable {
+        /// The link's number in the old schema.
+        public var source: Int
+        /// Whether its source was the destination there.
+        public var isReversed: Bool
+    }
+
+    /// By entity of the new schema.
+    public private(set) var entities: [Entity] = []
+    /// By link of the new schema; nil: it is new.
+    public private(set) var links: [Link?] = []
+
+    /// - Throws: `StoreError` `.schemaMismatch`, naming entity, property and remedy, when the change needs more than another
+    ///   way of reading.
+    public init(from old: StoreSchema, to new: StoreSchema) throws {
+        let sources = try Self.match(
+            new.entities.map { ($0.name, [$0.renamedFrom].compactMap(\.self)) }, with: old.entities.map(\.name),
+            subject: "entity")
+        for (entity, source) in zip(new.entities, sources) {
+            guard let source else {
+                entities.append(Entity(source: nil, columns: entity.columns.map { _ in Column() }))
+                continue
+            }
+            let before = old.entities[source]
+            let columns = try Self.match(
+                entity.columns.map { ($0.name, [$0.renamedFrom].compactMap(\.self)) }, with: before.columns.map(\.name),
+                subject: entity.name + ".")
+            entities.append(
+                Entity(
+                    source: source,
+                    columns: try zip(entity.columns, columns).map { column, source in
+                        guard let source else { return Column(fill: column.initialValue) }
+                        return try Self.change(of: before.columns[source], source, to: column, entity.name)
+                    }))
+        }
+        try checkDestinations(old, new)
+        try matchLinks(old, new)
+    }
+
+    /// By new name: the position of the same thing among the old names.
+    private static func match(
+        _ names: [(name: String, former: [String])], with old: [String], subject: String
+    ) throws -> [Int?] {
+        var found: [Int?] = names.map { name in old.firstIndex(of: name.name) }
+        var taken = Set(found.compactMap(\.self))
+        for (position, name) in names.enumerated() where found[position] == nil {
+            guard let source = name.former.lazy.compactMap({ former in old.firstIndex(of: former) }).first else { continue }
+            guard taken.insert(source).inserted else {
+                let separator = subject.hasSuffix(".") ? "" : " "
+                throw mismatch(
+                    "\(subject)\(separator)\(name.name) says that it was \(old[source]), which another one is already",
+                    "Correct renamedFrom")
+            }
+            found[position] = source
+        }
+        return found
+    }
+
+    private static func change(
+        of old: ColumnSchema, _ source: Int, to new: ColumnSchema, _ entity: String
+    ) throws -> Column {
+        var change = Column(source: source)
+        if old.type != new.type {
+            guard old.type.widens(to: new.type) else {
+                let verb = new.type.widens(to: old.type) ? "would be narrowed" : "would change its type"
+                throw mismatch(
+                    "\(entity).\(new.name) \(verb) from \(old.type.rawValue) to \(new.type.rawValue)",
+                    "Give the attribute another name, or convert its values in a custom stage of a MigrationPlan")
+            }
+            change.isWidened = true
+        }
+        if old.isOptional, !new.isOptional {
+            guard !new.defaultValue.isNull else {
+                throw mismatch(
+                    "\(entity).\(new.name) was optional and is required, but has no default for objects without a value",
+                    "Give it a default, or fill it in a custom stage of a MigrationPlan")
+            }
+            change.fill = new.defaultValue
+        }
+        return change
+    }
+
+    private func checkDestinations(_ old: StoreSchema, _ new: StoreSchema) throws {
+        for (number, entity) in entities.enumerated() {
+            guard let source = entity.source else { continue }
+            for (column, change) in entity.columns.enumerated() {
+                guard let before = change.source, let destination = new.entities[number].columns[column].destination,
+                    let oldDestination = old.entities[source].columns[before].destination,
+                    entities[destination].source != oldDestination
+                else { continue }
+                throw Self.mismatch(
+                    "\(new.entities[number].name).\(new.entities[number].columns[column].name) led to "
+                        + "\(old.entities[oldDestination].name) and leads to \(new.entities[destination].name)",
+                    "Give the relationship another name, or move its objects in a custom stage of a MigrationPlan")
+            }
+        }
+    }
+
+    // MARK: Links
+
+    private mutating func matchLinks(_ old: StoreSchema, _ new: StoreSchema) throws {
+        var taken: Set<Int> = []
+        for link in new.links {
+            let found = source(of: link, in: old)
+            if let found {
+                let before = old.links[found.source]
+                let ends = found.isReversed ? (before.destination, before.source) : (before.source, before.destination)
+                guard entities[link.source].source == ends.0, entities[link.destination].source == ends.1 else {
+                    throw Self.mismatch(
+                        "relationship \(link.name) had other ends",
+                        "Give it another name, or move its objects in a custom stage of a MigrationPlan")
+                }
+                guard taken.insert(found.source).inserted else {
+                    throw Self.mismatch("relationship \(link.name) says that it was another one", "Correct renamedFrom")
+                }
+            } else {
+                try checkCardinality(link, old)
+            }
+            links.append(found)
+        }
+        let gone = Set(old.links.indices.filter { !taken.contains($0) }.map { old.links[$0].name })
+        guard !gone.isEmpty else { return }
+        for (number, entity) in entities.enumerated() {
+            guard let source = entity.source else { continue }
+            for (column, change) in entity.columns.enumerated() where change.source == nil {
+                let definition = new.entities[number].columns[column]
+                let names = [definition.name, definition.renamedFrom].compactMap(\.self)
+                guard definition.type == .reference,
+                    names.contains(where: { gone.contains("\(old.entities[source].name).\($0)") })
+                else { continue }
+                throw Self.changedCardinality("\(new.entities[number].name).\(definition.name)", "to many", "to one")
+            }
+        }
+    }
+
+    private func source(of link: LinkSchema, in old: StoreSchema) -> Link? {
+        func find(_ names: [String]) -> Int? {
+            names.lazy.compactMap { name in old.links.firstIndex { $0.name == name } }.first
+        }
+        if let found = find([link.name] + link.formerNames) { return Link(source: found, isReversed: false) }
+        return find(link.reversedNames).map { Link(source: $0, isReversed: true) }
+    }
+
+    /// A to-one relationship is a column: under the name of a new link it would silently lose its objects.
+    private func checkCardinality(_ link: LinkSchema, _ old: StoreSchema) throws {
+        let names = Set([link.name] + link.formerNames + link.reversedNames)
+        for entity in old.entities {
+            for column in entity.columns where column.type == .reference && names.contains("\(entity.name).\(column.name)") {
+                throw Self.changedCardinality("\(entity.name).\(column.name)", "to one", "to many")
+            }
+        }
+    }
+
+    private static func changedCardinality(_ name: String, _ before: String, _ after: String) -> StoreError {
+        mismatch(
+            "relationship \(name) led \(before) and leads \(after)",
+            "Give it another name, or move its objects in a custom stage of a MigrationPlan")
+    }
+
+    private static func mismatch(_ what: String, _ remedy: String) -> StoreError {
+        StoreError(.schemaMismatch, "\(what). \(remedy)")
+    }
+}
+
+extension ColumnType {
+    /// Whether every value of this type is one of the other, wider type.
+    public func widens(to wider: ColumnType) -> Bool {
+        let signed: [ColumnType] = [.int8, .int16, .int32, .int64]
+        let unsigned: [ColumnType] = [.uint8, .uint16, .uint32, .uint64]
+        if let from = signed.firstIndex(of: self) { return signed.firstIndex(of: wider).map { $0 > from } ?? false }
+        if let from = unsigned.firstIndex(of: self) {
+            if let to = unsigned.firstIndex(of: wider) { return to > from }
+            return signed.firstIndex(of: wider).map { $0 > from } ?? false
+        }
+        return self == .float && wider == .double
+    }
+
+    /// A value of a narrower type as this type holds it.
+    public func widened(_ value: Value) -> Value {
+        if self == .uint64, case .int(let number) = value { return .uint(UInt64(truncatingIfNeeded: number)) }
+        return value
+    }
+}
+
+/// How far the work has come that an open left for later, such as building an index on objects that were there before.
+public struct MigrationProgress: Sendable, Hashable, CustomStringConvertible {
+    /// What is being done, in words.
+    public var activity: String
+    public var completed: Int
+    public var total: Int
+
+    public init(activity: String, completed: Int, total: Int) {
+        self.activity = activity
+        self.completed = completed
+        self.total = total
+    }
+
+    public var description: String { "\(activity): \(completed) of \(total)" }
+}
