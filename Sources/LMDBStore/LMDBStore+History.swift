@@ -4,10 +4,18 @@ import StoreInterface
 
 extension LMDBStore {
     /// The change sets after a generation, in one snapshot. O(change sets).
-    public func changes(after generation: Generation) throws -> [ChangeSet]? {
+    public func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {
         let snapshot = try newestSnapshot()
-        guard generation < snapshot.generation else { return [] }
-        return try snapshot.history(after: generation)
+        if let generation, generation >= snapshot.generation { return [] }
+        return try snapshot.history(after: generation, limit: limit)
+    }
+
+    fileprivate func changes(_ bytes: UnsafeRawBufferPointer, of save: Generation) throws -> ChangeSet {
+        do {
+            return try ChangeSetCodec.decode(bytes)
+        } catch {
+            throw StoreError.damaged(self, "the history of save \(save): \(error)")
+        }
     }
 }
 
@@ -19,25 +27,52 @@ extension LMDBSnapshot {
         }
     }
 
-    func history(after generation: Generation) throws -> [ChangeSet]? {
+    func history(after generation: Generation?, limit: Int = .max) throws -> [ChangeSet]? {
         let table = store.tables.history
         let found = try store.translating {
             try transaction.withCursor(table) { cursor in
                 var found: [FoundPage] = []
-                var entry = try cursor.seek(generation + 1)
-                while let save = entry {
+                var entry = try cursor.seek(generation.map { $0 + 1 } ?? 0)
+                while let save = entry, found.count < limit {
                     found.append(FoundPage(number: save.number, bytes: save.value))
                     entry = try cursor.move(.next)
                 }
                 return found
             }
         }
-        guard found.first?.number == generation + 1 else { return nil }
-        return try found.map { entry in
-            do {
-                return try ChangeSetCodec.decode(entry.bytes)
-            } catch {
-                throw StoreError.damaged(store, "the history of save \(entry.number): \(error)")
+        if let generation, found.first?.number != generation + 1, limit > 0 { return nil }
+        return try found.map { try store.changes($0.bytes, of: $0.number) }
+    }
+}
+
+extension LMDBTransaction {
+    func record(_ changes: ChangeSet, under number: Generation) throws {
+        var changes = changes
+        changes.generation = number
+        let history = store.tables.history
+        try ChangeSetCodec.encode(changes).withUnsafeBytes { try transaction.put(history, number, $0) }
+        if number > generation { try advance(to: number) }
+        let limit = UInt64(max(store.options.historyLimit, 1))
+        guard generation > limit else { return }
+        // A few at a time, so that a lowered limit does not make one save long.
+        try transaction.withCursor(history) { cursor in
+            for _ in 0..<16 {
+                guard let oldest = try cursor.move(.first), oldest.number <= generation - limit else { return }
+                try cursor.delete()
+            }
+        }
+    }
+
+    func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int {
+        try noting {
+            try transaction.withCursor(store.tables.history) { cursor in
+                for count in 0..<max(limit, 0) {
+                    guard let oldest = try cursor.move(.first),
+                        cut.takes(try store.changes(oldest.value, of: oldest.number))
+                    else { return count }
+                    try cursor.delete()
+                }
+                return max(limit, 0)
             }
         }
     }

@@ -34,7 +34,7 @@ final class LMDBTransaction: StoreTransaction {
         }
     }
 
-    private func noting<R>(_ body: () throws -> R) throws -> R {
+    func noting<R>(_ body: () throws -> R) throws -> R {
         do {
             return try body()
         } catch {
@@ -82,24 +82,10 @@ final class LMDBTransaction: StoreTransaction {
         }
     }
 
-    private func record(_ changes: ChangeSet, under number: Generation) throws {
-        var changes = changes
-        changes.generation = number
-        let history = store.tables.history
-        try ChangeSetCodec.encode(changes).withUnsafeBytes { try transaction.put(history, number, $0) }
-        if number > generation {
-            generation = number
-            try MetaTable.put(number, MetaTable.Key.generation, store.tables.meta, in: transaction)
-        }
-        let limit = UInt64(max(store.options.historyLimit, 1))
-        guard generation > limit else { return }
-        // A few at a time, so that a lowered limit does not make one save long.
-        try transaction.withCursor(history) { cursor in
-            for _ in 0..<16 {
-                guard let oldest = try cursor.move(.first), oldest.number <= generation - limit else { return }
-                try cursor.delete()
-            }
-        }
+    /// The newest save in the file is now this one.
+    func advance(to number: Generation) throws {
+        generation = number
+        try MetaTable.put(number, MetaTable.Key.generation, store.tables.meta, in: transaction)
     }
 
     func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {

@@ -34,11 +34,12 @@ public final class MemoryStore: ObjectStore {
         return result
     }
 
-    public func changes(after generation: Generation) throws -> [ChangeSet]? {
+    public func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {
         state.withLock { state in
+            guard let generation else { return Array(state.history.prefix(limit)) }
             if generation >= state.generation { return [] }
             guard let first = state.history.first, first.generation <= generation + 1 else { return nil }
-            return state.history.filter { $0.generation > generation }
+            return Array(state.history.dropFirst(Int(generation + 1 - first.generation)).prefix(limit))
         }
     }
 

@@ -29,6 +29,8 @@ final class MemoryTransaction: StoreTransaction {
             }
         }
         state.generation = layer.generation
+        var changes = changes
+        changes.generation = layer.generation
         state.history.append(changes)
         if state.history.count > MemoryState.historyLimit { state.history.removeFirst() }
     }
@@ -71,5 +73,11 @@ final class MemoryTransaction: StoreTransaction {
         let end = first + ObjectKey(pages * PageAddress.slots)
         state.nextKeys[entity] = end
         return first..<end
+    }
+
+    func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int {
+        let count = min(state.history.prefix { cut.takes($0) }.count, limit)
+        state.history.removeFirst(count)
+        return count
     }
 }

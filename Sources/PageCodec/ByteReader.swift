@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// Reads variable-length numbers and strings from bytes; every read is checked.
 struct ByteReader {
     // Right because the reader lives no longer than the call that was given the bytes.
@@ -62,6 +68,18 @@ struct ByteReader {
         }
         offset += count
         return text
+    }
+
+    mutating func data(_ field: String) throws(PageError) -> Data {
+        let count = try count(field, size: 1)
+        defer { offset += count }
+        return Data(bytes[offset..<offset + count])
+    }
+
+    mutating func uuid(_ field: String) throws(PageError) -> UUID {
+        guard rest >= 16 else { throw ended(field) }
+        defer { offset += 16 }
+        return UUID(uuid: bytes.loadUnaligned(fromByteOffset: offset, as: uuid_t.self))
     }
 
     private func ended(_ field: String) -> PageError {

@@ -2,7 +2,9 @@ import StoreInterface
 
 /// The bytes of a change set, as the history keeps them. `Docs/FileFormat.md` has the table.
 public enum ChangeSetCodec {
-    static let version: UInt8 = 1
+    static let version: UInt8 = 2
+    /// Rows without time, context, process, groups and tombstones.
+    static let oldestVersion: UInt8 = 1
     private static let seed: UInt64 = 0x4843_5453
 
     /// A page's three masks, two bits each: what follows for it.
@@ -24,7 +26,7 @@ public enum ChangeSetCodec {
     public static func encode(_ set: ChangeSet) -> [UInt8] {
         var bytes: [UInt8] = [version]
         bytes.putNumber(set.generation)
-        bytes.putString(set.author)
+        put(set.origin, &bytes)
         bytes.putNumber(UInt64(set.entities.count))
         for entity in set.entities {
             bytes.putNumber(UInt64(entity.entity))
@@ -35,6 +37,7 @@ public enum ChangeSetCodec {
                 last = page.number
                 put(page, &bytes)
             }
+            putGroups(entity.pages, &bytes)
         }
         bytes.putNumber(UInt64(set.links.count))
         for link in set.links {
@@ -42,6 +45,8 @@ public enum ChangeSetCodec {
             put(link.sources, &bytes)
             put(link.destinations, &bytes)
         }
+        bytes.putNumber(UInt64(set.tombstones.count))
+        for tombstone in set.tombstones { put(tombstone, &bytes) }
         let checksum = bytes.withUnsafeBytes { self.checksum($0) }
         withUnsafeBytes(of: checksum.littleEndian) { bytes.append(contentsOf: $0) }
         return bytes
@@ -90,8 +95,8 @@ public enum ChangeSetCodec {
     /// - Throws: ``PageError`` for bytes that are no change set. Entity and link numbers are not checked against a schema.
     public static func decode(_ bytes: UnsafeRawBufferPointer) throws(PageError) -> ChangeSet {
         guard bytes.count >= 5 else { throw PageError(offset: bytes.count, field: "change set", reason: "is too short") }
-        guard bytes[0] == version else {
-            throw PageError(field: "change set version", reason: "\(bytes[0]) is unknown; this library reads \(version)")
+        guard bytes[0] >= oldestVersion, bytes[0] <= version else {
+            throw PageError(field: "change set version", reason: "\(bytes[0]) is unknown; this library reads up to \(version)")
         }
         let body = UnsafeRawBufferPointer(rebasing: bytes.dropLast(4))
         let checksum = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: body.count, as: UInt32.self))
@@ -99,12 +104,16 @@ public enum ChangeSetCodec {
             throw PageError(offset: body.count, field: "change set checksum", reason: "does not fit the bytes")
         }
         var reader = ByteReader(body)
-        _ = try reader.byte("change set version")
+        let isOld = try reader.byte("change set version") < version
         var set = ChangeSet(generation: try reader.number("generation"))
-        set.author = try reader.string("author")
+        set.origin = isOld ? SaveOrigin(author: try reader.string("author")) : try origin(&reader)
         let entities = try reader.count("entity count", size: 2)
         set.entities.reserveCapacity(entities)
-        for _ in 0..<entities { set.entities.append(try entity(&reader)) }
+        for _ in 0..<entities {
+            var change = try entity(&reader)
+            if !isOld { try readGroups(of: &change.pages, &reader) }
+            set.entities.append(change)
+        }
         let links = try reader.count("link count", size: 3)
         set.links.reserveCapacity(links)
         for _ in 0..<links {
@@ -112,6 +121,7 @@ public enum ChangeSetCodec {
             let sources = try keys(&reader, "sources")
             set.links.append(.init(link: number, sources: sources, destinations: try keys(&reader, "destinations")))
         }
+        if !isOld { set.tombstones = try tombstones(&reader) }
         guard reader.rest == 0 else {
             throw PageError(offset: reader.offset, field: "change set", reason: "has \(reader.rest) bytes too many")
         }

@@ -12,7 +12,7 @@ public final class SQLiteStore: ObjectStore {
     public var schema: StoreSchema { layout.schema }
     public var deferralStyle: DeferralStyle { .native }
     let layout: SQLiteLayout
-    private let path: String
+    let path: String
     private let routing: Routing
     private let writer: SQLiteConnection
     private let pool: SQLiteReaderPool
@@ -59,22 +59,6 @@ public final class SQLiteStore: ObjectStore {
         Generation(bitPattern: try connection.integer("SELECT generation FROM strata_state") ?? 0)
     }
 
-    public func changes(after generation: Generation) throws -> [ChangeSet]? {
-        let reader = try reader(.snapshot)
-        if generation >= reader.generation { return [] }
-        let texts = try reader.connection.withLock {
-            try reader.connection.texts(
-                "SELECT changes FROM strata_history WHERE generation > ? ORDER BY generation", [.uint(generation)])
-        }
-        let changes = try texts.map { text in
-            do { return try JSONDecoder().decode(ChangeSet.self, from: Data(text.utf8)) } catch {
-                throw StoreError(.damaged, "\(path): a row of strata_history is no change set (\(error)); restore the file")
-            }
-        }
-        guard let first = changes.first, first.generation <= generation + 1 else { return nil }
-        return changes
-    }
-
     public func fileBytes() throws -> Int {
         [path, path + "-wal"].reduce(0) { sum, path in
             let size = (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? NSNumber
@@ -89,7 +73,7 @@ public final class SQLiteStore: ObjectStore {
             try setSynchronous(durability == .durable)
             try writer.run("BEGIN IMMEDIATE")
             do {
-                let result = try body(SQLiteTransaction(connection: writer, layout: layout))
+                let result = try body(SQLiteTransaction(connection: writer, layout: layout, path: path))
                 if durability == .durable, syncing.withLock({ $0.owes }) {
                     // A commit of nothing would not sync the saves before it.
                     try writer.run("UPDATE strata_state SET generation = generation")

@@ -3,16 +3,18 @@ import StoreInterface
 
 /// The running write transaction on the writer's connection, whose lock the store holds.
 final class SQLiteTransaction: StoreTransaction {
-    private let connection: SQLiteConnection
+    let connection: SQLiteConnection
     private let layout: SQLiteLayout
-    private(set) var generation: Generation
+    let path: String
+    var generation: Generation
 
     /// How many saves the history keeps.
     static let historyLimit: Generation = 10_000
 
-    init(connection: SQLiteConnection, layout: SQLiteLayout) throws {
+    init(connection: SQLiteConnection, layout: SQLiteLayout, path: String) throws {
         self.connection = connection
         self.layout = layout
+        self.path = path
         generation = Generation(try connection.integer("SELECT generation FROM strata_state") ?? 0)
     }
 
@@ -92,7 +94,7 @@ final class SQLiteTransaction: StoreTransaction {
         }
     }
 
-    private func run(_ sql: String, _ keys: ObjectKey...) throws {
+    func run(_ sql: String, _ keys: ObjectKey...) throws {
         let statement = try connection.statement(sql)
         for (position, key) in keys.enumerated() { statement.bind(key, position + 1) }
         try statement.run()
@@ -117,18 +119,6 @@ final class SQLiteTransaction: StoreTransaction {
     }
 
     // MARK: The file's own
-
-    private func record(_ changes: ChangeSet, _ generation: Generation) throws {
-        self.generation = generation
-        try run("UPDATE strata_state SET generation = ?", generation)
-        let statement = try connection.statement("INSERT OR REPLACE INTO strata_history VALUES (?, ?)")
-        statement.bind(generation, 1)
-        statement.bind(.string(String(decoding: try JSONEncoder().encode(changes), as: UTF8.self)), 2)
-        try statement.run()
-        if generation > Self.historyLimit {
-            try run("DELETE FROM strata_history WHERE generation <= ?", generation - Self.historyLimit)
-        }
-    }
 
     func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
         let first = ObjectKey(

@@ -9,12 +9,34 @@ public struct ChangeSet: Sendable, Hashable, Codable {
         public var deleted: UInt64
         /// The columns that some updated object of the page changed.
         public var columns: ColumnSet
+        /// Which objects changed which of the columns; empty when each updated object changed all of them, and in unions.
+        public var groups: [ColumnGroup]
 
-        public init(number: UInt64, inserted: UInt64, updated: UInt64, deleted: UInt64, columns: ColumnSet) {
+        public init(
+            number: UInt64, inserted: UInt64, updated: UInt64, deleted: UInt64, columns: ColumnSet,
+            groups: [ColumnGroup] = []
+        ) {
             self.number = number
             self.inserted = inserted
             self.updated = updated
             self.deleted = deleted
+            self.columns = columns
+            self.groups = groups
+        }
+
+        /// The columns that the update of one object changed.
+        public func columns(of slot: Int) -> ColumnSet {
+            groups.first { $0.slots >> UInt64(slot) & 1 != 0 }?.columns ?? columns
+        }
+    }
+
+    /// Objects of a page whose updates changed the same columns.
+    public struct ColumnGroup: Sendable, Hashable, Codable {
+        public var slots: UInt64
+        public var columns: ColumnSet
+
+        public init(slots: UInt64, columns: ColumnSet) {
+            self.slots = slots
             self.columns = columns
         }
     }
@@ -59,16 +81,21 @@ public struct ChangeSet: Sendable, Hashable, Codable {
     public var entities: [EntityChange]
     /// Ascending by link number; only links with changes.
     public var links: [LinkChange]
-    /// Who saved: the context's name, as its owner set it.
-    public var author: String
+    /// What is left of deleted objects, ascending by entity and key: those whose model preserves values on deletion.
+    public var tombstones: [Tombstone]
+    /// Who saved, when and where.
+    public var origin: SaveOrigin
+    public var author: String { origin.author }
 
     public init(
-        generation: Generation = 0, entities: [EntityChange] = [], links: [LinkChange] = [], author: String = ""
+        generation: Generation = 0, entities: [EntityChange] = [], links: [LinkChange] = [], tombstones: [Tombstone] = [],
+        origin: SaveOrigin = SaveOrigin()
     ) {
         self.generation = generation
         self.entities = entities
         self.links = links
-        self.author = author
+        self.tombstones = tombstones
+        self.origin = origin
     }
 
     public var isEmpty: Bool { entities.isEmpty && links.isEmpty }
@@ -78,19 +105,16 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 
 extension Layer {
     /// The names of what the layer changes. O(pages + rows updated).
-    public func changeSet(author: String = "") -> ChangeSet {
-        var set = ChangeSet(generation: generation, author: author)
+    public func changeSet(origin: SaveOrigin = SaveOrigin()) -> ChangeSet {
+        var set = ChangeSet(generation: generation, origin: origin)
         for number in 0..<entityCount {
             guard let changes = entity(number) else { continue }
             let pages = changes.sortedPageNumbers.compactMap { pageNumber -> ChangeSet.PageChange? in
                 guard let page = changes.page(pageNumber) else { return nil }
-                var columns = ColumnSet()
-                for slot in SlotIterator(page.updated) {
-                    if let row = page[slot] { columns.formUnion(row.set) }
-                }
+                let (columns, groups) = page.updatedColumns()
                 return .init(
                     number: pageNumber, inserted: page.inserted, updated: page.updated, deleted: page.deleted,
-                    columns: columns)
+                    columns: columns, groups: groups)
             }
             set.entities.append(.init(entity: number, pages: pages))
         }
@@ -99,6 +123,33 @@ extension Layer {
                 .init(link: number, sources: link.forward.keys.sorted(), destinations: link.backward.keys.sorted()))
         }
         return set
+    }
+}
+
+extension LayerPage {
+    /// The columns that updates of the page changed, and which objects changed which when they differ.
+    fileprivate func updatedColumns() -> (ColumnSet, [ChangeSet.ColumnGroup]) {
+        var all = ColumnSet()
+        var first: ColumnSet?
+        var differ = false
+        for slot in SlotIterator(updated) {
+            guard let set = self[slot]?.set else { continue }
+            all.formUnion(set)
+            if first != set { differ = first != nil || differ }
+            first = first ?? set
+        }
+        guard differ else { return (all, []) }
+        var groups: [ChangeSet.ColumnGroup] = []
+        for slot in SlotIterator(updated) {
+            guard let set = self[slot]?.set else { continue }
+            let bit: UInt64 = 1 << UInt64(slot)
+            if let known = groups.firstIndex(where: { $0.columns == set }) {
+                groups[known].slots |= bit
+            } else {
+                groups.append(.init(slots: bit, columns: set))
+            }
+        }
+        return (all, groups)
     }
 }
 
@@ -120,7 +171,9 @@ extension ChangeSet {
                 links[change.link, default: ([], [])].destinations.formUnion(change.destinations)
             }
         }
-        var union = ChangeSet(generation: last.generation, author: last.author)
+        var union = ChangeSet(
+            generation: last.generation, tombstones: sets.flatMap(\.tombstones).sorted { ($0.entity, $0.key) < ($1.entity, $1.key) },
+            origin: last.origin)
         union.entities = pages.sorted { $0.key < $1.key }.map { entity, pages in
             EntityChange(entity: entity, pages: pages.values.sorted { $0.number < $1.number })
         }
@@ -142,5 +195,6 @@ extension ChangeSet.PageChange {
         updated = (updated | newer.updated) & ~newer.deleted & ~inserted
         deleted = (deleted & ~newer.inserted & ~newer.updated) | newer.deleted
         columns.formUnion(newer.columns)
+        groups = []
     }
 }

@@ -16,6 +16,8 @@ public final class Layer: @unchecked Sendable {
     @exclusivity(unchecked) public private(set) var weight = 0
     /// Whether a row of the layer may be a deletion; false is certain.
     @exclusivity(unchecked) public private(set) var mayDelete = false
+    /// What the save that made the layer part of a store's state changed; the writer's, before sealing.
+    public var record: ChangeSet?
     public private(set) var links: [LinkLayer]
     @exclusivity(unchecked) private var entities: [EntityLayer?]
     private let indexes = Mutex<[IndexKey: [Value: [ObjectKey]]]>([:])

@@ -74,6 +74,8 @@ public protocol StoreTransaction {
     func apply(_ layer: Layer, changes: ChangeSet) throws
     /// Keys that no one has had and no one else will get, in whole pages. Durable with the transaction.
     func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey>
+    /// Deletes the oldest saves of the history that a cut takes, at most `limit`. Gives how many.
+    func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int
 }
 
 /// How a store answers the question what a power cut may lose.
@@ -105,8 +107,9 @@ public protocol ObjectStore: AnyObject, Sendable {
     /// Runs the one write transaction on the calling thread and commits it; a thrown error aborts it and leaves nothing.
     /// Called from one thread at a time, which may wait for other processes.
     func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R
-    /// The change sets of the saves after a generation, oldest first; nil when the history does not reach back that far.
-    func changes(after generation: Generation) throws -> [ChangeSet]?
+    /// The change sets of the saves after a generation, oldest first, at most `limit`; nil when the history does not reach back
+    /// that far. After nil: from the oldest that there is.
+    func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]?
     /// Walks everything: checksums, indexes against objects, references, links. An empty list is a sound store.
     func verify() throws -> [VerificationFinding]
     /// Bytes of the file or files; 0 in memory.
@@ -119,6 +122,11 @@ public protocol ObjectStore: AnyObject, Sendable {
 
 extension ObjectStore {
     public func continueMigration() throws -> MigrationProgress? { nil }
+}
+
+extension ObjectStore {
+    /// All change sets after a generation; nil when the history does not reach back that far.
+    public func changes(after generation: Generation) throws -> [ChangeSet]? { try history(after: generation, limit: .max) }
 }
 
 /// One thing that ``ObjectStore/verify()`` found wrong.

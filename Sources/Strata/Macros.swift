@@ -19,9 +19,11 @@ public enum AttributeOption: Sendable {
     case unique
     /// Fetches by this attribute use an index; saves pay for it.
     case indexed
+    /// The history keeps the value of a deleted object, in its tombstone.
+    case preserveValueOnDeletion
 }
 
-/// Says more about a stored property of a model: whether it is unique or indexed, and what it was called before.
+/// Says more about a stored property of a model: whether it is unique, indexed or kept in the history on deletion, and what it was called before.
 @attached(peer)
 public macro Attribute(_ options: AttributeOption..., renamedFrom: String? = nil) =
     #externalMacro(module: "StrataMacros", type: "MarkerMacro")

@@ -22,7 +22,7 @@ enum Misuse: String, DiagnosticMessage {
     case transientWithoutValue = "a transient property needs an initial value, since it is not stored"
     case transientMixed = "a transient property is neither an attribute nor a relationship"
     case reservedName = "every model has a member of this name already; choose another name, and renamedFrom: for old files"
-    case unknownOption = "an attribute's options are .unique and .indexed, written out"
+    case unknownOption = "an attribute's options are .unique, .indexed and .preserveValueOnDeletion, written out"
 
     var message: String { rawValue }
     var diagnosticID: MessageID { MessageID(domain: "Strata", id: "\(self)") }

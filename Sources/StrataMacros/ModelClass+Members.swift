@@ -84,6 +84,7 @@ extension ModelProperty {
             if let index = options.index { arguments.append("index: .\(index)") }
             if hasConstantInitialValue, let initialValue { arguments.append("default: \(initialValue)") }
             if let renamedFrom = options.renamedFrom { arguments.append("renamedFrom: \(renamedFrom)") }
+            if options.preservesValueOnDeletion { arguments.append("preservesValueOnDeletion: true") }
             return ".attribute(AttributeDescription(\(arguments.joined(separator: ", "))))"
         case .toOne(let options): return Self.description(name, options, ".toOne")
         case .toMany(let options): return Self.description(name, options, ".toMany")

@@ -15,6 +15,7 @@ struct ModelProperty {
         var index: String?
         /// The literal, with its quotes.
         var renamedFrom: String?
+        var preservesValueOnDeletion = false
     }
 
     struct RelationshipOptions: Equatable {

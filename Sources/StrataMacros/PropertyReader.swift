@@ -122,6 +122,7 @@ struct PropertyReader {
             }
             switch argument.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text {
             case "unique": options.index = "unique"
+            case "preserveValueOnDeletion": options.preservesValueOnDeletion = true
             case "indexed": options.index = options.index ?? "indexed"
             default:
                 _ = misuse(.unknownOption, argument)

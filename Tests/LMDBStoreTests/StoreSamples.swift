@@ -72,7 +72,7 @@ extension LMDBStore {
             try fill(layer, transaction)
             layer.stamp(transaction.generation + 1)
             layer.seal()
-            try transaction.apply(layer, changes: layer.changeSet(author: author))
+            try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin(author: author)))
             return layer.generation
         }
     }

@@ -41,7 +41,7 @@ import Testing
         let notice = try #require(counter.all.last { $0.kind == .didSave }).changes
         let history = try #require(try container.coordinator.store.changes(after: 0)).last
         #expect(history == notice)
-        #expect(notice.author == "importer")
+        #expect(notice.origin.contextName == "importer")
         #expect(notice.links.count == 1)
         let coded = try JSONDecoder().decode(ChangeSet.self, from: JSONEncoder().encode(notice))
         #expect(coded == notice)

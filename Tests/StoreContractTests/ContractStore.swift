@@ -81,7 +81,7 @@ struct ContractStore {
             build(layer)
             layer.stamp(transaction.generation + 1)
             layer.seal()
-            try transaction.apply(layer, changes: layer.changeSet(author: author))
+            try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin(author: author)))
             return layer.generation
         }
     }

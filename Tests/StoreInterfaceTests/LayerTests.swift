@@ -68,7 +68,7 @@ import Testing
         Self.put(layer, .delete, 1, 70, [:])
         layer.setLink(0, 640, 70, linked: false)
         layer.stamp(9)
-        let changes = layer.changeSet(author: "me")
+        let changes = layer.changeSet(origin: SaveOrigin(author: "me"))
         #expect(changes.generation == 9)
         #expect(changes.author == "me")
         #expect(changes.entities.map(\.entity) == [0, 1])

@@ -36,7 +36,7 @@ struct ChangeLog {
     }
 
     /// The noted objects as a change set, and an empty log. `kind` says what an object is now; nil leaves it out as an update.
-    mutating func take(author: String, _ kind: (Int, ObjectKey) -> RowKind?) -> ChangeSet {
+    mutating func take(_ origin: SaveOrigin, _ kind: (Int, ObjectKey) -> RowKind?) -> ChangeSet {
         var pages: [Int: [UInt64: ChangeSet.PageChange]] = [:]
         for place in touched {
             let number = PageAddress.page(of: place.key)
@@ -51,7 +51,7 @@ struct ChangeLog {
             }
             pages[place.entity, default: [:]][number] = page
         }
-        var set = ChangeSet(author: author)
+        var set = ChangeSet(origin: origin)
         set.entities = pages.sorted { $0.key < $1.key }.map { entity, pages in
             .init(entity: entity, pages: pages.values.sorted { $0.number < $1.number })
         }

@@ -47,6 +47,8 @@ struct ModelTraits: Sendable {
     let hasAnyLifecycle: Bool
     let hasDenyRules: Bool
     let noKeys: [Range<ObjectKey>]
+    /// By entity: the columns whose values stay in the history when an object is deleted; empty when no entity has any.
+    let preserved: [ColumnSet]
 
     init(_ model: Model) {
         hasLifecycle = model.entities.map { entity in
@@ -54,6 +56,12 @@ struct ModelTraits: Sendable {
         }
         hasAnyLifecycle = hasLifecycle.contains(true)
         hasDenyRules = model.entities.contains { $0.relationships.contains { $0.deleteRule == .deny } }
+        let columns = model.entities.map { entity in
+            entity.attributes.reduce(into: ColumnSet()) { set, attribute in
+                if attribute.preservesValueOnDeletion { set.insert(attribute.column) }
+            }
+        }
+        preserved = columns.allSatisfy(\.isEmpty) ? [] : columns
         noKeys = Array(repeating: 0..<0, count: model.entities.count)
     }
 }

@@ -119,7 +119,7 @@ extension ManagedObjectContext {
             forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
         }
         changeLog.removeAll()
-        let changes = dropped.changeSet(author: name).inverted
+        let changes = dropped.changeSet(origin: origin).inverted
         tell(changes, refreshed: refreshRegistered(changes))
     }
 

@@ -80,7 +80,7 @@ extension ManagedObjectContext {
     /// The view also shows local changes that were not processed yet, so they are processed here: what an observer of the view
     /// hears is all that differs from the view before.
     func tell(_ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet()) {
-        let own = changeLog.isEmpty ? ChangeSet() : changeLog.take(author: name) { pendingKind($0, $1) }
+        let own = changeLog.isEmpty ? ChangeSet() : changeLog.take(origin) { pendingKind($0, $1) }
         if !viewObservers.isEmpty {
             let view = sealedView()
             let all = changes.map { own.isEmpty ? $0 : $0.isEmpty ? own : ChangeSet.union([$0, own]) }

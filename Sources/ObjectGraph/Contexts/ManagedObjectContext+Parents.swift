@@ -8,7 +8,8 @@ struct Push: Sendable {
     /// The parent's epoch that the child reads, and how often the parent had been reset then.
     var parentEpoch: UInt64
     var parentResetCount: UInt64
-    var author: String
+    /// The child, and who it says is the author.
+    var origin: SaveOrigin
 }
 
 /// A child's save through this context that waits for the running one.
@@ -97,8 +98,8 @@ extension ManagedObjectContext {
         let layer = Layer.folding(Array(sealed.prefix(inFlight)), schema: model.storeSchema)
         layer.seal()
         return Push(
-            layer: layer, changes: layer.changeSet(author: name), parentEpoch: foundation.parentEpoch,
-            parentResetCount: foundation.parentResetCount, author: name)
+            layer: layer, changes: layer.changeSet(origin: origin), parentEpoch: foundation.parentEpoch,
+            parentResetCount: foundation.parentResetCount, origin: origin)
     }
 
     nonisolated(nonsending) func pushOneLevel(_ push: Push) async throws -> PlaceAbove {
@@ -234,7 +235,7 @@ extension ManagedObjectContext {
         nonisolated(unsafe) let then = then
         if isRoot {
             var request = saveRequest(Array(sealed.prefix(inFlight)) + pushes.map(\.layer), durability)
-            request.author = pushes[0].author
+            request.origin = pushes[0].origin.orAuthor(transactionAuthor)
             setup.writer.submit(request, origin: number) { result in
                 host.enqueue { _ in then(result.map { .written($0) }) }
             }
@@ -259,13 +260,14 @@ extension ManagedObjectContext {
             var push = pushes[0]
             push.parentEpoch = foundation.parentEpoch
             push.parentResetCount = foundation.parentResetCount
+            push.origin = push.origin.orAuthor(transactionAuthor)
             return push
         }
         var push = makePush()
         push.layer = Layer.folding([push.layer] + pushes.map(\.layer), schema: model.storeSchema)
         push.layer.seal()
         push.changes = ChangeSet.union([push.changes] + pushes.map(\.changes))
-        push.author = pushes[0].author
+        push.origin = pushes[0].origin.orAuthor(transactionAuthor)
         return push
     }
 
@@ -291,7 +293,7 @@ extension ManagedObjectContext {
     }
 
     func checkNotReset(_ push: Push) throws {
-        guard push.parentResetCount == resetCount else { throw SaveError.parentGone(context: push.author) }
+        guard push.parentResetCount == resetCount else { throw SaveError.parentGone(context: push.origin.contextName) }
     }
 
     /// A child's updates to objects that this context has deleted meanwhile have nothing to apply to, and are left out.
@@ -325,6 +327,15 @@ extension ManagedObjectContext {
             refreshed.append(object.objectID)
         }
         return refreshed
+    }
+}
+
+extension SaveOrigin {
+    /// With another author where none is named.
+    fileprivate func orAuthor(_ other: String?) -> SaveOrigin {
+        var origin = self
+        if author.isEmpty { origin.author = other ?? "" }
+        return origin
     }
 }
 

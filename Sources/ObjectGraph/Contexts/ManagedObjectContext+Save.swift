@@ -78,7 +78,7 @@ extension ManagedObjectContext {
     func prepareSave() throws -> Bool {
         guard hasChanges else { return false }
         processPendingChanges()
-        if !noticeObservers.isEmpty { post(.willSave, foldedChanges().changeSet(author: name)) }
+        if !noticeObservers.isEmpty { post(.willSave, foldedChanges().changeSet(origin: origin)) }
         try runWillSave()
         processPendingChanges()
         try validate()
@@ -102,8 +102,11 @@ extension ManagedObjectContext {
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
         SaveRequest(
             layers: layers, base: foundation.state, watched: Array(watched), policy: mergePolicy, durability: durability,
-            author: name)
+            origin: origin, preserved: setup.traits.preserved)
     }
+
+    /// Who changes things here. Time and process follow when it is saved.
+    var origin: SaveOrigin { SaveOrigin(author: transactionAuthor ?? "", contextName: name) }
 
     /// After the store has taken the layers in flight.
     func didWrite(_ outcome: SaveOutcome, adopted: ChangeSet? = nil) {

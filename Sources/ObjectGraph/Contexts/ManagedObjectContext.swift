@@ -8,8 +8,11 @@ import StoreInterface
 /// elsewhere. A root context is attached to a coordinator, a child to its parent.
 public final class ManagedObjectContext {
     public let model: Model
-    /// For messages, notices and the author of saves.
+    /// For messages, notices and the history.
     public var name: String
+    /// Who the history names as the author of this context's saves; nil: nobody. A child's save through to the store has the
+    /// child's author, or the root's when it has none.
+    public var transactionAuthor: String?
     /// What a save of a root context does about objects that the store has in a newer version.
     public var mergePolicy: MergePolicy = .error
     /// Whether the context moves on by itself after other contexts' saves (root) or its parent's (child).

@@ -10,7 +10,9 @@ struct SaveRequest: Sendable {
     var watched: [ObjectID]
     var policy: MergePolicy
     var durability: Durability
-    var author: String
+    var origin: SaveOrigin
+    /// By entity: the columns whose values the history keeps of deleted objects.
+    var preserved: [ColumnSet]
 }
 
 /// What came of a save.

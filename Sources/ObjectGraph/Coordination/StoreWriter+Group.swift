@@ -11,8 +11,6 @@ extension StoreWriter {
         /// By job: the changes of an accepted save (empty for a flush), or why it was refused.
         var results: [Result<ChangeSet, any Error>] = []
         private let writer: StoreWriter
-        /// By generation: what the group's own saves changed.
-        private var accepted: [Generation: ChangeSet] = [:]
 
         init(jobs: [Job], writer: StoreWriter) {
             self.jobs = jobs
@@ -50,11 +48,6 @@ extension StoreWriter {
                 nanoseconds.overflow ? .max : Int(nanoseconds.partialValue + attoseconds / 1_000_000_000))
         }
 
-        /// What a save changed: one of the group's own, or a deferred one from before.
-        func changes(of layer: Layer) -> ChangeSet {
-            accepted[layer.generation] ?? writer.recentChanges(layer.generation) ?? layer.changeSet()
-        }
-
         /// Checks each job. May be called again with another base when the transaction is repeated.
         func check(from base: StoreState) throws {
             state = base
@@ -69,10 +62,19 @@ extension StoreWriter {
             let layer = try check.resolvedLayer()
             guard !layer.isEmpty else { return ChangeSet() }
             layer.stamp(state.generation + 1)
+            let changes = try changes(of: layer, request)
+            layer.record = changes
             layer.seal()
             state = state.adding(layer)
-            let changes = layer.changeSet(author: request.author)
-            accepted[layer.generation] = changes
+            return changes
+        }
+
+        private func changes(of layer: Layer, _ request: SaveRequest) throws -> ChangeSet {
+            var changes = layer.changeSet(
+                origin: .now(author: request.origin.author, contextName: request.origin.contextName))
+            if !request.preserved.isEmpty, layer.mayDelete {
+                try changes.bury(preserving: request.preserved, from: state.view)
+            }
             return changes
         }
     }
@@ -98,6 +100,8 @@ extension Layer {
             }
         }
         copy.stamp(generation)
+        copy.record = record
+        copy.record?.generation = generation
         copy.seal()
         return copy
     }

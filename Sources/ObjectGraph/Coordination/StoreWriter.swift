@@ -95,9 +95,12 @@ final class StoreWriter: Sendable {
     }
 
     /// Looks for saves of other processes, and publishes a newer state if there are any.
-    func refresh() async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            queue.async { continuation.resume(with: Result { try self.adoptForeignSaves() }) }
+    func refresh() async throws { try await onQueue { try $0.adoptForeignSaves() } }
+
+    /// Runs `body` on the writer's queue, between groups of saves.
+    func onQueue<T: Sendable>(_ body: @escaping @Sendable (StoreWriter) throws -> T) async throws -> T {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.async { continuation.resume(with: Result { try body(self) }) }
         }
     }
 
@@ -206,11 +209,6 @@ final class StoreWriter: Sendable {
         return wanted.isEmpty ? nil : wanted
     }
 
-    /// What a save changed, if it is a recent one.
-    func recentChanges(_ generation: Generation) -> ChangeSet? {
-        shared.withLock { shared in shared.recent.last { $0.generation == generation } }
-    }
-
     // MARK: The queue
 
     private func drain() {
@@ -241,7 +239,7 @@ final class StoreWriter: Sendable {
                 group.start = base
                 try group.check(from: base)
                 for layer in group.state.deferred.reversed() {
-                    try transaction.apply(layer, changes: group.changes(of: layer))
+                    try transaction.apply(layer, changes: layer.record ?? layer.changeSet())
                 }
             }
             group.state = StoreState(base: try store.snapshot())

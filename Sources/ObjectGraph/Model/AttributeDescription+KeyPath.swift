@@ -4,11 +4,12 @@ extension AttributeDescription {
     /// The description of a model's property: its type says how it is stored and whether it is optional.
     public init<M: PersistentModel, V: AttributeValue>(
         _ name: String, of keyPath: KeyPath<M, V>, index: IndexKind = .none, default defaultValue: V? = nil,
-        renamedFrom: String? = nil
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
     ) {
         self.init(
             name: name, type: V.columnType, isOptional: V.isOptional, index: index,
-            defaultValue: defaultValue?.storeValue ?? .null, renamedFrom: renamedFrom)
+            defaultValue: defaultValue?.storeValue ?? .null, renamedFrom: renamedFrom,
+            preservesValueOnDeletion: preservesValueOnDeletion)
     }
 
     @available(
@@ -16,7 +17,7 @@ extension AttributeDescription {
     )
     public init<M: PersistentModel, V>(
         _ name: String, of keyPath: KeyPath<M, V>, index: IndexKind = .none, default defaultValue: V? = nil,
-        renamedFrom: String? = nil
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
     ) {
         self.init(name: name, type: .data)
     }
@@ -24,7 +25,7 @@ extension AttributeDescription {
     @available(*, unavailable, message: "a property that is a model needs @Relationship")
     public init<M: PersistentModel, N: PersistentModel>(
         _ name: String, of keyPath: KeyPath<M, N?>, index: IndexKind = .none, default defaultValue: N? = nil,
-        renamedFrom: String? = nil
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
     ) {
         self.init(name: name, type: .reference)
     }
@@ -32,7 +33,7 @@ extension AttributeDescription {
     @available(*, unavailable, message: "a property that is a list of models needs @Relationship")
     public init<M: PersistentModel, N: PersistentModel>(
         _ name: String, of keyPath: KeyPath<M, [N]>, index: IndexKind = .none, default defaultValue: [N]? = nil,
-        renamedFrom: String? = nil
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
     ) {
         self.init(name: name, type: .reference)
     }

@@ -44,6 +44,8 @@ public struct Attribute: Sendable, Hashable {
     public let type: ColumnType
     public let isOptional: Bool
     public let index: IndexKind
+    /// Whether the history keeps the value of a deleted object.
+    public let preservesValueOnDeletion: Bool
 }
 
 /// A relationship of an entity.

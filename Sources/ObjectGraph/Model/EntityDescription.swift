@@ -26,10 +26,12 @@ public struct AttributeDescription: Sendable, Hashable {
     public var defaultValue: Value
     /// The name that the attribute had in older versions of the model.
     public var renamedFrom: String?
+    /// Whether the history keeps the value of a deleted object, as its tombstone.
+    public var preservesValueOnDeletion: Bool
 
     public init(
         name: String, type: ColumnType, isOptional: Bool = false, index: IndexKind = .none, defaultValue: Value = .null,
-        renamedFrom: String? = nil
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
     ) {
         self.name = name
         self.type = type
@@ -37,6 +39,7 @@ public struct AttributeDescription: Sendable, Hashable {
         self.index = index
         self.defaultValue = defaultValue
         self.renamedFrom = renamedFrom
+        self.preservesValueOnDeletion = preservesValueOnDeletion
     }
 }
 

@@ -93,7 +93,8 @@ struct ModelResolution {
                 attributes.append(
                     Attribute(
                         name: attribute.name, column: columns.count, type: attribute.type,
-                        isOptional: attribute.isOptional, index: attribute.index))
+                        isOptional: attribute.isOptional, index: attribute.index,
+                        preservesValueOnDeletion: attribute.preservesValueOnDeletion))
                 columns.append(
                     ColumnSchema(
                         name: attribute.name, type: attribute.type, isOptional: attribute.isOptional,

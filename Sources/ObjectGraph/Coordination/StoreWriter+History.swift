@@ -1,0 +1,18 @@
+import StoreInterface
+
+extension StoreWriter {
+    /// Saves deleted in one transaction: some milliseconds of the writer's time.
+    private static let deletedAtOnce = 1024
+
+    /// Deletes the beginning of the history in small transactions, between which saves have their turn.
+    func deleteHistory(_ cut: HistoryCut) async throws -> Int {
+        var total = 0
+        while true {
+            let count = try await onQueue { writer in
+                try writer.store.write(.durable) { try $0.deleteHistory(cut, limit: Self.deletedAtOnce) }
+            }
+            total += count
+            if count < Self.deletedAtOnce { return total }
+        }
+    }
+}

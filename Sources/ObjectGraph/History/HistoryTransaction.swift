@@ -1,0 +1,115 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+import StoreInterface
+
+/// One save as the history has it: who, when, and which objects changed how (S160).
+public struct HistoryTransaction: Sendable, Identifiable {
+    /// What changed, in the form in which contexts merge it: `context.mergeChanges(from: transaction.changeSet)`.
+    public let changeSet: ChangeSet
+    private let model: Model
+    private let store: StoreIdentity
+
+    init(_ changeSet: ChangeSet, model: Model, store: StoreIdentity) {
+        self.changeSet = changeSet
+        self.model = model
+        self.store = store
+    }
+
+    /// The number of the save in its store.
+    public var id: Generation { changeSet.generation }
+    /// The place after this save.
+    public var token: HistoryToken { HistoryToken(store: store.uuid, generation: changeSet.generation) }
+    /// When it was saved, by the saving machine's clock.
+    public var date: Date { changeSet.origin.date }
+    /// The `transactionAuthor` of the saving context.
+    public var author: String? { changeSet.origin.author.isEmpty ? nil : changeSet.origin.author }
+    /// The name of the saving context.
+    public var contextName: String? { changeSet.origin.contextName.isEmpty ? nil : changeSet.origin.contextName }
+    /// The process that saved.
+    public var processID: Int32 { changeSet.origin.processID }
+
+    /// Each changed object, by entity, then by key. O(changed objects), worked out at each call.
+    public var changes: [HistoryChange] {
+        let links = linkChanges()
+        let tombstones = Dictionary(
+            changeSet.tombstones.map { (Place(entity: $0.entity, key: $0.key), $0) }, uniquingKeysWith: { _, new in new })
+        var found: [HistoryChange] = []
+        for entity in model.entities {
+            var rest = links[entity.number] ?? [:]
+            for page in changeSet.change(of: entity.number)?.pages ?? [] {
+                for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
+                    let key = PageAddress.key(page: page.number, slot: slot)
+                    let related = rest.removeValue(forKey: key) ?? []
+                    found.append(change(entity, page, slot, related, tombstones[Place(entity: entity.number, key: key)]))
+                }
+            }
+            for (key, names) in rest {
+                found.append(
+                    HistoryChange(
+                        objectID: ObjectID(store: store, entity: entity.number, key: key), entityName: entity.name,
+                        kind: .update, updatedProperties: names, tombstone: [:]))
+            }
+        }
+        return found.sorted { ($0.objectID.entity, $0.objectID.key) < ($1.objectID.entity, $1.objectID.key) }
+    }
+
+    private struct Place: Hashable {
+        var entity: Int
+        var key: ObjectKey
+    }
+
+    private func change(
+        _ entity: Entity, _ page: ChangeSet.PageChange, _ slot: Int, _ related: Set<String>, _ tombstone: Tombstone?
+    ) -> HistoryChange {
+        let bit: UInt64 = 1 << UInt64(slot)
+        let id = ObjectID(store: store, entity: entity.number, key: PageAddress.key(page: page.number, slot: slot))
+        var change = HistoryChange(
+            objectID: id, entityName: entity.name, kind: .insert, updatedProperties: [], tombstone: [:])
+        if page.deleted & bit != 0 {
+            change.kind = .delete
+            for preserved in tombstone?.values ?? [] where entity.columns.indices.contains(preserved.column) {
+                change.tombstone[entity.columns[preserved.column].name] = preserved.value
+            }
+        } else if page.updated & bit != 0 {
+            change.kind = .update
+            change.updatedProperties = related
+            page.columns(of: slot).forEach { column in
+                if entity.columns.indices.contains(column) { change.updatedProperties.insert(entity.columns[column].name) }
+            }
+        }
+        return change
+    }
+
+    /// By entity and key: the relationships of many to many whose partners changed.
+    private func linkChanges() -> [Int: [ObjectKey: Set<String>]] {
+        guard !changeSet.links.isEmpty else { return [:] }
+        var found: [Int: [ObjectKey: Set<String>]] = [:]
+        for entity in model.entities {
+            for relationship in entity.relationships {
+                guard case .toMany(.link(let number, let direction, _)) = relationship.kind,
+                    let change = changeSet.links.first(where: { $0.link == number })
+                else { continue }
+                for key in direction == .forward ? change.sources : change.destinations {
+                    found[entity.number, default: [:]][key, default: []].insert(relationship.name)
+                }
+            }
+        }
+        return found
+    }
+}
+
+/// What a save did to one object.
+public struct HistoryChange: Sendable, Hashable {
+    public enum Kind: String, Sendable, Hashable { case insert, update, delete }
+
+    public var objectID: ObjectID
+    public var entityName: String
+    public var kind: Kind
+    /// The attributes and relationships that an update changed. A to-many whose inverse is a to-one stands at the other side.
+    public var updatedProperties: Set<String>
+    /// Of a deleted object: the values of the attributes that its model preserves.
+    public var tombstone: [String: Value]
+}
