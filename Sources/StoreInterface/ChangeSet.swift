@@ -172,7 +172,8 @@ extension ChangeSet {
             }
         }
         var union = ChangeSet(
-            generation: last.generation, tombstones: sets.flatMap(\.tombstones).sorted { ($0.entity, $0.key) < ($1.entity, $1.key) },
+            generation: last.generation,
+            tombstones: sets.flatMap(\.tombstones).sorted { ($0.entity, $0.key) < ($1.entity, $1.key) },
             origin: last.origin)
         union.entities = pages.sorted { $0.key < $1.key }.map { entity, pages in
             EntityChange(entity: entity, pages: pages.values.sorted { $0.number < $1.number })

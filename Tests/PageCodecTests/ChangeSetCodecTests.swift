@@ -38,19 +38,45 @@ import Testing
     }
 
     @Test func aChangeSetHasTheDocumentedBytes() {
-        var set = ChangeSet(generation: 300, author: "é")
+        var set = ChangeSet(
+            generation: 300, origin: SaveOrigin(author: "é", contextName: "main", time: 1_000_000, processID: 300))
         set.entities = [
             .init(
                 entity: 2,
                 pages: [
                     .init(number: 1, inserted: ~0, updated: 0, deleted: 0, columns: ColumnSet()),
-                    .init(number: 3, inserted: 0, updated: 1 << 5, deleted: 3, columns: ColumnSet(low: 0x81)),
+                    .init(
+                        number: 3, inserted: 0, updated: 3 << 5, deleted: 3, columns: ColumnSet(low: 0x81),
+                        groups: [
+                            .init(slots: 1 << 5, columns: ColumnSet(low: 0x80)),
+                            .init(slots: 1 << 6, columns: ColumnSet(low: 1)),
+                        ]),
                 ])
         ]
         set.links = [.init(link: 1, sources: [64, 66], destinations: [])]
+        set.tombstones = [
+            .init(
+                entity: 2, key: 192,
+                values: [
+                    .init(column: 0, value: .string("a")), .init(column: 7, value: .int(-2)), .init(column: 8, value: .null),
+                ])
+        ]
         #expect(
-            hex(ChangeSetCodec.encode(set)) == "01ac0202c3a9" + "010202" + "0102" + "02740503000000000000008101"
-                + "0101" + "024002" + "00" + "347d63de")
+            hex(ChangeSetCodec.encode(set)) == "02ac0202c3a9046d61696ec0843dac02" + "010202" + "0102"
+                + "027c6000000000000000" + "03000000000000008101"
+                + "010102" + "2000000000000000" + "800100" + "4000000000000000" + "0100"
+                + "0101" + "024002" + "00" + "0102c00103" + "00060161" + "0703feffffffffffffff" + "0800" + "32a5e821")
+    }
+
+    @Test func rowsOfTheFirstVersionAreRead() throws {
+        let bytes: [UInt8] = [
+            0x01, 0xac, 0x02, 0x02, 0xc3, 0xa9, 0x01, 0x02, 0x02, 0x01, 0x02, 0x02, 0x74, 0x05, 0x03, 0, 0, 0, 0, 0, 0, 0, 0x81,
+            0x01, 0x01, 0x01, 0x02, 0x40, 0x02, 0x00, 0x34, 0x7d, 0x63, 0xde,
+        ]
+        let set = try bytes.withUnsafeBytes { try ChangeSetCodec.decode($0) }
+        #expect(set.generation == 300 && set.origin == SaveOrigin(author: "é"))
+        #expect(set.entities.first?.pages.last?.columns == ColumnSet(low: 0x81))
+        #expect(set.links == [.init(link: 1, sources: [64, 66], destinations: [])])
     }
 }
 
@@ -65,16 +91,31 @@ extension RandomSource {
     }
 
     mutating func changeSet() -> ChangeSet {
-        var set = ChangeSet(generation: next() >> UInt64(below(64)), author: chance(50) ? "" : text())
+        var set = ChangeSet(
+            generation: next() >> UInt64(below(64)),
+            origin: SaveOrigin(
+                author: chance(50) ? "" : text(), contextName: chance(50) ? "" : text(),
+                time: Int64(bitPattern: next() >> UInt64(below(64))), processID: Int32(truncatingIfNeeded: next())))
         for entity in 0..<below(4) {
             var page: UInt64 = 0
             let pages = (0..<below(5)).map { _ in
                 page += UInt64(below(300)) + 1
                 return ChangeSet.PageChange(
                     number: page, inserted: mask(), updated: mask(), deleted: mask(),
-                    columns: ColumnSet(low: mask(), high: chance(20) ? mask() : 0))
+                    columns: ColumnSet(low: mask(), high: chance(20) ? mask() : 0),
+                    groups: chance(70)
+                        ? [] : (0...below(3)).map { _ in .init(slots: mask(), columns: ColumnSet(low: mask(), high: mask())) })
             }
             set.entities.append(.init(entity: entity * 2, pages: pages))
+        }
+        for key in 0..<below(3) {
+            let values: [Value] = [
+                .null, .bool(chance(50)), .int(-3), .uint(next()), .double(0.5), .string(text()), .reference(next()),
+            ]
+            set.tombstones.append(
+                .init(
+                    entity: below(4), key: UInt64(key),
+                    values: (0..<below(4)).map { .init(column: $0, value: values[below(values.count)]) }))
         }
         for link in 0..<below(3) {
             set.links.append(

@@ -69,19 +69,25 @@ struct ContractStore {
 
     @discardableResult
     func save(_ durability: Durability = .deferred, author: String = "", _ build: (Layer) -> Void) throws -> Generation {
-        try Self.save(store, durability, author: author, build)
+        try Self.save(store, durability, origin: SaveOrigin(author: author), build)
+    }
+
+    @discardableResult
+    func save(origin: SaveOrigin, _ build: (Layer) -> Void) throws -> Generation {
+        try Self.save(store, .deferred, origin: origin, build)
     }
 
     @discardableResult
     static func save(
-        _ store: any ObjectStore, _ durability: Durability = .deferred, author: String = "", _ build: (Layer) -> Void
+        _ store: any ObjectStore, _ durability: Durability = .deferred, origin: SaveOrigin = SaveOrigin(),
+        _ build: (Layer) -> Void
     ) throws -> Generation {
         try store.write(durability) { transaction in
             let layer = Layer(schema: store.schema)
             build(layer)
             layer.stamp(transaction.generation + 1)
             layer.seal()
-            try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin(author: author)))
+            try transaction.apply(layer, changes: layer.changeSet(origin: origin))
             return layer.generation
         }
     }

@@ -74,6 +74,7 @@ extension ChangeSet {
         part.entities = entities.filter { wanted.contains($0.entity) }
         part.tombstones = tombstones.filter { wanted.contains($0.entity) }
         part.links = links.compactMap { change in
+            guard model.storeSchema.links.indices.contains(change.link) else { return nil }
             let ends = model.storeSchema.links[change.link]
             var change = change
             if !wanted.contains(ends.source) { change.sources = [] }

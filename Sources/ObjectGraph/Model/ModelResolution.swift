@@ -113,7 +113,8 @@ struct ModelResolution {
         let indexes = try Self.indexes(description, &columns)
         attributes = attributes.map {
             Attribute(
-                name: $0.name, column: $0.column, type: $0.type, isOptional: $0.isOptional, index: columns[$0.column].index)
+                name: $0.name, column: $0.column, type: $0.type, isOptional: $0.isOptional, index: columns[$0.column].index,
+                preservesValueOnDeletion: $0.preservesValueOnDeletion)
         }
         return Entity(
             name: description.name, number: number, columns: columns, defaults: defaults, attributes: attributes,

@@ -11,7 +11,8 @@ public func fuzzChangeSet(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt 
     if let set = try? repaired.withUnsafeBytes({ try ChangeSetCodec.decode($0) }) {
         let again = ChangeSetCodec.encode(set)
         let decoded = again.withUnsafeBytes { try? ChangeSetCodec.decode($0) }
-        precondition(decoded == set, "a change set does not come back as it was")
+        // By bytes: NaN in a tombstone equals nothing.
+        precondition(decoded.map(ChangeSetCodec.encode) == again, "a change set does not come back as it was")
     }
     guard count > 0 else { return 0 }
     let types = ColumnType.allCases

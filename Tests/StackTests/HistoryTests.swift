@@ -1,0 +1,135 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// The history as a user reads it.
+@Suite struct HistoryTests {
+    @Test(arguments: Combination.all)
+    func S160_aSaveIsRecordedWithItsAuthorTimeProcessAndObjects(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let start = Date()
+        let worker = await container.newBackgroundContext(name: "importer")
+        let (track, other) = await worker.perform { context in
+            context.transactionAuthor = "sync"
+            return (context.makeTrack("a").objectID, context.makeTrack("b").objectID)
+        }
+        try await worker.save(through: .store)
+        let token = container.coordinator.currentHistoryToken
+        let list = try await worker.perform { context in
+            try context.existingObject(with: track)["plays"] = .int(9)
+            try context.existingObject(with: other)["title"] = .string("c")
+            let list = context.insert("Playlist")
+            list.add(try context.existingObject(with: track), to: "tracks")
+            return list.objectID
+        }
+        try await worker.save(through: .store)
+        let history = try await container.coordinator.history(.init(after: token))
+        try #require(history.count == 1)
+        let save = history[0]
+        #expect(save.author == "sync" && save.contextName == "importer")
+        #expect(save.processID == ProcessInfo.processInfo.processIdentifier)
+        #expect(save.date >= start.addingTimeInterval(-0.001) && save.date <= Date().addingTimeInterval(0.001))
+        #expect(save.token > token && save.token == container.coordinator.currentHistoryToken)
+        let changes = Dictionary(uniqueKeysWithValues: save.changes.map { ($0.objectID, $0) })
+        #expect(changes.count == 3)
+        #expect(changes[track]?.kind == .update && changes[track]?.updatedProperties == ["plays", "playlists"])
+        #expect(changes[other]?.updatedProperties == ["title"])
+        #expect(changes[list]?.kind == .insert && changes[list]?.entityName == "Playlist")
+    }
+
+    @Test(arguments: StoreKind.allCases) func S160_theHistoryIsFilteredByAuthorAndEntity(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let coordinator = container.coordinator
+        for (author, entity) in [("a", "Track"), ("b", "Artist"), (nil, "Track")] {
+            let worker = await container.newBackgroundContext()
+            await worker.perform { context in
+                context.transactionAuthor = author
+                if entity == "Track" { context.makeTrack("t") } else { context.makeArtist("n") }
+            }
+            try await worker.save()
+        }
+        #expect(try await coordinator.history().map(\.author) == ["a", "b", nil])
+        #expect(try await coordinator.history(.init(authors: ["b", ""])).map(\.author) == ["b", nil])
+        #expect(try await coordinator.history(.init(excludingAuthors: ["b"])).map(\.author) == ["a", nil])
+        #expect(try await coordinator.history(.init(entities: ["Artist"])).map(\.author) == ["b"])
+        #expect(try await coordinator.history(.init(entities: ["Nobody"])).isEmpty)
+        #expect(try await coordinator.history(.init(limit: 2)).count == 2)
+    }
+
+    @Test(arguments: StoreKind.allCases) func S160_deletedObjectsLeaveTombstones(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Self.model)
+        let worker = await container.newBackgroundContext()
+        let ids = await worker.perform { context in
+            (0..<3).map { number in
+                let note = context.insert("Note")
+                note["remote"] = .string("r\(number)")
+                note["text"] = .string("t\(number)")
+                return note.objectID
+            }
+        }
+        // Deferred, so that the value is found above the disk.
+        try await worker.save(.deferred)
+        let before = await worker.perform { $0.snapshot.generation }
+        try await worker.perform { context in
+            let changed = try context.existingObject(with: ids[0])
+            changed["remote"] = .string("unsaved")
+            for id in ids.prefix(2) { context.delete(try context.existingObject(with: id)) }
+        }
+        try await worker.save()
+        let token = HistoryToken(store: container.coordinator.store.identity.uuid, generation: before)
+        let save = try #require(try await container.coordinator.history(.init(after: token)).first)
+        #expect(save.changes.map(\.kind) == [.delete, .delete])
+        #expect(save.changes.map(\.tombstone) == [["remote": .string("r0")], ["remote": .string("r1")]])
+    }
+
+    @Test(arguments: StoreKind.allCases) func S160_oldSavesAreDeletedByTokenAndByAge(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let coordinator = container.coordinator
+        let worker = await container.newBackgroundContext()
+        var tokens = [coordinator.currentHistoryToken]
+        for number in 0..<5 {
+            await worker.perform { _ = $0.makeTrack("\(number)") }
+            try await worker.save()
+            tokens.append(coordinator.currentHistoryToken)
+        }
+        let coded = try JSONDecoder().decode(HistoryToken.self, from: JSONEncoder().encode(tokens[2]))
+        #expect(coded == tokens[2])
+        #expect(try await coordinator.deleteHistory(before: tokens[2]) == 2)
+        await #expect(throws: HistoryError.tokenExpired(tokens[1])) { try await coordinator.history(.init(after: tokens[1])) }
+        #expect(try await coordinator.history(.init(after: coded)).map(\.token) == Array(tokens[3...]))
+        #expect(try await coordinator.deleteHistory(before: Date(timeIntervalSinceNow: -60)) == 0)
+        #expect(try await coordinator.deleteHistory(before: Date(timeIntervalSinceNow: 60)) == 3)
+        #expect(try await coordinator.history().isEmpty)
+        let foreign = HistoryToken(store: UUID(), generation: 1)
+        await #expect(throws: HistoryError.tokenOfAnotherStore(foreign)) { try await coordinator.history(.init(after: foreign)) }
+        // Contexts that lag behind a history that is gone still move on.
+        let late = await container.newBackgroundContext()
+        await worker.perform { _ = $0.makeTrack("new") }
+        try await worker.save()
+        try await coordinator.deleteHistory(before: coordinator.currentHistoryToken)
+        #expect(
+            try await late.perform { context in
+                context.refreshAllObjects()
+                return try context.trackTitles().count
+            } == 6)
+    }
+
+    private static let model: Model = {
+        do {
+            return try Model([
+                EntityDescription(
+                    name: "Note",
+                    properties: [
+                        .attribute(.init(name: "remote", type: .string, preservesValueOnDeletion: true)),
+                        .attribute(.init(name: "text", type: .string)),
+                    ])
+            ])
+        } catch { preconditionFailure("the test model is wrong: \(error)") }
+    }()
+}
