@@ -49,20 +49,14 @@ extension SQLiteTransaction {
     }
 }
 
-/// A change set as JSON. Tombstones may hold numbers that JSON has no word for.
+/// A change set as JSON.
 private enum HistoryText {
     static func text(_ changes: ChangeSet) throws -> String {
-        let encoder = JSONEncoder()
-        encoder.nonConformingFloatEncodingStrategy = .convertToString(
-            positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-        return String(decoding: try encoder.encode(changes), as: UTF8.self)
+        String(decoding: try JSONEncoder().encode(changes), as: UTF8.self)
     }
 
     static func changes(_ text: String, _ path: String) throws -> ChangeSet {
-        let decoder = JSONDecoder()
-        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
-            positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-        do { return try decoder.decode(ChangeSet.self, from: Data(text.utf8)) } catch {
+        do { return try JSONDecoder().decode(ChangeSet.self, from: Data(text.utf8)) } catch {
             throw StoreError(.damaged, "\(path): a row of strata_history is no change set (\(error)); restore the file")
         }
     }

@@ -9,7 +9,7 @@
 /// A value carries the *storage class*, not the Swift type: all signed widths are `.int`, dates are `.double` (seconds since
 /// the reference date), URLs are `.string`, Codable values are `.data`. ``ColumnType`` tells them apart.
 @frozen
-public enum Value: Sendable, Hashable, Codable {
+public enum Value: Sendable, Hashable {
     case null
     case bool(Bool)
     case int(Int64)
