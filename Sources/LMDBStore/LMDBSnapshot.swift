@@ -105,13 +105,13 @@ final class LMDBSnapshot: StoreSnapshot {
         var bytes: UnsafeRawBufferPointer
     }
 
-    /// Calls `body` with each page of an entity, ascending. The lock is held for many pages at a time, never while `body` runs.
-    func eachPage(_ entity: Int, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Step) throws {
+    /// Calls `body` with each page of an entity from a number on, ascending. The lock is held for many pages at a time, never while `body` runs.
+    func eachPage(_ entity: Int, from first: UInt64 = 0, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Step) throws {
         let table = store.tables.pages[entity]
         var batch: [FoundPage] = []
         batch.reserveCapacity(256)
         var size = 16
-        var next: UInt64 = 0
+        var next = first
         repeat {
             batch.removeAll(keepingCapacity: true)
             try store.translating {

@@ -1,3 +1,4 @@
+import Dispatch
 import LMDB
 import PageCodec
 import StoreInterface
@@ -55,6 +56,10 @@ public final class LMDBStore: ObjectStore {
     /// Bytes to a page of the file.
     let pageSize: Int
     private let latest = Mutex(Latest())
+    /// Held while a write transaction of this process lives: the map may be replaced only while there is none.
+    private let writing = Mutex(())
+    /// Where what takes long and is not a save runs, one at a time.
+    let background = DispatchQueue(label: "strata.background", qos: .utility)
     let writes = Atomic<Int>(0)
     let dictionaries: Dictionaries
     let unpackedPages: UnpackedPageCache
@@ -119,6 +124,23 @@ public final class LMDBStore: ObjectStore {
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         try checkProcess()
         if writes.add(1, ordering: .relaxed).newValue % 256 == 0 { _ = try? environment.clearDeadReaders() }
+        var result: R?
+        try writing.withLock { _ in result = try writeAlone(body) }
+        // The closure has run, or an error was thrown.
+        return result.unsafelyUnwrapped
+    }
+
+    /// Runs `body` in the write transaction for what is not a save, as ``write(_:_:)`` otherwise.
+    func writeTables<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
+        try write(.durable) { opened in
+            guard let opened = opened as? LMDBTransaction else {
+                throw StoreError(.internalInconsistency, "a write transaction of another store; report this as a bug")
+            }
+            return try body(opened.transaction)
+        }
+    }
+
+    private func writeAlone<R>(_ body: (any StoreTransaction) throws -> R) throws -> R {
         while true {
             var cause: LMDBError?
             do {

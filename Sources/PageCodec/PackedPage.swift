@@ -4,6 +4,9 @@ import StoreInterface
 ///
 /// A borrowed view, as ``ObjectPage`` is.
 public struct PackedPage {
+    /// What tells two packed or raw pages apart, checksum included, lies in the first so many bytes.
+    public static var headerByteCount: Int { PageFormat.headerSize }
+
     /// Which slots hold an object. Not to be trusted before the page has been unpacked: the checksum is that of the raw page.
     public let presence: UInt64
     /// The number of the schema that wrote the page.

@@ -24,19 +24,26 @@ private struct Reference {
 
 /// Catches pages, indexes, links or history that drift from what was saved.
 @Suite struct RandomOperationTests {
-    @Test func randomSavesReadBackAsADictionaryHoldsThem() throws {
+    @Test(arguments: [0, 15]) func randomSavesReadBackAsADictionaryHoldsThem(percentWithCompaction: Int) async throws {
         let scratch = try Scratch()
         var random = SeededGenerator()
         var reference = Reference()
         var store = try scratch.store()
         for round in 0..<120 {
             try step(store, &reference, &random)
+            if random.chance(percentWithCompaction) {
+                _ = try await store.compact(CompactionOptions(age: random.chance(50) ? .any : .saves(5), effort: .fast))
+            }
             if round % 20 == 19 {
                 try check(store, reference)
                 // Whoever deletes an object clears what refers to it; these saves do not.
                 #expect(try store.verify().filter { !$0.description.contains("refers to object") } == [])
             }
             if round == 70 { store = try scratch.store() }
+        }
+        if percentWithCompaction > 0 {
+            #expect(try await store.compact(CompactionOptions(age: .any)).pagesPacked > 0)
+            try check(store, reference)
         }
         try checkQueries(store, reference, &random)
         #expect(try store.changes(after: 0)?.count == 120)

@@ -12,7 +12,7 @@ final class StoreWriter: Sendable {
     let store: any ObjectStore
     let keys: KeyPool
     let entityNames: [String]
-    private let queue: DispatchQueue
+    let queue: DispatchQueue
     private let shared: Mutex<Shared>
 
     struct Shared {
@@ -59,6 +59,9 @@ final class StoreWriter: Sendable {
     }
 
     var state: StoreState { shared.withLock { $0.state } }
+
+    /// On the queue only: another snapshot of the same saves.
+    func replaceState(_ state: StoreState) { shared.withLock { $0.state = state } }
 
     // MARK: Asking
 

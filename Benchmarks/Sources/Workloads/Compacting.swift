@@ -1,0 +1,81 @@
+import Datasets
+import Figures
+import Foundation
+import LMDBStore
+import ObjectGraph
+import StoreInterface
+
+/// The size of a file after everything that makes it smaller, against SQLite's after VACUUM: same data, same indexes.
+public struct Compacting: Sendable {
+    private let dataset: Dataset
+    private let effort: CompactionOptions.Effort
+
+    public init(_ dataset: Dataset, effort: CompactionOptions.Effort) {
+        self.dataset = dataset
+        self.effort = effort
+    }
+
+    /// The rows, and lines that tell about the compaction.
+    public func rows(progress: ProgressBar) async throws -> (rows: [Report.Row], notes: [String]) {
+        progress.step("compaction: raw SQLite")
+        var rows = try sqlite()
+        progress.step("compaction: strata")
+        let (more, notes) = try await strata()
+        rows += more
+        let sizes = rows.map { "\($0.engine ?? "") \($0.operation ?? "") \($0.fileBytes ?? 0)" }.joined(separator: ", ")
+        let vacuumed = rows.first { $0.operation == "vacuumed" }?.fileBytes ?? 1
+        let copied = rows.first { $0.operation == "copied" }?.fileBytes ?? 0
+        let ratio = (Double(copied) / Double(vacuumed) * 1000).rounded() / 1000
+        return (rows, ["File bytes: \(sizes). Copied / vacuumed: \(ratio)."] + notes)
+    }
+
+    private func row(_ engine: String, _ operation: String, _ bytes: Int, seconds: Double? = nil) -> Report.Row {
+        var row = Report.Row(benchmark: "compaction", durability: "deferred", objects: dataset.rowCount, verified: true)
+        row.engine = engine
+        row.operation = operation
+        row.fileBytes = bytes
+        row.totalSeconds = seconds.map { Spread([$0]) }
+        row.nanosecondsPerObject = seconds.map { Spread([$0 * 1e9 / Double(dataset.rowCount)]) }
+        return row
+    }
+
+    private func sqlite() throws -> [Report.Row] {
+        let folder = try RunFolder()
+        let floor = try SQLiteFloor(path: folder.path("store.sqlite"), durability: .deferred)
+        try floor.run(dataset, saveEvery: 500)
+        try floor.verify(dataset)
+        try floor.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let imported = folder.fileBytes()
+        let start = Clock.now()
+        try floor.database.execute("VACUUM")
+        try floor.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        let seconds = Double(Clock.now() - start) / 1e9
+        return [
+            row("sqlite-raw", "imported", imported), row("sqlite-raw", "vacuumed", folder.fileBytes(), seconds: seconds),
+        ]
+    }
+
+    private func strata() async throws -> ([Report.Row], [String]) {
+        let folder = try RunFolder()
+        let model = try DatasetModel(dataset)
+        let container = try await PersistentContainer(
+            model: model.model, store: folder.store(.lmdb, .snapshot), stack: .siblings)
+        let importer = Importer(dataset: dataset, model: model, savePoints: .every(500), durability: .deferred)
+        let ids = try await importer.run(container.importContext(name: "import")).ids
+        try await container.flush()
+        var rows = [row("strata", "imported", folder.fileBytes())]
+        var start = Clock.now()
+        let result = try await container.compact(CompactionOptions(age: .any, effort: effort))
+        rows.append(row("strata", "packed", folder.fileBytes(), seconds: Double(Clock.now() - start) / 1e9))
+        let other = try RunFolder()
+        let copy = URL(filePath: other.path("store.strata"))
+        start = Clock.now()
+        try await container.compactCopy(to: copy)
+        rows.append(row("strata", "copied", other.fileBytes(), seconds: Double(Clock.now() - start) / 1e9))
+        try await Verification(dataset: dataset, model: model, ids: ids).run(.lmdb(copy))
+        let note =
+            "Packed \(result.pagesPacked) of \(result.pages) pages, from \(result.bytesBefore) to \(result.bytesAfter) bytes; the longest "
+            + "write transaction took \(result.longestWrite)."
+        return (rows, [note])
+    }
+}

@@ -1,0 +1,24 @@
+import ArgumentParser
+import Figures
+import StoreInterface
+import Workloads
+
+struct CompactionCommand: BenchmarkCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "compaction", abstract: "The size of a file after packing and copying, against SQLite after VACUUM.")
+
+    @OptionGroup var options: BenchmarkOptions
+
+    @Option(help: ArgumentHelp("How hard to pack: fast, usual or most.", valueName: "kind"))
+    var effort = "usual"
+
+    func measure() async throws -> (rows: [Report.Row], notes: [String]) {
+        let efforts: [String: CompactionOptions.Effort] = ["fast": .fast, "usual": .usual, "most": .most]
+        guard let effort = efforts[effort] else {
+            throw WrongInput(description: "--effort \(effort): no such name; known are fast, usual, most")
+        }
+        let progress = ProgressBar(steps: 2, style: options.progressStyle)
+        defer { progress.finish() }
+        return try await Compacting(try options.dataset(), effort: effort).rows(progress: progress)
+    }
+}

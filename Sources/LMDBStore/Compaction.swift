@@ -1,0 +1,181 @@
+import LMDB
+import PageCodec
+import StoreInterface
+import Synchronization
+
+/// One run over all pages: packs in batches. What takes long (reading, compressing, checking) is done outside of the write
+/// transaction, which only puts in what was prepared, where the page is still the same.
+struct Compaction {
+    /// Pages of a batch at most, so that a batch fits into little memory.
+    private static let maximumBatch = 512
+    private static let smallestBatch = 4
+    /// A batch is halved when its transaction takes longer, and grows while it takes less than a quarter.
+    private static let longestWrite = Duration.milliseconds(4)
+    /// Pages looked at in one snapshot, which is held meanwhile.
+    private static let lookAhead = 4096
+
+    private struct PreparedPage {
+        var number: UInt64
+        /// Its checksum among them: what tells whether the page is still the one that was packed.
+        var header: [UInt8]
+        var packed: [UInt8]
+        var rawByteCount: Int
+    }
+
+    private let store: LMDBStore
+    private let options: CompactionOptions
+    private let cancellation: Cancellation
+    private let report: (CompactionProgress) -> Void
+    private var progress = CompactionProgress()
+    private var batchSize = 32
+
+    init(
+        _ store: LMDBStore, _ options: CompactionOptions, _ cancellation: Cancellation,
+        report: @escaping (CompactionProgress) -> Void
+    ) {
+        self.store = store
+        self.options = options
+        self.cancellation = cancellation
+        self.report = report
+    }
+
+    /// Blocking: 0.1 to 1 ms a page that is packed.
+    mutating func run() throws -> CompactionProgress {
+        let start = try store.newestSnapshot()
+        progress.pages = try store.schema.entities.indices.reduce(0) { $0 + (try start.pageCount($1)) }
+        for entity in store.schema.entities.indices {
+            try cancellation.check()
+            try pack(entity)
+        }
+        progress.pagesSeen = max(progress.pagesSeen, progress.pages)
+        report(progress)
+        return progress
+    }
+
+    private mutating func pack(_ entity: Int) throws {
+        let training = CompactionDictionary(store: store, entity: entity, options: options, cancellation: cancellation)
+        guard let packer = try training.packer() else {
+            progress.pagesSeen += try store.newestSnapshot().pageCount(entity)
+            return
+        }
+        var next: UInt64? = 0
+        while let first = next {
+            try cancellation.check()
+            let (prepared, following) = try prepare(entity, from: first, packer)
+            next = following
+            if prepared.isEmpty { continue }
+            try write(prepared, entity)
+            report(progress)
+        }
+    }
+
+    // MARK: Outside of the transaction
+
+    /// - Returns: packed pages, and where to go on; nil at the end. Each call reads the newest state, so that none is held long.
+    private mutating func prepare(
+        _ entity: Int, from first: UInt64, _ packer: PagePacker
+    ) throws -> (pages: [PreparedPage], next: UInt64?) {
+        let snapshot = try store.newestSnapshot()
+        let cost = PageCost(pageSize: store.pageSize)
+        var prepared: [PreparedPage] = []
+        var next: UInt64?
+        var looks = 0
+        let options = options
+        try snapshot.eachPage(entity, from: first) { number, bytes in
+            guard prepared.count < batchSize, looks < Self.lookAhead else {
+                next = number
+                return .stop
+            }
+            looks += 1
+            guard !PackedPage.isPacked(bytes) else { return .next }
+            let isOld = try store.withPage(bytes, entity, number, for: .scanning, in: snapshot.transaction) {
+                try options.age.includes($0, newest: snapshot.generation)
+            }
+            guard isOld else { return .next }
+            try cancellation.check()
+            do {
+                guard let packed = try packer.pack(bytes), cost.pays(packed.count, insteadOf: bytes.count) else { return .next }
+                let header = Array(bytes.prefix(PackedPage.headerByteCount))
+                prepared.append(PreparedPage(number: number, header: header, packed: packed, rawByteCount: bytes.count))
+            } catch let error as PageError {
+                throw StoreError.damagedPage(store, entity, number, error)
+            }
+            return .next
+        }
+        progress.pagesSeen += looks
+        return (prepared, next)
+    }
+
+    // MARK: Inside
+
+    private mutating func write(_ prepared: [PreparedPage], _ entity: Int) throws {
+        let clock = ContinuousClock()
+        var begun: ContinuousClock.Instant?
+        let table = store.tables.pages[entity]
+        let written = try store.writeTables { transaction -> [Int] in
+            // Waiting for other writers is not our time.
+            begun = clock.now
+            return try transaction.withCursor(table) { cursor in
+                var written: [Int] = []
+                for (index, page) in prepared.enumerated() {
+                    guard let found = try cursor.find(page.number), found.value.count == page.rawByteCount,
+                        found.value.prefix(page.header.count).elementsEqual(page.header)
+                    else { continue }
+                    let target = try cursor.reserve(page.number, byteCount: page.packed.count, order: .any)
+                    page.packed.withUnsafeBytes { target.copyMemory(from: $0) }
+                    written.append(index)
+                }
+                return written
+            }
+        }
+        let time = begun.map { clock.now - $0 } ?? .zero
+        progress.longestWrite = max(progress.longestWrite, time)
+        for index in written {
+            progress.pagesPacked += 1
+            progress.bytesBefore += prepared[index].rawByteCount
+            progress.bytesAfter += prepared[index].packed.count
+        }
+        if time > Self.longestWrite {
+            batchSize = max(Self.smallestBatch, batchSize / 2)
+        } else if time < Self.longestWrite / 4 {
+            batchSize = min(Self.maximumBatch, batchSize + batchSize / 4)
+        }
+    }
+}
+
+/// What a value of a table of pages takes in LMDB's file.
+struct PageCost {
+    let pageSize: Int
+
+    /// Values up to this share a leaf with others; larger ones have pages of their own. LMDB wants room for two nodes in a leaf,
+    /// and a node has 8 bytes and the key, which has 8.
+    private var largestInLeaf: Int { ((pageSize - 16) / 2) & ~1 - 2 - 16 }
+
+    func bytes(_ byteCount: Int) -> Int {
+        if byteCount <= largestInLeaf { return byteCount + 18 }
+        return (byteCount + 16 + pageSize - 1) / pageSize * pageSize + 26
+    }
+
+    /// Whether packing saves at least an eighth.
+    func pays(_ packed: Int, insteadOf raw: Int) -> Bool { bytes(packed) * 8 <= bytes(raw) * 7 }
+}
+
+extension CompactionOptions.Age {
+    /// Whether the newest write of the page's objects is old enough.
+    fileprivate func includes(_ page: ObjectPage, newest: Generation) throws -> Bool {
+        guard case .saves(let count) = self else { return true }
+        for slot in SlotIterator(page.presence) where try page.version(slot) &+ count > newest { return false }
+        return true
+    }
+}
+
+/// Whether the task that asked for something long still wants it.
+final class Cancellation: Sendable {
+    private let isCancelled = Atomic(false)
+
+    func cancel() { isCancelled.store(true, ordering: .relaxed) }
+
+    func check() throws {
+        if isCancelled.load(ordering: .relaxed) { throw CancellationError() }
+    }
+}

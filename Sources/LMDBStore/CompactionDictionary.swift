@@ -1,0 +1,74 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+/// Finds or trains the dictionary that a compaction packs an entity's pages with.
+struct CompactionDictionary {
+    /// With fewer pages a dictionary takes more than it saves.
+    private static let fewestPages = 64
+    /// A new one is trained when the entity has grown by this factor since.
+    private static let growth = 8
+    private static let sampleByteCount = 8 << 20
+    private static let maximumByteCount = 64 << 10
+
+    let store: LMDBStore
+    let entity: Int
+    let options: CompactionOptions
+    let cancellation: Cancellation
+
+    /// nil when the entity has no pages.
+    func packer() throws -> PagePacker? {
+        let snapshot = try store.newestSnapshot()
+        let pages = try snapshot.pageCount(entity)
+        guard pages > 0 else { return nil }
+        do {
+            let newest = try store.translating { try store.dictionaries.newest(entity, in: snapshot.transaction) }
+            if let newest, pages < newest.record.pageCount * Self.growth {
+                return try packer(newest.record, newest.number)
+            }
+            guard pages >= Self.fewestPages, let trained = try train(snapshot, pages) else {
+                return try PagePacker(dictionary: nil, number: 0, level: options.effort.level)
+            }
+            let record = DictionaryRecord(trained, pageCount: pages)
+            let number = try store.writeTables { try store.dictionaries.add(record.encoded(), entity, in: $0) }
+            return try packer(record, number)
+        } catch let error as PageError {
+            let name = store.schema.entities[entity].name
+            throw StoreError.damaged(store, "the dictionary of \(name): \(error)")
+        }
+    }
+
+    private func packer(_ record: DictionaryRecord, _ number: UInt32) throws -> PagePacker {
+        try PagePacker(dictionary: record.dictionary(), number: number, level: options.effort.level)
+    }
+
+    /// From raw pages spread over the entity. A dictionary takes at most a fiftieth of what it is for.
+    private func train(_ snapshot: LMDBSnapshot, _ pages: Int) throws -> [UInt8]? {
+        var training = DictionaryTraining()
+        var byteCount = 0
+        var seen = 0
+        try snapshot.eachPage(entity) { _, bytes in
+            byteCount += bytes.count
+            seen += 1
+            // Every so manieth page, so that the samples are of the whole entity.
+            let share = max(1, pages * (byteCount / seen) / Self.sampleByteCount)
+            if seen % share == 0 { training.add(bytes) }
+            if seen % 1024 == 0 { try cancellation.check() }
+            return training.byteCount < Self.sampleByteCount ? .next : .stop
+        }
+        try cancellation.check()
+        let whole = pages * (byteCount / max(seen, 1))
+        return training.dictionary(maximumByteCount: min(Self.maximumByteCount, whole / 50))
+    }
+}
+
+extension CompactionOptions.Effort {
+    /// zstd's level.
+    fileprivate var level: Int {
+        switch self {
+        case .fast: 3
+        case .usual: 12
+        case .most: 19
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import Dispatch
+import LMDB
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+extension LMDBStore: CompactableStore {
+    /// Packs pages with zstd and a dictionary that is trained for each entity.
+    ///
+    /// Runs on a queue of its own; the transactions write some pages each and take some milliseconds, most of them the disk's. A
+    /// page that is written while it is packed stays as it was written. Snapshots read the same before and after.
+    /// - Throws: `CancellationError`; `StoreError` `.damaged` for a page that cannot be read, `.full`, `.inputOutput`.
+    public func compact(
+        _ options: CompactionOptions = CompactionOptions(),
+        progress: @escaping @Sendable (CompactionProgress) -> Void = { _ in }
+    ) async throws -> CompactionProgress {
+        try await inBackground { store, cancellation in
+            var compaction = Compaction(store, options, cancellation, report: progress)
+            return try compaction.run()
+        }
+    }
+
+    /// Runs blocking work on the store's queue for such; cancelling the task tells `body`.
+    func inBackground<R: Sendable>(
+        _ body: @escaping @Sendable (LMDBStore, Cancellation) throws -> R
+    ) async throws -> R {
+        let cancellation = Cancellation()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                background.async { continuation.resume(with: Result { try body(self, cancellation) }) }
+            }
+        } onCancel: {
+            cancellation.cancel()
+        }
+    }
+}

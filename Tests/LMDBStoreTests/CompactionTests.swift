@@ -1,0 +1,277 @@
+import Dispatch
+import Foundation
+import PageCodec
+import StoreInterface
+import Testing
+
+@testable import LMDBStore
+
+/// Catches compactions that change what is read, pack what is in use, hold the writer, or cannot be stopped.
+@Suite struct CompactionTests {
+    private let all = CompactionOptions(age: .any, effort: .fast)
+
+    /// Which pages of tracks are packed, ascending.
+    private func packedPages(_ store: LMDBStore) throws -> [UInt64] {
+        var numbers: [UInt64] = []
+        try store.newestSnapshot().eachPage(Samples.track) { number, bytes in
+            if PackedPage.isPacked(bytes) { numbers.append(number) }
+            return .next
+        }
+        return numbers
+    }
+
+    private func expectSamples(_ snapshot: any StoreSnapshot, _ keys: [ObjectKey]) throws {
+        var wrong = 0
+        for (number, key) in keys.enumerated() {
+            for (column, value) in Samples.trackValues(number).enumerated()
+            where try snapshot.value(Samples.track, key, column) != value {
+                wrong += 1
+            }
+        }
+        #expect(wrong == 0)
+    }
+
+    @Test func packedPagesReadAsBefore() async throws {
+        let scratch = try Scratch()
+        var store = try scratch.store()
+        let keys = try store.insertTracks(64 * 100)
+        let result = try await store.compact(all)
+        #expect(result.pagesPacked == 100)
+        #expect(result.pagesSeen == result.pages)
+        #expect(result.fraction == 1)
+        #expect(result.bytesAfter < result.bytesBefore / 2)
+        #expect(try packedPages(store).count == 100)
+        #expect(try store.verify() == [])
+        // A new store object has nothing of it in memory.
+        store = try scratch.store()
+        let snapshot = try store.snapshot()
+        try expectSamples(snapshot, keys)
+        let page = try #require(try snapshot.page(Samples.track, PageAddress.page(of: keys[0])))
+        #expect(page.presence == .max)
+        #expect(try page.value(5, 2) == .int(5))
+        #expect(try snapshot.version(Samples.track, keys[70]) == 1)
+        #expect(try snapshot.count(StoreQuery(entity: Samples.track)) == 6400)
+        let live = StoreQuery(entity: Samples.track, predicate: .compare(5, .equal, .bool(true)))
+        #expect(try snapshot.count(live) == 3200)
+        #expect(try await store.compact(all).pagesPacked == 0, "what is packed is not packed again")
+    }
+
+    @Test func snapshotsTakenBeforeReadTheSameAfter() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let keys = try store.insertTracks(640)
+        let before = try store.snapshot()
+        let page = try #require(try before.page(Samples.track, PageAddress.page(of: keys[0])))
+        _ = try await store.compact(all)
+        try expectSamples(before, keys)
+        #expect(try page.value(1, 0) == .string("isrc-1"))
+        let packed = try store.snapshot()
+        #expect(packed.generation == before.generation, "a compaction is not a save")
+        try store.save { layer, _ in
+            for key in keys {
+                layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: 6), entity: Samples.track, key: key)
+            }
+        }
+        try expectSamples(packed, keys)
+        #expect(try store.snapshot().count(StoreQuery(entity: Samples.track)) == 0)
+    }
+
+    @Test func aWriteMakesAPackedPageRawAgain() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let keys = try store.insertTracks(256)
+        _ = try await store.compact(all)
+        try store.save { layer, _ in
+            let row = Row.make(kind: .update, layer: layer.id, columnCount: 6)
+            row[2] = .int(77)
+            layer.put(row, entity: Samples.track, key: keys[100])
+        }
+        let written = PageAddress.page(of: keys[100])
+        #expect(try !packedPages(store).contains(written))
+        #expect(try packedPages(store).count == 3)
+        let snapshot = try store.snapshot()
+        #expect(try snapshot.value(Samples.track, keys[100], 2) == .int(77))
+        #expect(try snapshot.value(Samples.track, keys[100], 0) == .string("isrc-100"))
+        #expect(try snapshot.value(Samples.track, keys[101], 2) == .int(1))
+        #expect(try store.verify() == [])
+    }
+
+    @Test func onlyPagesNotWrittenForAWhileArePacked() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let keys = try store.insertTracks(256)
+        for _ in 0..<4 {
+            try store.save { layer, _ in
+                let row = Row.make(kind: .update, layer: layer.id, columnCount: 6)
+                row[2] = .int(1)
+                layer.put(row, entity: Samples.track, key: keys[0])
+            }
+        }
+        #expect(try await store.compact(CompactionOptions(age: .saves(5))).pagesPacked == 0)
+        #expect(try await store.compact(CompactionOptions(age: .saves(4))).pagesPacked == 3)
+        #expect(try !packedPages(store).contains(PageAddress.page(of: keys[0])))
+    }
+
+    @Test func savesGoOnWhilePagesArePacked() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let keys = try store.insertTracks(64 * 300)
+        async let result = store.compact(all)
+        for number in 0..<40 {
+            try store.save { layer, _ in
+                for index in stride(from: number, to: keys.count, by: 997) {
+                    let row = Row.make(kind: .update, layer: layer.id, columnCount: 6)
+                    row[2] = .int(Int64(1000 + number))
+                    layer.put(row, entity: Samples.track, key: keys[index])
+                }
+            }
+        }
+        _ = try await result
+        let snapshot = try store.snapshot()
+        for number in 0..<40 {
+            for index in stride(from: number, to: keys.count, by: 997) {
+                #expect(try snapshot.value(Samples.track, keys[index], 2) == .int(Int64(1000 + number)))
+            }
+        }
+        #expect(try store.verify() == [])
+    }
+
+    @Test func aCancelledCompactionKeepsWhatItHasPacked() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let keys = try store.insertTracks(64 * 300)
+        let (steps, step) = AsyncStream<Void>.makeStream()
+        let isCancelled = DispatchSemaphore(value: 0)
+        let running = Task {
+            try await store.compact(all) { _ in
+                step.yield()
+                isCancelled.wait()
+            }
+        }
+        for await _ in steps { break }
+        running.cancel()
+        for _ in 0..<1000 { isCancelled.signal() }
+        await #expect(throws: CancellationError.self) { try await running.value }
+        let packed = try packedPages(store).count
+        #expect(packed > 0 && packed < 300)
+        try expectSamples(store.snapshot(), keys)
+        #expect(try store.verify() == [])
+        #expect(try await store.compact(all).pagesPacked == 300 - packed)
+    }
+
+    @Test func olderPagesKeepTheirDictionary() async throws {
+        let scratch = try Scratch()
+        var store = try scratch.store()
+        let first = try store.insertTracks(64 * 70)
+        _ = try await store.compact(all)
+        let second = try store.insertTracks(64 * 600)
+        _ = try await store.compact(all)
+        store = try scratch.store()
+        var numbers: Set<UInt32> = []
+        try store.newestSnapshot().eachPage(Samples.track) { _, bytes in
+            numbers.insert(try PackedPage(bytes).dictionaryNumber)
+            return .next
+        }
+        #expect(numbers == [1, 2])
+        try expectSamples(store.snapshot(), first)
+        try expectSamples(store.snapshot(), second)
+        #expect(try store.verify() == [])
+    }
+
+    @Test(arguments: [0, 6, 8, 17, 25, 41, 45, 60, 300]) func aDamagedPackedPageIsAnErrorThatNamesIt(offset: Int) async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let keys = try store.insertTracks(64)
+        _ = try await store.compact(all)
+        try store.environment.write { transaction in
+            let table = store.tables.pages[Samples.track]
+            var bytes = Array(try #require(try transaction.get(table, 1)))
+            bytes[min(offset, bytes.count - 1)] ^= 0x41
+            try bytes.withUnsafeBytes { try transaction.put(table, 1, $0) }
+        }
+        #expect(try store.verify().contains { $0.description.contains("page 1") && $0.description.contains("Track") })
+        let error = #expect(throws: StoreError.self) { try store.snapshot().value(Samples.track, keys[0], 0) }
+        #expect(error?.code == .damaged)
+        #expect(throws: StoreError.self) {
+            try store.save { layer, _ in
+                let row = Row.make(kind: .update, layer: layer.id, columnCount: 6)
+                row[2] = .int(1)
+                layer.put(row, entity: Samples.track, key: keys[0])
+            }
+        }
+    }
+
+    @Test func aDamagedDictionaryIsAnErrorOfThePagesThatNeedIt() async throws {
+        let scratch = try Scratch()
+        let keys = try await {
+            let store = try scratch.store()
+            let keys = try store.insertTracks(64 * 100)
+            _ = try await store.compact(all)
+            try store.environment.write { transaction in
+                let key = Dictionaries.key(Samples.track, 1)
+                var bytes = Array(try #require(try transaction.get(store.tables.dictionaries, key)))
+                bytes[bytes.count / 2] ^= 1
+                try bytes.withUnsafeBytes { try transaction.put(store.tables.dictionaries, key, $0) }
+            }
+            return keys
+        }()
+        let store = try scratch.store()
+        let error = #expect(throws: StoreError.self) { try store.snapshot().value(Samples.track, keys[0], 0) }
+        #expect(error?.message.contains("dictionary") == true)
+        #expect(try !store.verify().isEmpty)
+    }
+
+    @Test func theCacheOfUnpackedPagesStaysWithinItsBytes() async throws {
+        let scratch = try Scratch()
+        var options = LMDBStore.Options()
+        options.pageCacheBytes = 100_000
+        let store = try scratch.store(options)
+        let keys = try store.insertTracks(64 * 200)
+        _ = try await store.compact(all)
+        let snapshot = try store.snapshot()
+        for index in stride(from: 0, to: keys.count, by: 64) {
+            #expect(try snapshot.value(Samples.track, keys[index], 0) == .string("isrc-\(index)"))
+            #expect(store.unpackedPages.byteCount <= 100_000)
+        }
+        #expect(store.unpackedPages.byteCount > 50_000)
+        // Held by a reader, a page outlives its place in the cache.
+        let page = try #require(try snapshot.page(Samples.track, PageAddress.page(of: keys[0])))
+        for index in stride(from: 64, to: keys.count, by: 64) { _ = try snapshot.value(Samples.track, keys[index], 0) }
+        #expect(try page.value(0, 0) == .string("isrc-0"))
+    }
+
+    @Test func snapshotsInWhichAPageIsTheSameShareIt() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let keys = try store.insertTracks(128)
+        _ = try await store.compact(all)
+        let first = try store.snapshot()
+        _ = try first.value(Samples.track, keys[0], 0)
+        let used = store.unpackedPages.byteCount
+        #expect(used > 0)
+        try store.insertTracks(1)
+        let second = try store.snapshot()
+        #expect(try second.value(Samples.track, keys[0], 0) == .string("isrc-0"))
+        #expect(store.unpackedPages.byteCount == used)
+    }
+
+    @Test func aCompactCopyHoldsTheSameInLessRoom() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let keys = try store.insertTracks(64 * 300)
+        _ = try await store.compact(all)
+        let url = scratch.folder.appendingPathComponent("copy.lmdb")
+        try await store.compactCopy(to: url)
+        let copy = try LMDBStore.open(url, schema: Samples.schema)
+        #expect(try copy.fileBytes() < store.fileBytes() * 3 / 4)
+        try expectSamples(copy.snapshot(), keys)
+        #expect(try copy.snapshot().generation == store.snapshot().generation)
+        #expect(try copy.verify() == [])
+        try copy.insertTracks(10)
+        #expect(try copy.verify() == [])
+        let files = try FileManager.default.contentsOfDirectory(atPath: scratch.folder.path)
+        #expect(!files.contains { $0.hasPrefix(".copy") }, "nothing of a temporary name stays")
+        let error = await #expect(throws: StoreError.self) { try await store.compactCopy(to: url) }
+        #expect(error?.code == .cannotOpen)
+    }
+}

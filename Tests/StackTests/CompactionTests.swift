@@ -1,0 +1,37 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Catches compactions that contexts notice, and stores that cannot say that they have nothing to do.
+@Suite struct CompactionTests {
+    @Test func contextsReadAndSaveOnAfterACompaction() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        let worker = await container.newBackgroundContext()
+        let id = await worker.perform { context in
+            for number in 0..<1000 { context.makeTrack("track \(number)", plays: number) }
+            return context.makeTrack("last", plays: 1).objectID
+        }
+        try await worker.save()
+        let result = try await container.compact(CompactionOptions(age: .any))
+        #expect(result.pagesPacked > 0)
+        await worker.perform { context in
+            #expect(context.object(with: id)["title"] == .string("last"))
+            context.object(with: id)["plays"] = .int(2)
+        }
+        try await worker.save()
+        let other = container.coordinator.newBackgroundContext()
+        #expect(await other.perform { $0.object(with: id)["plays"] } == .int(2))
+        #expect(try container.coordinator.store.verify().isEmpty)
+    }
+
+    @Test func aStoreInMemoryHasNothingToCompact() async throws {
+        let container = try await TestBed(.memory).container()
+        #expect(try await container.compact() == CompactionProgress())
+        await #expect(throws: StoreError.self) {
+            try await container.compactCopy(to: FileManager.default.temporaryDirectory.appendingPathComponent("never"))
+        }
+    }
+}
