@@ -28,13 +28,13 @@ extension SQLiteSnapshot {
         }
     }
 
-    private struct QueryText {
+    struct QueryText {
         var sql: String
         var arguments: [Value]
     }
 
     /// nil when SQL cannot say exactly what the predicate says.
-    private func text(of query: StoreQuery, selecting selection: String) throws -> QueryText? {
+    func text(of query: StoreQuery, selecting selection: String) throws -> QueryText? {
         var predicate = SQLitePredicate(layout: layout)
         let condition: String
         do {

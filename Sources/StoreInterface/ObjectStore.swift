@@ -34,6 +34,8 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     func keys(_ query: StoreQuery) throws -> [ObjectKey]
     /// How many keys ``keys(_:)`` would return.
     func count(_ query: StoreQuery) throws -> Int
+    /// The groups of the objects that a condition selects, in no particular order, with what was computed of each.
+    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups
     /// The keys of the objects whose indexed column holds the value, ascending. Columns without an index are scanned.
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey]
     /// The keys of the objects that hold all of the values, column by column, ascending. Uses an index over exactly these columns.

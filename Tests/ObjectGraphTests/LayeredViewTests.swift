@@ -1,6 +1,7 @@
-import ObjectGraph
 import StoreInterface
 import Testing
+
+@testable import ObjectGraph
 
 struct LayeredViewTests {
     /// Catches: a layer read in the wrong order, a deleted object that shows, a change that hides another column's value.
@@ -52,6 +53,30 @@ struct LayeredViewTests {
             for _ in 0..<20 {
                 let query = views.randomQuery()
                 #expect(try views.view.count(query) == views.model.keys(query).count, "\(query)")
+            }
+        }
+    }
+
+    /// Catches: an object counted both in the base and in a layer, a group that keeps what was deleted, an extreme of the past.
+    @Test func S133_aggregatesSeePendingChanges() throws {
+        try eachRandomView { (views: inout RandomViews) throws in
+            for _ in 0..<20 {
+                let query = views.randomQuery()
+                let columns = RandomViews.schema.entities[query.entity].columns.indices
+                let groupBy = Array(columns.shuffled(using: &views.numbers).prefix(Int.random(in: 0...2, using: &views.numbers)))
+                let aggregation = StoreAggregation(
+                    entity: query.entity, predicate: query.predicate, groupBy: groupBy,
+                    aggregates: [.count, .sum(1), .minimum(0), .maximum(0), .average(1)])
+                var all = query
+                all.offset = 0
+                all.limit = nil
+                let keys = try views.model.keys(all)
+                let found = try views.view.groups(aggregation)
+                let expected = try LayeredView(base: PlainSnapshot(views.model, generation: 9)).groups(aggregation, of: keys)
+                #expect(Set(found.keys) == Set(expected.keys), "\(aggregation)")
+                for (key, states) in zip(found.keys, found.states) {
+                    #expect(try states == expected.states[#require(expected.keys.firstIndex(of: key))], "\(aggregation)")
+                }
             }
         }
     }

@@ -40,6 +40,8 @@ final class AncestorSnapshot: StoreSnapshot {
 
     func count(_ query: StoreQuery) throws -> Int { try ask { try $0.view.count(query) } }
 
+    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try ask { try $0.view.groups(aggregation) } }
+
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
         try keys(StoreQuery(entity: entity, predicate: .compare(column, .equal, value)))
     }

@@ -33,9 +33,9 @@ extension LayeredView {
     }
 
     /// How much of a query the layers may change.
-    private enum Scope { case base, touched, everything }
+    enum Scope { case base, touched, everything }
 
-    private func scope(of query: StoreQuery) -> Scope {
+    func scope(of query: StoreQuery) -> Scope {
         if layers.isEmpty { return .base }
         if query.predicate.traversesRelationships {
             let involved = QueryInvolvement(of: query.predicate, on: query.entity, schema: schema)
@@ -87,7 +87,7 @@ extension LayeredView {
         return total
     }
 
-    private func selects(_ query: StoreQuery, _ key: ObjectKey) throws -> Bool {
+    func selects(_ query: StoreQuery, _ key: ObjectKey) throws -> Bool {
         guard try exists(query.entity, key) else { return false }
         return try query.predicate.matches(query.entity, key: key, in: self)
     }

@@ -8,14 +8,14 @@ extension ManagedObjectContext {
     /// The objects that a request selects, in its order, pending changes included (S130).
     public func fetch<M: PersistentModel>(_ request: FetchRequest<M>) throws -> [M] {
         let query = try request.storeQuery(in: model)
-        let keys = try answer(query, request.includesPendingChanges) { try $0.keys(query) }
+        let keys = try answer(request.includesPendingChanges) { try $0.keys(query) }
         return keys.map { wrapped(object(query.entity, $0), as: M.self) }
     }
 
     /// The objects that a request by names selects.
     public func fetch(_ request: EntityFetchRequest) throws -> [ManagedObject] {
         let query = try request.storeQuery(in: model)
-        return try answer(query, request.includesPendingChanges) { try $0.keys(query) }.map { object(query.entity, $0) }
+        return try answer(request.includesPendingChanges) { try $0.keys(query) }.map { object(query.entity, $0) }
     }
 
     /// The ids of what a request selects: no object is made.
@@ -31,13 +31,13 @@ extension ManagedObjectContext {
     /// How many objects `fetch` would return (S131).
     public func count<M: PersistentModel>(_ request: FetchRequest<M>) throws -> Int {
         let query = try request.storeQuery(in: model)
-        return try answer(query, request.includesPendingChanges) { try $0.count(query) }
+        return try answer(request.includesPendingChanges) { try $0.count(query) }
     }
 
     /// How many objects `fetch` would return (S131).
     public func count(_ request: EntityFetchRequest) throws -> Int {
         let query = try request.storeQuery(in: model)
-        return try answer(query, request.includesPendingChanges) { try $0.count(query) }
+        return try answer(request.includesPendingChanges) { try $0.count(query) }
     }
 
     /// How the store would answer a request, in words: which index, or a scan (S135).
@@ -51,14 +51,12 @@ extension ManagedObjectContext {
     }
 
     private func fetchIDs(_ query: StoreQuery, _ includesPendingChanges: Bool) throws -> [ObjectID] {
-        let keys = try answer(query, includesPendingChanges) { try $0.keys(query) }
+        let keys = try answer(includesPendingChanges) { try $0.keys(query) }
         return keys.map { ObjectID(store: storeIdentity, entity: query.entity, key: $0) }
     }
 
     /// Without pending changes, what lies below the context's own layers answers.
-    private func answer<R>(
-        _ query: StoreQuery, _ includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R
-    ) throws -> R {
+    func answer<R>(_ includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R) throws -> R {
         checkIsolation()
         if includesPendingChanges { return try ask(view) }
         return try ask(LayeredView(base: view.base, layers: Array(view.layers.dropFirst(sealed.count + 1))))

@@ -1,0 +1,50 @@
+import PageCodec
+import StoreInterface
+
+extension LMDBSnapshot {
+    /// Computes over the columns of pages: no object is made and no key gathered. Without groups numbers are added up
+    /// column by column; counting reads no column.
+    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
+        let entity = aggregation.entity
+        if aggregation.groupBy.isEmpty { return try totals(aggregation) }
+        var groups = AggregateGroups(aggregation)
+        try eachMatch(entity, aggregation.predicate) { match in
+            for slot in SlotIterator(match.mask) {
+                try groups.add {
+                    try match.page.value(slot, aggregation.groupBy[$0])
+                } value: {
+                    try match.page.value(slot, $0)
+                }
+            }
+            return .next
+        }
+        return groups
+    }
+
+    private func totals(_ aggregation: StoreAggregation) throws -> AggregateGroups {
+        let entity = aggregation.entity
+        let columns = schema.entities[entity].columns
+        var states = Array(repeating: AggregateState(), count: aggregation.aggregates.count)
+        try eachMatch(entity, aggregation.predicate) { match in
+            for (number, aggregate) in aggregation.aggregates.enumerated() {
+                guard let column = aggregate.column else {
+                    states[number].count += match.mask.nonzeroBitCount
+                    continue
+                }
+                if case .countValues = aggregate {
+                    states[number].count += match.page.valueCount(column, of: match.mask)
+                } else if columns[column].type.isNumeric || columns[column].type == .date {
+                    match.page.addTotals(column, of: match.mask, to: &states[number], aggregate)
+                } else {
+                    for slot in SlotIterator(match.mask) {
+                        states[number].add(try match.page.value(slot, column), to: aggregate)
+                    }
+                }
+            }
+            return .next
+        }
+        var groups = AggregateGroups(aggregation)
+        groups.join(GroupKey([]), states)
+        return groups
+    }
+}

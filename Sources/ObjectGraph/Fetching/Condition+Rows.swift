@@ -1,0 +1,36 @@
+import StoreInterface
+
+/// Conditions on the rows of a result, by the names of its columns: what `having` is.
+extension Condition {
+    /// Throws for a name that is no column, and for conditions that only objects can satisfy.
+    func checkNames(_ names: Set<String>, _ entity: String) throws {
+        switch self {
+        case .always: break
+        case .all(let parts), .any(let parts): for part in parts { try part.checkNames(names, entity) }
+        case .not(let part): try part.checkNames(names, entity)
+        case .compare(let name, _, _), .isNil(let name), .isIn(let name, _), .between(let name, _, _), .string(let name, _, _, _):
+            guard names.contains(name) else { throw FetchError.unknownProperty(entity: entity, property: name) }
+        case .ids, .related, .relatedCount:
+            throw FetchError.unsupportedPredicate(part: "a condition on objects in having")
+        }
+    }
+
+    /// Two-valued, as everywhere. Precondition: ``checkNames(_:_:)`` has passed.
+    func matches(_ value: (String) -> Value) -> Bool {
+        switch self {
+        case .always: true
+        case .all(let parts): parts.allSatisfy { $0.matches(value) }
+        case .any(let parts): parts.contains { $0.matches(value) }
+        case .not(let part): !part.matches(value)
+        case .compare(let name, let comparison, let constant): StorePredicate.compare(value(name), comparison, constant)
+        case .isNil(let name): value(name).isNull
+        case .isIn(let name, let values): values.contains { StorePredicate.compare(value(name), .equal, $0) }
+        case .between(let name, let lower, let upper):
+            StorePredicate.compare(value(name), .greaterOrEqual, lower)
+                && StorePredicate.compare(value(name), .lessOrEqual, upper)
+        case .string(let name, let match, let pattern, let sensitivity):
+            if case .string(let text) = value(name) { match.matches(text, pattern, sensitivity) } else { false }
+        case .ids, .related, .relatedCount: false
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import StoreInterface
+
+extension LayeredView {
+    /// The groups of an aggregation with the layers' changes applied.
+    ///
+    /// The base computes over what no layer touches, by itself when none touches what the condition looks at; touched objects
+    /// are added here at O(touched) reads. A condition that follows relationships into touched entities reads every object.
+    public func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
+        let entity = aggregation.entity
+        let query = StoreQuery(entity: entity, predicate: aggregation.predicate)
+        switch scope(of: query) {
+        case .base: return try base.groups(aggregation)
+        case .touched:
+            let touched = touchedKeys(entity)
+            var below = aggregation
+            below.predicate = .all([aggregation.predicate, .negating(.keys(Set(touched)))])
+            var groups = try base.groups(below)
+            for key in touched where try selects(query, key) { try add(key, to: &groups, aggregation) }
+            return groups
+        case .everything:
+            var groups = AggregateGroups(aggregation)
+            for key in try allKeys(entity) where try aggregation.predicate.matches(entity, key: key, in: self) {
+                try add(key, to: &groups, aggregation)
+            }
+            return groups
+        }
+    }
+
+    /// The same over given objects, which exist.
+    func groups(_ aggregation: StoreAggregation, of keys: [ObjectKey]) throws -> AggregateGroups {
+        var groups = AggregateGroups(aggregation)
+        for key in keys { try add(key, to: &groups, aggregation) }
+        return groups
+    }
+
+    private func add(_ key: ObjectKey, to groups: inout AggregateGroups, _ aggregation: StoreAggregation) throws {
+        let entity = aggregation.entity
+        try groups.add {
+            try value(entity, key, aggregation.groupBy[$0]) ?? .null
+        } value: {
+            try value(entity, key, $0) ?? .null
+        }
+    }
+
+    /// Ascending.
+    private func touchedKeys(_ entity: Int) -> [ObjectKey] {
+        touchedPages(entity).sorted { $0.key < $1.key }.flatMap { number, mask in
+            SlotIterator(mask).map { PageAddress.key(page: number, slot: $0) }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import StoreInterface
+
+extension LayeredView {
+    /// The rows of a request of values, in the order of its columns. No object is made.
+    func rows(_ query: ValueQuery) throws -> [[Value]] {
+        if query.isGrouped { return try groupedRows(query) }
+        let entity = query.objects.entity
+        var reader = PagedReader(self)
+        return try keys(query.objects).map { key in
+            try query.columns.map { column in
+                if case .value(let path) = column.source { return try reader.value(entity, key, path) }
+                return .reference(key)
+            }
+        }
+    }
+
+    private func groupedRows(_ query: ValueQuery) throws -> [[Value]] {
+        let found = try resolved(groups(query.aggregation), query)
+        let schema = self.schema.entities[query.objects.entity]
+        var rows: [(key: GroupKey, values: [Value])] = []
+        for (group, states) in zip(found.keys, found.states) {
+            let values = try query.columns.map { column -> Value in
+                switch column.source {
+                case .value(let path): return query.groupBy.firstIndex(of: path).map { group.values[$0] } ?? .null
+                case .objectID: return .null
+                case .aggregate(let position):
+                    let aggregate = query.aggregates[position]
+                    let definition = aggregate.column.map { schema.columns[$0] }
+                    guard let result = states[position].result(aggregate, of: definition?.type) else {
+                        throw FetchError.sumTooLarge(entity: schema.name, property: definition?.name ?? column.name)
+                    }
+                    return result
+                }
+            }
+            if query.request.having != .always {
+                let isWanted = query.request.having.matches { name in
+                    query.columns.firstIndex { $0.name == name }.map { values[$0] } ?? .null
+                }
+                guard isWanted else { continue }
+            }
+            rows.append((group, values))
+        }
+        let order = query.rowOrder
+        rows.sort { a, b in
+            let result = order(a.values, b.values)
+            return result != 0 ? result < 0 : a.key.order(b.key) < 0
+        }
+        var values = rows.map(\.values)
+        if query.request.returnsDistinctResults {
+            var seen: Set<GroupKey> = []
+            values = values.filter { seen.insert(GroupKey($0)).inserted }
+        }
+        return Array(values.dropFirst(query.objects.offset).prefix(query.objects.limit ?? .max))
+    }
+
+    /// The store groups by references; what lies behind them is read here, once a reference.
+    private func resolved(_ groups: AggregateGroups, _ query: ValueQuery) throws -> AggregateGroups {
+        guard query.groupBy.contains(where: { !$0.steps.isEmpty }) else { return groups }
+        var result = AggregateGroups(query.aggregation)
+        var reader = PagedReader(self)
+        for (key, states) in zip(groups.keys, groups.states) {
+            let values = try zip(query.groupBy, key.values).map { path, value in
+                path.steps.isEmpty ? value : try reader.value(behind: value, path)
+            }
+            result.join(GroupKey(values), states)
+        }
+        return result
+    }
+}
+
+extension ValueQuery {
+    /// Compares rows by the request's sort.
+    var rowOrder: ([Value], [Value]) -> Int {
+        let sorts = request.sortBy.compactMap { sort in
+            columns.firstIndex { $0.name == sort.attribute }.map { position in
+                StoreSort(column: position, direction: sort.direction, caseSensitivity: sort.comparison.caseSensitivity)
+            }
+        }
+        return { a, b in
+            for sort in sorts {
+                let order = sort.order(a[sort.column], b[sort.column])
+                if order != 0 { return order }
+            }
+            return 0
+        }
+    }
+}
+
+/// Reads many values of a view, remembering the last page of each entity, so that reading in the order of keys asks for a page
+/// once.
+struct PagedReader {
+    private let view: LayeredView
+    private var pages: [Int: Page] = [:]
+
+    private struct Page {
+        var number: UInt64
+        var page: (any StorePage)?
+    }
+
+    init(_ view: LayeredView) { self.view = view }
+
+    /// Null for an object that does not exist.
+    mutating func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value {
+        let number = PageAddress.page(of: key)
+        let slot = PageAddress.slot(of: key)
+        for layer in view.layers {
+            guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
+            if row.kind == .delete { return .null }
+            if row.kind == .insert || row.isSet(column) { return row[column] }
+        }
+        if pages[entity]?.number != number {
+            pages[entity] = Page(number: number, page: try view.base.page(entity, number))
+        }
+        guard let page = pages[entity]?.page, try page.contains(slot) else { return .null }
+        return try page.value(slot, column)
+    }
+
+    mutating func value(_ entity: Int, _ key: ObjectKey, _ path: ValueQuery.Path) throws -> Value {
+        let first = try value(entity, key, path.firstColumn)
+        return path.steps.isEmpty ? first : try value(behind: first, path)
+    }
+
+    /// What lies at the end of a path whose first reference is known.
+    mutating func value(behind reference: Value, _ path: ValueQuery.Path) throws -> Value {
+        var reference = reference
+        for (position, step) in path.steps.enumerated() {
+            guard let key = reference.referenceKey else { return .null }
+            let next = position + 1 < path.steps.count ? path.steps[position + 1].column : path.column
+            reference = try value(step.entity, key, next)
+        }
+        return reference
+    }
+}

@@ -1,0 +1,175 @@
+import StoreInterface
+
+/// A request of values in column numbers, checked before any row is read.
+struct ValueQuery: Sendable {
+    /// A column at the end of a way through to-one relationships.
+    struct Path: Sendable, Hashable {
+        /// Reference columns with the entities that they lead to.
+        var steps: [Step] = []
+        var column: Int
+        /// The entity whose column it is.
+        var entity: Int
+
+        struct Step: Sendable, Hashable {
+            var column: Int
+            var entity: Int
+        }
+
+        /// The column of the fetched entity that decides the value.
+        var firstColumn: Int { steps.first?.column ?? column }
+    }
+
+    enum Source: Sendable {
+        case value(Path)
+        case objectID
+        /// The position among the aggregates.
+        case aggregate(Int)
+    }
+
+    struct Column: Sendable {
+        var name: String
+        var source: Source
+    }
+
+    /// Sorted, with limit and offset, when rows are objects; else only its entity and predicate count.
+    var objects: StoreQuery
+    var columns: [Column] = []
+    var aggregates: [StoreAggregate] = []
+    var groupBy: [Path] = []
+    let isGrouped: Bool
+    let request: EntityValueRequest
+    private let model: Model
+
+    init(_ request: EntityValueRequest, also predicate: StorePredicate? = nil, in model: Model) throws {
+        guard let entity = model.entity(named: request.entityName) else {
+            throw FetchError.unknownEntity(request.entityName)
+        }
+        self.request = request
+        self.model = model
+        let condition = try request.condition.storePredicate(on: entity, in: model)
+        objects = StoreQuery(
+            entity: entity.number, predicate: predicate.map { .all([$0, condition]) } ?? condition,
+            offset: max(0, request.offset), limit: request.limit.map { max(0, $0) })
+        isGrouped =
+            request.returnsDistinctResults || !request.propertiesToGroupBy.isEmpty
+            || request.propertiesToFetch.contains { $0.source.isComputed }
+        for column in request.propertiesToFetch { columns.append(try resolve(column, entity)) }
+        groupBy = try groupPaths(entity)
+        try checkGroups(entity)
+        try request.having.checkNames(Set(columns.map(\.name)), request.entityName)
+        if isGrouped {
+            for sort in request.sortBy where !columns.contains(where: { $0.name == sort.attribute }) {
+                throw FetchError.unknownProperty(entity: entity.name, property: sort.attribute)
+            }
+        } else {
+            guard request.having == .always else { throw FetchError.havingWithoutGroups(entity: entity.name) }
+            objects.sort = try request.sortBy.map { try entity.storeSort(sortName($0.attribute), $0.direction, $0.comparison) }
+        }
+    }
+
+    var aggregation: StoreAggregation {
+        StoreAggregation(
+            entity: objects.entity, predicate: objects.predicate, groupBy: groupBy.map(\.firstColumn), aggregates: aggregates)
+    }
+
+    /// By column: the entity of the ids that it holds.
+    var idEntities: [Int?] {
+        columns.map { column in
+            switch column.source {
+            case .objectID: objects.entity
+            case .value(let path): model.entities[path.entity].columns[path.column].destination
+            case .aggregate(let position):
+                aggregates[position].column.flatMap { model.entities[objects.entity].columns[$0].destination }
+            }
+        }
+    }
+
+    // MARK: Resolving names
+
+    private mutating func resolve(_ column: ResultColumn, _ entity: Entity) throws -> Column {
+        let aggregate: StoreAggregate
+        switch column.source {
+        case .property(let path): return Column(name: column.name, source: .value(try self.path(path, entity)))
+        case .objectID: return Column(name: column.name, source: .objectID)
+        case .count: aggregate = .count
+        case .countValues(let name): aggregate = .countValues(try attribute(name, entity))
+        case .minimum(let name): aggregate = .minimum(try attribute(name, entity))
+        case .maximum(let name): aggregate = .maximum(try attribute(name, entity))
+        case .sum(let name): aggregate = .sum(try number(name, entity, "a sum"))
+        case .average(let name): aggregate = .average(try number(name, entity, "an average"))
+        }
+        aggregates.append(aggregate)
+        return Column(name: column.name, source: .aggregate(aggregates.count - 1))
+    }
+
+    private func attribute(_ name: String, _ entity: Entity) throws -> Int {
+        guard let column = entity.column(named: name) else {
+            throw FetchError.unknownProperty(entity: entity.name, property: name)
+        }
+        return column
+    }
+
+    private func number(_ name: String, _ entity: Entity, _ function: String) throws -> Int {
+        let column = try attribute(name, entity)
+        guard entity.columns[column].type.isNumeric else {
+            throw FetchError.unsupportedAggregate(function: function, entity: entity.name, property: name)
+        }
+        return column
+    }
+
+    private func path(_ name: String, _ entity: Entity) throws -> Path {
+        var entity = entity
+        var steps: [Path.Step] = []
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        for (position, part) in parts.enumerated() {
+            guard let column = entity.column(named: part) else {
+                throw FetchError.unknownProperty(entity: entity.name, property: part)
+            }
+            if position == parts.count - 1 { return Path(steps: steps, column: column, entity: entity.number) }
+            guard let destination = entity.columns[column].destination else {
+                throw FetchError.unknownProperty(entity: entity.name, property: name)
+            }
+            steps.append(.init(column: column, entity: destination))
+            entity = model.entities[destination]
+        }
+        throw FetchError.unknownProperty(entity: entity.name, property: name)
+    }
+
+    private func groupPaths(_ entity: Entity) throws -> [Path] {
+        guard isGrouped else { return [] }
+        if !request.propertiesToGroupBy.isEmpty { return try request.propertiesToGroupBy.map { try path($0, entity) } }
+        guard aggregates.isEmpty else { return [] }
+        // Distinct rows are the groups by all of their columns.
+        return columns.compactMap { if case .value(let path) = $0.source { path } else { nil } }
+    }
+
+    private func checkGroups(_ entity: Entity) throws {
+        guard isGrouped else { return }
+        for column in columns {
+            switch column.source {
+            case .value(let path) where groupBy.contains(path): break
+            case .value, .objectID:
+                throw FetchError.notGrouped(entity: entity.name, property: column.name)
+            case .aggregate: break
+            }
+        }
+    }
+
+    /// A column's name stands for its property.
+    private func sortName(_ name: String) -> String {
+        for column in request.propertiesToFetch where column.name == name {
+            if case .property(let path) = column.source { return path }
+        }
+        return name
+    }
+}
+
+extension ResultColumn.Source {
+    /// Whether it is computed from a group.
+    var isComputed: Bool {
+        switch self {
+        case .property, .objectID: false
+        default: true
+        }
+    }
+}

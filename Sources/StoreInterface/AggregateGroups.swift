@@ -1,0 +1,130 @@
+/// The values that the objects of a group share, in the order of the group-by columns. NaN is one value here.
+public struct GroupKey: Sendable, Hashable {
+    public var values: [Value]
+
+    public init(_ values: [Value]) { self.values = values }
+
+    public static func == (a: GroupKey, b: GroupKey) -> Bool {
+        a.values.count == b.values.count
+            && zip(a.values, b.values).allSatisfy { $0 == $1 || (isNaN($0) && isNaN($1)) }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        for value in values {
+            if Self.isNaN(value) { hasher.combine(0x4E61_4E) } else { hasher.combine(value) }
+        }
+    }
+
+    private static func isNaN(_ value: Value) -> Bool {
+        if case .double(let number) = value { number.isNaN } else { false }
+    }
+
+    /// Value by value, as ``Value/order(_:)``.
+    public func order(_ other: GroupKey) -> Int {
+        for (a, b) in zip(values, other.values) {
+            let order = a.order(b)
+            if order != 0 { return order }
+        }
+        return 0
+    }
+}
+
+/// The groups of an aggregation with what is known of each. Objects may come in any order, from several sources.
+public struct AggregateGroups: Sendable {
+    public let aggregates: [StoreAggregate]
+    public private(set) var keys: [GroupKey] = []
+    /// By group, then by aggregate.
+    public private(set) var states: [[AggregateState]] = []
+    private let groupCount: Int
+    private var positions: [GroupKey: Int] = [:]
+    /// Of groups by one column whose values are words.
+    private var wordPositions: [UInt64: Int] = [:]
+    private var lastWord: (word: UInt64, position: Int)?
+
+    public init(_ aggregation: StoreAggregation) {
+        aggregates = aggregation.aggregates
+        groupCount = aggregation.groupBy.count
+        if groupCount == 0 {
+            keys = [GroupKey([])]
+            states = [Array(repeating: AggregateState(), count: aggregates.count)]
+        }
+    }
+
+    /// Adds an object.
+    /// - Parameters:
+    ///   - group: its value in each of the group-by columns, by position.
+    ///   - value: its value in a column.
+    public mutating func add(group: (Int) throws -> Value, value: (Int) throws -> Value) rethrows {
+        let position = try place(group)
+        for (number, aggregate) in aggregates.enumerated() {
+            if let column = aggregate.column {
+                states[position][number].add(try value(column), to: aggregate)
+            } else {
+                states[position][number].count += 1
+            }
+        }
+    }
+
+    /// The number of the group with these values, made when there is none.
+    private mutating func place(_ group: (Int) throws -> Value) rethrows -> Int {
+        if groupCount == 0 { return 0 }
+        if groupCount == 1 { return place(single: try group(0)) }
+        return place(GroupKey(try (0..<groupCount).map(group)))
+    }
+
+    private mutating func place(single value: Value) -> Int {
+        // One column has values of one storage class, so a word means one value.
+        let word: UInt64
+        switch value {
+        case .int(let number): word = UInt64(bitPattern: number)
+        case .uint(let number), .reference(let number): word = number
+        case .bool(let flag): word = flag ? 1 : 0
+        default: return place(GroupKey([value]))
+        }
+        if let lastWord, lastWord.word == word { return lastWord.position }
+        let position = wordPositions[word] ?? append(GroupKey([value]))
+        wordPositions[word] = position
+        lastWord = (word, position)
+        return position
+    }
+
+    private mutating func place(_ key: GroupKey) -> Int {
+        if let known = positions[key] { return known }
+        let position = append(key)
+        positions[key] = position
+        return position
+    }
+
+    private mutating func append(_ key: GroupKey) -> Int {
+        keys.append(key)
+        states.append(Array(repeating: AggregateState(), count: aggregates.count))
+        return keys.count - 1
+    }
+
+    /// Adds what was gathered of many objects at once to the only group of an aggregation without group-by columns.
+    public mutating func join(_ state: AggregateState, of aggregate: Int) {
+        states[0][aggregate].join(state, aggregates[aggregate])
+    }
+
+    /// Adds a group with what is known of it; its key may be new or known.
+    public mutating func join(_ key: GroupKey, _ gathered: [AggregateState]) {
+        let position = groupCount == 1 ? place(single: key.values[0]) : groupCount == 0 ? 0 : place(key)
+        for (number, state) in gathered.enumerated() { states[position][number].join(state, aggregates[number]) }
+    }
+}
+
+extension StoreSnapshot {
+    /// The reference: reads each object that the condition selects.
+    public func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
+        var groups = AggregateGroups(aggregation)
+        let entity = aggregation.entity
+        for key in try keys(StoreQuery(entity: entity, predicate: aggregation.predicate)) {
+            try groups.add {
+                try value(entity, key, aggregation.groupBy[$0]) ?? .null
+            } value: {
+                try value(entity, key, $0) ?? .null
+            }
+        }
+        return groups
+    }
+}
