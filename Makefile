@@ -61,11 +61,10 @@ test-long: setup ## run the tests with long random runs and many crashes
 	@$(call run_tests,,STRATA_LONG=1)
 
 # Swift 6.3 emits an address as a number where it marks accesses of a non-copyable value (PageEncoder) for the sanitizer; the
-# verifier refuses what the compiler made, so it is left out. The locks of Synchronization are not known to this sanitizer: it reports
-# access races inside of Mutex.withLock, also in a program that has nothing else. Read its output with that in mind.
+# verifier refuses what the compiler made, so it is left out.
 test-tsan: setup ## run the tests under the thread sanitizer
 	@$(call say,"Tests under the thread sanitizer")
-	@$(call run_tests,--sanitize=thread -Xswiftc -Xfrontend -Xswiftc -disable-llvm-verify --scratch-path .build-tsan,$(NO_MACROS))
+	@$(call run_tests,--sanitize=thread -Xswiftc -Xfrontend -Xswiftc -disable-llvm-verify --scratch-path .build-tsan,$(NO_MACROS) STRATA_THREAD_SANITIZER=1)
 
 # Always without XCTest: its runner leaks, which would fail the run.
 test-asan: setup ## run the tests under the address sanitizer

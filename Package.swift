@@ -7,6 +7,10 @@ import PackageDescription
 // Benchmarks, fuzzing and sanitizers set STRATA_NO_MACROS=1: without macros nobody waits for swift-syntax to compile.
 let withMacros = Context.environment["STRATA_NO_MACROS"] == nil
 
+// The Makefile's run under the thread sanitizer sets it.
+let lockSettings: [SwiftSetting] =
+    Context.environment["STRATA_THREAD_SANITIZER"] == nil ? [] : [.define("STRATA_THREAD_SANITIZER")]
+
 let package = Package(
     name: "strata",
     platforms: [.macOS(.v15)],
@@ -28,11 +32,14 @@ let package = Package(
         .systemLibrary(
             name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
 
+        // Layer 0: the standard library's locks, in a form that the thread sanitizer knows when it runs.
+        .target(name: "Locking", swiftSettings: lockSettings),
+
         // Layer 1: the only importer of CLMDB.
-        .target(name: "LMDB", dependencies: ["CLMDB"]),
+        .target(name: "LMDB", dependencies: ["CLMDB", "Locking"]),
 
         // Layer 2: the vocabulary.
-        .target(name: "StoreInterface"),
+        .target(name: "StoreInterface", dependencies: ["Locking"]),
 
         // Layer 3: bytes to records and back; the only importer of CZstd.
         .target(name: "PageCodec", dependencies: ["StoreInterface", "CZstd"]),
@@ -41,25 +48,25 @@ let package = Package(
         .target(
             name: "MemoryStore",
             dependencies: [
-                "StoreInterface", .product(name: "HashTreeCollections", package: "swift-collections"),
+                "StoreInterface", "Locking", .product(name: "HashTreeCollections", package: "swift-collections"),
             ]),
-        .target(name: "LMDBStore", dependencies: ["PageCodec", "StoreInterface", "LMDB"]),
+        .target(name: "LMDBStore", dependencies: ["PageCodec", "StoreInterface", "LMDB", "Locking"]),
         .target(
             name: "SQLiteStore",
             dependencies: [
-                "StoreInterface", .product(name: "GRDB", package: "GRDB.swift"),
+                "StoreInterface", "Locking", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ]),
 
         // Layer 5: objects and contexts.
         .target(
             name: "ObjectGraph",
-            dependencies: ["StoreInterface", .product(name: "Logging", package: "swift-log")]),
+            dependencies: ["StoreInterface", "Locking", .product(name: "Logging", package: "swift-log")]),
 
         // Tests: one target a module, then the suites that cross modules.
         .target(
             name: "TestSupport",
-            dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreInterface"],
+            dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreInterface", "Locking"],
             path: "Tests/TestSupport"),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
         .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreInterface"]),
@@ -67,7 +74,7 @@ let package = Package(
         .testTarget(name: "LMDBStoreTests", dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreInterface"]),
         .testTarget(
             name: "StoreContractTests",
-            dependencies: ["MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface"]),
+            dependencies: ["MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface", "Locking"]),
         .testTarget(name: "ObjectGraphTests", dependencies: ["ObjectGraph", "TestSupport"]),
         .testTarget(name: "StackTests", dependencies: ["ObjectGraph", "TestSupport"]),
         .testTarget(name: "CrashTests", dependencies: ["LMDBStore", "ObjectGraph", "TestSupport"]),

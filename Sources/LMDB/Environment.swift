@@ -1,5 +1,5 @@
 internal import CLMDB
-import Synchronization
+import Locking
 
 #if canImport(Glibc)
     import Glibc

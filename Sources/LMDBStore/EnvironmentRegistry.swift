@@ -1,6 +1,6 @@
 import LMDB
 import StoreInterface
-import Synchronization
+import Locking
 
 /// The files that this process has open: LMDB loses its locks when one is opened twice.
 enum EnvironmentRegistry {

@@ -14,6 +14,8 @@ final class LMDBSnapshot: StoreSnapshot {
     let transactionNumber: UInt64
 
     var schema: StoreSchema { store.schema }
+    /// Views into the map, about 100 bytes each.
+    var pagesWorthKeeping: Int { 1 << 14 }
 
     init(_ store: LMDBStore, _ transaction: ReadTransaction) throws {
         self.store = store

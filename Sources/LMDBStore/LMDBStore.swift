@@ -2,7 +2,7 @@ import Dispatch
 import LMDB
 import PageCodec
 import StoreInterface
-import Synchronization
+import Locking
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

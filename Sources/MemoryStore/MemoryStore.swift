@@ -1,5 +1,5 @@
 import StoreInterface
-import Synchronization
+import Locking
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

@@ -1,5 +1,5 @@
 import StoreInterface
-import Synchronization
+import Locking
 
 /// Connections for snapshots. A snapshot has one for itself while it lives; a few idle ones are kept, with their statements.
 final class SQLiteReaderPool: Sendable {

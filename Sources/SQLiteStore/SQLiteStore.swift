@@ -1,6 +1,6 @@
 import Foundation
 import StoreInterface
-import Synchronization
+import Locking
 
 /// The store on SQLite, as an experienced user of it would write it: write-ahead log, prepared statements, one transaction a
 /// save, one table an entity, indexes on references and indexed attributes.

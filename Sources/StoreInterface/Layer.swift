@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// A set of changes to objects that lies over a snapshot, or over other layers: what a context has not saved, what a child
 /// hands to its parent, what the writer gets, what is saved but not yet on disk.
@@ -16,8 +16,6 @@ public final class Layer: @unchecked Sendable {
     @exclusivity(unchecked) public private(set) var weight = 0
     /// Whether a row of the layer may be a deletion; false is certain.
     @exclusivity(unchecked) public private(set) var mayDelete = false
-    /// What the save that made the layer part of a store's state changed; the writer's, before sealing.
-    public var record: ChangeSet?
     public private(set) var links: [LinkLayer]
     @exclusivity(unchecked) private var entities: [EntityLayer?]
     private let indexes = Mutex<[IndexKey: [Value: [ObjectKey]]]>([:])
@@ -37,10 +35,12 @@ public final class Layer: @unchecked Sendable {
         links = Array(repeating: LinkLayer(), count: schema.links.count)
     }
 
-    /// A writable copy: pages are copied, rows are shared until written.
+    /// A writable copy of a sealed layer: pages and rows are shared until written. O(entities).
     public init(copying other: Layer) {
-        id = Self.nextID.add(1, ordering: .relaxed).oldValue
-        entities = other.entities.map { $0.map { EntityLayer(copying: $0) } }
+        precondition(other.isSealed, "only a sealed layer may be shared")
+        let id = Self.nextID.add(1, ordering: .relaxed).oldValue
+        self.id = id
+        entities = other.entities.map { $0.map { EntityLayer(sharing: $0, owner: id) } }
         links = other.links
         mayDelete = other.mayDelete
         weight = other.weight
@@ -73,7 +73,7 @@ public final class Layer: @unchecked Sendable {
         if let found = entities[entity] {
             found.put(row, for: key)
         } else {
-            let made = EntityLayer()
+            let made = EntityLayer(owner: id)
             entities[entity] = made
             made.put(row, for: key)
         }
@@ -88,6 +88,7 @@ public final class Layer: @unchecked Sendable {
 
     public func setLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
         precondition(!isSealed, "a sealed layer is immutable")
+        weight += 1
         links[link].set(source, destination, linked: linked)
     }
 
@@ -114,6 +115,31 @@ public final class Layer: @unchecked Sendable {
                 for slot in SlotIterator(page.touched) { page[slot]?.version = generation }
             }
         }
+    }
+
+    /// Says which save's state the layer completes, when its rows keep the numbers of older ones: for folded layers.
+    public func setGeneration(_ generation: Generation) { self.generation = generation }
+
+    /// Takes the whole pages of a sealed newer layer for an entity as far as this layer has none there; the other pages' numbers.
+    func share(_ changes: EntityLayer, entity: Int, mayDelete: Bool) -> [UInt64] {
+        precondition(!isSealed && !mustKeepIndexes, "only a new layer takes whole pages")
+        let own: EntityLayer
+        if let found = entities[entity] {
+            own = found
+        } else {
+            own = EntityLayer(owner: id)
+            entities[entity] = own
+        }
+        if mayDelete { self.mayDelete = true }
+        var rest: [UInt64] = []
+        for (number, page) in changes.pages {
+            if own.share(page, number) {
+                self.weight += page.touched.nonzeroBitCount
+            } else {
+                rest.append(number)
+            }
+        }
+        return rest
     }
 
     // MARK: Looking up by value

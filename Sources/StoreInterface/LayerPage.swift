@@ -8,14 +8,18 @@ public final class LayerPage: @unchecked Sendable {
     @exclusivity(unchecked) public internal(set) var updated: UInt64 = 0
     @exclusivity(unchecked) public internal(set) var deleted: UInt64 = 0
     @exclusivity(unchecked) public internal(set) var rows: ContiguousArray<Row?>
+    /// The layer that may write the page; others that show it have it from that layer, sealed.
+    let owner: UInt64
 
     @inlinable public var touched: UInt64 { inserted | updated | deleted }
 
-    init() {
+    init(owner: UInt64) {
+        self.owner = owner
         rows = ContiguousArray(repeating: nil, count: PageAddress.slots)
     }
 
-    init(copying other: LayerPage) {
+    init(copying other: LayerPage, owner: UInt64) {
+        self.owner = owner
         inserted = other.inserted
         updated = other.updated
         deleted = other.deleted
@@ -55,10 +59,14 @@ public final class EntityLayer: @unchecked Sendable {
     @exclusivity(unchecked) private var lastNumber: UInt64 = .max
     @exclusivity(unchecked) private var lastPage: LayerPage?
 
-    init() {}
+    private let owner: UInt64
 
-    init(copying other: EntityLayer) {
-        pages = other.pages.mapValues { LayerPage(copying: $0) }
+    init(owner: UInt64) { self.owner = owner }
+
+    /// A copy for another layer that shares the pages, and copies one before it writes it. Precondition: `other` is sealed.
+    init(sharing other: EntityLayer, owner: UInt64) {
+        self.owner = owner
+        pages = other.pages
     }
 
     public var isEmpty: Bool { pages.isEmpty }
@@ -71,13 +79,21 @@ public final class EntityLayer: @unchecked Sendable {
         pages[PageAddress.page(of: key)]?[PageAddress.slot(of: key)]
     }
 
+    /// Takes a whole page of a sealed layer, unless there is one already; whether it did.
+    func share(_ page: LayerPage, _ number: UInt64) -> Bool {
+        guard pages[number] == nil else { return false }
+        pages[number] = page
+        return true
+    }
+
     func put(_ row: Row, for key: ObjectKey) {
         writablePage(PageAddress.page(of: key)).put(row, at: PageAddress.slot(of: key))
     }
 
     func remove(_ key: ObjectKey) {
         let number = PageAddress.page(of: key)
-        guard let page = pages[number] else { return }
+        guard pages[number] != nil else { return }
+        let page = writablePage(number)
         page.remove(PageAddress.slot(of: key))
         guard page.touched == 0 else { return }
         pages[number] = nil
@@ -89,9 +105,14 @@ public final class EntityLayer: @unchecked Sendable {
         if number == lastNumber, let lastPage { return lastPage }
         let page: LayerPage
         if let found = pages[number] {
-            page = found
+            if found.owner == owner {
+                page = found
+            } else {
+                page = LayerPage(copying: found, owner: owner)
+                pages[number] = page
+            }
         } else {
-            page = LayerPage()
+            page = LayerPage(owner: owner)
             pages[number] = page
         }
         lastNumber = number

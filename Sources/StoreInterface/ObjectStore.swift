@@ -28,6 +28,8 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     var generation: Generation { get }
     /// The objects of one page; nil, or a page without any, when there are none. What it returns stays valid as long as it is held.
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)?
+    /// How many pages a reader may hold on to: many where a page is a view into a map, few where it holds copies of its values.
+    var pagesWorthKeeping: Int { get }
     /// The numbers of the entity's pages, ascending.
     func pageNumbers(_ entity: Int) throws -> [UInt64]
     /// The keys that a query selects.
@@ -45,6 +47,8 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
 }
 
 extension StoreSnapshot {
+    public var pagesWorthKeeping: Int { 64 }
+
     public func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
         let parts = zip(columns, values).map { StorePredicate.compare($0, .equal, $1) }
         return try keys(StoreQuery(entity: entity, predicate: .and(parts)))

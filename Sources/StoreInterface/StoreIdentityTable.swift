@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

@@ -10,14 +10,15 @@ enum LayerTable {
 
     /// Lowest layer first.
     static let modules: [Module] = [
-        Module(name: "LMDB", below: [], outside: ["CLMDB"]),
-        Module(name: "StoreInterface", below: []),
+        Module(name: "Locking", below: []),
+        Module(name: "LMDB", below: ["Locking"], outside: ["CLMDB"]),
+        Module(name: "StoreInterface", below: ["Locking"]),
         Module(name: "PageCodec", below: ["StoreInterface"], outside: ["CZstd"]),
-        Module(name: "MemoryStore", below: ["StoreInterface"], outside: ["HashTreeCollections"]),
-        Module(name: "LMDBStore", below: ["PageCodec", "StoreInterface", "LMDB"]),
-        Module(name: "SQLiteStore", below: ["StoreInterface"], outside: ["GRDB", "GRDBSQLite"]),
+        Module(name: "MemoryStore", below: ["StoreInterface", "Locking"], outside: ["HashTreeCollections"]),
+        Module(name: "LMDBStore", below: ["PageCodec", "StoreInterface", "LMDB", "Locking"]),
+        Module(name: "SQLiteStore", below: ["StoreInterface", "Locking"], outside: ["GRDB", "GRDBSQLite"]),
         Module(
-            name: "ObjectGraph", below: ["StoreInterface"],
+            name: "ObjectGraph", below: ["StoreInterface", "Locking"],
             outside: ["Logging", "DequeModule", "HashTreeCollections", "OrderedCollections"]),
         Module(
             name: "StrataMacros", below: [],

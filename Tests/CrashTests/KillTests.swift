@@ -100,5 +100,5 @@ enum CrashScript {
     }
 
     /// Few in `make test`; STRATA_LONG=1 asks for many.
-    private static var rounds: Int { ProcessInfo.processInfo.environment["STRATA_LONG"] == "1" ? 60 : 4 }
+    private static var rounds: Int { Rounds.of(4, long: 60) }
 }

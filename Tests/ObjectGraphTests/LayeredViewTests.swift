@@ -1,4 +1,5 @@
 import StoreInterface
+import TestSupport
 import Testing
 
 @testable import ObjectGraph
@@ -93,7 +94,7 @@ struct LayeredViewTests {
         _ test: String = #function, _ body: (inout RandomViews) throws -> Void
     ) throws {
         let seed = SeededNumbers.seed(test)
-        for round in 0..<30 {
+        for round in 0..<Rounds.of(30, long: 600) {
             var views = RandomViews(seed: seed &+ UInt64(round))
             for _ in 0..<round % 4 { _ = views.addLayer(changes: 5 * (round % 7)) }
             try body(&views)

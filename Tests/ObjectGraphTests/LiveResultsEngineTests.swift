@@ -1,4 +1,5 @@
 import StoreInterface
+import TestSupport
 import Testing
 
 @testable import ObjectGraph
@@ -8,7 +9,7 @@ struct LiveResultsEngineTests {
     /// Catches: a stale position, a lost or doubled object, a move that is not one, a condition not looked at again.
     @Test func S142_applyingEachDifferenceGivesTheNextSnapshot() throws {
         let seed = SeededNumbers.seed(#function)
-        for round in 0..<60 {
+        for round in 0..<Rounds.of(60, long: 2_000) {
             try follow(seed: seed &+ UInt64(round), knowsChanges: round % 5 != 0, steps: 12)
         }
     }

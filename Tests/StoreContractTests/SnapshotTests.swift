@@ -1,6 +1,6 @@
 import Dispatch
 import StoreInterface
-import Synchronization
+import Locking
 import Testing
 
 @Suite struct SnapshotTests {

@@ -34,17 +34,21 @@ import Testing
         #expect(layer.isEmpty)
     }
 
-    @Test func aCopyDoesNotShareItsPages() {
+    @Test func aCopySharesPagesOnlyUntilItWritesThem() {
         let layer = Layer(schema: Self.schema)
         Self.put(layer, .update, 0, 64, [0: 1])
         layer.setLink(0, 1, 2, linked: true)
+        layer.seal()
         let copy = Layer(copying: layer)
+        #expect(copy.entity(0)?.page(1) === layer.entity(0)?.page(1))
         Self.put(copy, .update, 0, 65, [0: 1])
         copy.forgetLink(0, 1, 2)
         #expect(layer.row(0, 65) == nil)
         #expect(layer.links[0].forward[1] == [2: true])
         #expect(copy.links[0].isEmpty)
         #expect(copy.row(0, 64) === layer.row(0, 64))
+        copy.remove(entity: 0, key: 64)
+        #expect(layer.row(0, 64) != nil)
     }
 
     @Test func candidatesHoldEveryRowWithTheValue() {

@@ -1,6 +1,6 @@
 import ObjectGraph
 import StoreInterface
-import Synchronization
+import Locking
 
 /// Collects notices from any executor.
 public final class Counter: Sendable {

@@ -22,3 +22,11 @@ public enum Seed {
         return given ?? UInt64.random(in: 0...UInt64.max)
     }()
 }
+
+/// How long random tests run.
+public enum Rounds {
+    /// `short` in `make test`; STRATA_LONG=1 (`make test-long`) asks for `long`.
+    public static func of(_ short: Int, long: Int) -> Int {
+        ProcessInfo.processInfo.environment["STRATA_LONG"] == "1" ? long : short
+    }
+}

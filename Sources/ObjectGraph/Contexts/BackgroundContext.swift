@@ -14,7 +14,7 @@ public actor BackgroundContext: ContextHost {
 
     init(_ setup: ContextSetup) {
         name = setup.name
-        executor = QueueExecutor(label: setup.name)
+        executor = QueueExecutor(name: setup.name)
         let place = ContextPlace(executor: executor)
         context = ManagedObjectContext(setup, place: place)
         place.host = self

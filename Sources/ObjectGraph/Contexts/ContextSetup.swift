@@ -1,5 +1,5 @@
 import StoreInterface
-import Synchronization
+import Locking
 
 /// All that a new context must know, in a form that can travel to the executor where it will live.
 struct ContextSetup: @unchecked Sendable {

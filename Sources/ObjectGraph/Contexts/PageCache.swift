@@ -1,37 +1,30 @@
 import StoreInterface
 
-/// The pages that a context read last, by entity and number: reading neighbours, or one object's properties in turn, finds
-/// the page once. Direct-mapped; emptied when the context moves on, so that it keeps no snapshot alive.
+/// The pages that a context read, by entity and number: what was read once is found by two array look-ups. Emptied when it is
+/// full, and when the context moves on, so that it keeps no snapshot alive.
 struct PageCache {
-    private struct Entry {
-        var entity: Int
-        var number: UInt64
-        var page: any StorePage
-    }
-
-    private static let size = 64
-    /// Empty until the first page is read.
-    private var entries: [Entry?] = []
-    private var isEmpty = true
+    /// By entity; empty until the first page is read.
+    private var tables: ContiguousArray<NumberTable<any StorePage>> = []
+    private var count = 0
 
     @inline(__always)
-    private static func index(_ entity: Int, _ number: UInt64) -> Int {
-        Int(truncatingIfNeeded: number &+ UInt64(truncatingIfNeeded: entity) &* 29) & (size - 1)
+    mutating func page(_ entity: Int, _ number: UInt64, in base: any StoreSnapshot) throws -> (any StorePage)? {
+        if entity < tables.count, let page = tables[entity][number] { return page }
+        return try read(entity, number, base)
     }
 
-    mutating func page(_ entity: Int, _ number: UInt64, in base: any StoreSnapshot) throws -> (any StorePage)? {
-        let index = Self.index(entity, number)
-        if entries.isEmpty { entries = Array(repeating: nil, count: Self.size) }
-        if let entry = entries[index], entry.number == number, entry.entity == entity { return entry.page }
+    private mutating func read(_ entity: Int, _ number: UInt64, _ base: any StoreSnapshot) throws -> (any StorePage)? {
         guard let page = try base.page(entity, number) else { return nil }
-        entries[index] = Entry(entity: entity, number: number, page: page)
-        isEmpty = false
+        if count >= base.pagesWorthKeeping { removeAll() }
+        while tables.count <= entity { tables.append(NumberTable()) }
+        tables[entity][number] = page
+        count += 1
         return page
     }
 
     mutating func removeAll() {
-        guard !isEmpty else { return }
-        for index in entries.indices { entries[index] = nil }
-        isEmpty = true
+        guard count > 0 else { return }
+        tables.removeAll(keepingCapacity: true)
+        count = 0
     }
 }

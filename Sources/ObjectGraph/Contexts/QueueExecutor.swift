@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import Locking
 
 #if canImport(Glibc)
     import Glibc
@@ -13,10 +13,25 @@ import Synchronization
 /// `ancestors` must do, and so that blocking in a `perform` never takes a cooperative thread.
 final class QueueExecutor: SerialExecutor {
     let queue: DispatchQueue
+    private let name: String
     /// The thread that runs a job of the queue now; 0 when none does.
     private let runner = Atomic<UInt>(0)
 
-    init(label: String) { queue = DispatchQueue(label: label) }
+    /// Queues of executors that are gone. Making one is half of what a short-lived child costs.
+    private static let idle = Mutex<[DispatchQueue]>([])
+    private static let maximumIdle = 64
+
+    init(name: String) {
+        self.name = name
+        queue = Self.idle.withLock { $0.popLast() } ?? DispatchQueue(label: "strata.context")
+    }
+
+    /// Nothing of this executor is left on the queue: jobs keep it alive.
+    deinit {
+        Self.idle.withLock { idle in
+            if idle.count < Self.maximumIdle { idle.append(queue) }
+        }
+    }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -35,7 +50,7 @@ final class QueueExecutor: SerialExecutor {
     var isCurrent: Bool { runner.load(ordering: .relaxed) == Self.currentThread }
 
     /// The compiler's own checks (`assumeIsolated`) end here.
-    func checkIsolated() { precondition(isCurrent, "not on the executor of \(queue.label)") }
+    func checkIsolated() { precondition(isCurrent, "not on the executor of \(name)") }
 
     /// A number that no other living thread has.
     private static var currentThread: UInt {

@@ -1,5 +1,5 @@
 import StoreInterface
-import Synchronization
+import Locking
 
 /// Keys leased from the store and not yet given out, per entity.
 ///

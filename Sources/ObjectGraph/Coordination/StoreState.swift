@@ -5,7 +5,7 @@ import StoreInterface
 /// Immutable; sharing it shares the snapshot (one read transaction). Dropping the last reference frees it.
 final class StoreState: Sendable {
     let base: any StoreSnapshot
-    /// Deferred saves, newest first.
+    /// Deferred saves, newest first; a layer may be several, folded.
     let deferred: [Layer]
     /// The newest save in this state.
     let generation: Generation

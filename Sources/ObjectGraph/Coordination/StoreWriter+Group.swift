@@ -11,12 +11,20 @@ extension StoreWriter {
         /// By job: the changes of an accepted save (empty for a flush), or why it was refused.
         var results: [Result<ChangeSet, any Error>] = []
         private let writer: StoreWriter
+        /// What the deferred saves in ``state`` changed that are not on disk, oldest first: those of before and the group's own.
+        private(set) var unwritten: [ChangeSet] = []
 
         init(jobs: [Job], writer: StoreWriter) {
             self.jobs = jobs
             self.writer = writer
             start = writer.state
             state = start
+        }
+
+        /// The whole group is on disk.
+        func didWrite(_ state: StoreState) {
+            self.state = state
+            unwritten = []
         }
 
         /// Whether some job waits for the disk, or the store has no use for saves held in memory.
@@ -51,6 +59,7 @@ extension StoreWriter {
         /// Checks each job. May be called again with another base when the transaction is repeated.
         func check(from base: StoreState) throws {
             state = base
+            unwritten = writer.unwritten(in: base)
             results = jobs.map { job in
                 guard let request = job.request else { return .success(ChangeSet()) }
                 return Result { try accept(request) }
@@ -63,9 +72,9 @@ extension StoreWriter {
             guard !layer.isEmpty else { return ChangeSet() }
             layer.stamp(state.generation + 1)
             let changes = try changes(of: layer, request)
-            layer.record = changes
             layer.seal()
             state = state.adding(layer)
+            unwritten.append(changes)
             return changes
         }
 
@@ -81,16 +90,16 @@ extension StoreWriter {
 }
 
 extension Layer {
-    /// A copy whose rows are this layer's under another generation: for deferred saves that another process overtook.
-    func restamped(_ generation: Generation, schema: StoreSchema) -> Layer {
+    /// A copy whose rows, and the layer itself, have later numbers: for deferred saves that another process overtook.
+    func shifted(by distance: Generation, schema: StoreSchema) -> Layer {
         let copy = Layer(schema: schema)
         for entity in 0..<entityCount {
             guard let changes = self.entity(entity) else { continue }
             for (number, page) in changes.pages {
                 for slot in SlotIterator(page.touched) {
-                    guard let row = page[slot] else { continue }
-                    copy.put(
-                        row.copy(layer: copy.id), entity: entity, key: PageAddress.key(page: number, slot: slot))
+                    guard let row = page[slot]?.copy(layer: copy.id) else { continue }
+                    row.version += distance
+                    copy.put(row, entity: entity, key: PageAddress.key(page: number, slot: slot))
                 }
             }
         }
@@ -99,9 +108,7 @@ extension Layer {
                 for (destination, linked) in pairs { copy.setLink(link, source, destination, linked: linked) }
             }
         }
-        copy.stamp(generation)
-        copy.record = record
-        copy.record?.generation = generation
+        copy.setGeneration(generation + distance)
         copy.seal()
         return copy
     }

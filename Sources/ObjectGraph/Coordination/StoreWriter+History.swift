@@ -9,7 +9,7 @@ extension StoreWriter {
         var total = 0
         while true {
             let count = try await onQueue { writer in
-                try writer.store.write(.durable) { try $0.deleteHistory(cut, limit: Self.deletedAtOnce) }
+                try writer.transaction { try $0.deleteHistory(cut, limit: Self.deletedAtOnce) }
             }
             total += count
             if count < Self.deletedAtOnce { return total }

@@ -1,22 +1,30 @@
 import Dispatch
 import Logging
 import StoreInterface
-import Synchronization
+import Locking
 
 /// The one writer of a store: takes saves in their order, checks them, holds deferred ones back, writes groups in one
 /// transaction, and publishes the new state.
 ///
-/// One per store object and process, shared by every coordinator on it. It has a thread of its own (a serial queue), so that no
-/// context's executor and no cooperative thread ever waits for the disk.
+/// One per store object and process, shared by every coordinator on it. It has threads of its own (two serial queues), so that no
+/// context's executor and no cooperative thread ever waits for the disk: one takes saves, the other writes, so that deferred saves
+/// are taken while older ones are written.
 final class StoreWriter: Sendable {
     let store: any ObjectStore
     let keys: KeyPool
     let entityNames: [String]
+    /// Takes saves and publishes states, one after another.
     let queue: DispatchQueue
-    private let shared: Mutex<Shared>
+    /// Every transaction of the store runs on it.
+    let disk: DispatchQueue
+    let shared: Mutex<Shared>
 
     struct Shared {
         var state: StoreState
+        /// What the deferred saves in ``state`` changed, oldest first: their lines in the history, one a generation.
+        var unwritten: [ChangeSet] = []
+        /// Deferred saves that are being written.
+        var flush: Flush?
         /// Requests that the queue has not begun with.
         var waiting: [Job] = []
         /// The newest change sets, oldest first.
@@ -27,8 +35,6 @@ final class StoreWriter: Sendable {
         var deadline: DispatchTime?
         var listeners: [UInt64: Listener] = [:]
         var nextListener: UInt64 = 0
-        /// The error of the last flush of deferred saves, until a flush succeeds.
-        var flushError: (any Error)?
     }
 
     /// Told of each save on the writer's queue; nil changes mean that what changed is no longer known.
@@ -45,8 +51,10 @@ final class StoreWriter: Sendable {
 
     /// How many change sets are kept in memory for contexts that catch up; older ones come from the store's history.
     static let recentLimit = 1024
-    /// Deferred layers are written early when there are this many, so that reading through them stays short.
-    static let deferredLimit = 64
+    /// Deferred saves are written early when they have this many rows.
+    static let deferredRows = 1 << 15
+    /// Saves wait for the disk when so many rows are held in memory.
+    static let deferredRowsLimit = 1 << 17
 
     static let log = Logger(label: "strata.writer")
 
@@ -55,6 +63,7 @@ final class StoreWriter: Sendable {
         keys = KeyPool(entityCount: store.schema.entities.count)
         entityNames = store.schema.entities.map(\.name)
         queue = DispatchQueue(label: "strata.writer")
+        disk = DispatchQueue(label: "strata.disk")
         shared = Mutex(Shared(state: StoreState(base: try store.snapshot())))
     }
 
@@ -97,6 +106,11 @@ final class StoreWriter: Sendable {
         enqueue(Job(request: nil, origin: 0, completion: { _ in }))
     }
 
+    /// Runs a transaction that is no save of objects, after those under way. Blocking: for the writer's queues.
+    func transaction<R>(_ body: (any StoreTransaction) throws -> R) throws -> R {
+        try disk.sync { try store.write(.durable, body) }
+    }
+
     /// Looks for saves of other processes, and publishes a newer state if there are any.
     func refresh() async throws { try await onQueue { try $0.adoptForeignSaves() } }
 
@@ -117,12 +131,15 @@ final class StoreWriter: Sendable {
     }
 
     private func adoptForeignSaves() throws {
+        // Its own commit is not another's.
+        finishFlush()
         let start = state
         let base = try store.snapshot()
         guard base.generation > start.base.generation else { return }
         let moved = rebased(start, on: base)
         let listeners = shared.withLock { shared in
             shared.state = moved
+            shared.unwritten = moved.renumbered(shared.unwritten)
             shared.forgetNumbers(of: start)
             return Array(shared.listeners.values)
         }
@@ -130,7 +147,7 @@ final class StoreWriter: Sendable {
     }
 
     /// Tells of the saves of other processes that lie between two states.
-    private func tellForeign(_ listeners: [Listener], from old: StoreState, to new: StoreState) {
+    func tellForeign(_ listeners: [Listener], from old: StoreState, to new: StoreState) {
         let known = changes(after: old.generation, through: new.base.generation)
         for listener in listeners {
             guard let known else {
@@ -157,17 +174,17 @@ final class StoreWriter: Sendable {
             switch keys.take(entity) {
             case .keys(let range): return range
             case .keysLow(let range):
-                queue.async { self.refillKeys() }
+                disk.async { self.refillKeys() }
                 return range
             case .empty:
                 keys.markWanted(entity)
-                try queue.sync { try self.leaseWanted() }
+                try disk.sync { try self.leaseWanted() }
             }
         }
     }
 
     /// Leases the first keys of every entity in one transaction. Called once, when a store is opened for writing.
-    func leaseFirstKeys() throws { try queue.sync { try leaseWanted() } }
+    func leaseFirstKeys() throws { try disk.sync { try leaseWanted() } }
 
     private func refillKeys() {
         do { try leaseWanted() } catch {
@@ -210,111 +227,6 @@ final class StoreWriter: Sendable {
         guard let stored = try? store.changes(after: old) else { return nil }
         let wanted = stored.filter { $0.generation <= new }
         return wanted.isEmpty ? nil : wanted
-    }
-
-    // MARK: The queue
-
-    private func drain() {
-        let jobs = shared.withLock { shared in
-            defer { shared.waiting = [] }
-            return shared.waiting
-        }
-        guard !jobs.isEmpty else { return }
-        do {
-            try process(jobs)
-        } catch  where jobs.count > 1 {
-            // One of them, or the disk, is at fault: each alone, so that only what fails fails.
-            for job in jobs {
-                do { try process([job]) } catch { job.completion(.failure(error)) }
-            }
-        } catch {
-            jobs[0].completion(.failure(error))
-        }
-    }
-
-    /// Checks, writes and publishes a group. Throws when the writing failed; then nothing was published or completed.
-    private func process(_ jobs: [Job]) throws {
-        let start = state
-        let group = Group(jobs: jobs, writer: self)
-        if group.mustWrite || (start.deferred.count + jobs.count > Self.deferredLimit) {
-            try store.write(group.durability) { transaction in
-                let base = try currentBase(start, transaction)
-                group.start = base
-                try group.check(from: base)
-                for layer in group.state.deferred.reversed() {
-                    try transaction.apply(layer, changes: layer.record ?? layer.changeSet())
-                }
-            }
-            group.state = StoreState(base: try store.snapshot())
-            publish(group, after: start, deferred: false)
-        } else {
-            try group.check(from: start)
-            publish(group, after: nil, deferred: !group.state.deferred.isEmpty)
-        }
-    }
-
-    /// The state to check against inside a transaction: ours, or a newer one when another process or connection wrote.
-    private func currentBase(_ state: StoreState, _ transaction: any StoreTransaction) throws -> StoreState {
-        guard transaction.generation != state.base.generation else { return state }
-        return rebased(state, on: try store.snapshot())
-    }
-
-    private func rebased(_ state: StoreState, on base: any StoreSnapshot) -> StoreState {
-        var moved = StoreState(base: base)
-        for layer in state.deferred.reversed() {
-            moved = moved.adding(layer.restamped(moved.generation + 1, schema: store.schema))
-        }
-        return moved
-    }
-
-    /// - Parameter old: the state before the group, when a transaction may have found a newer one.
-    private func publish(_ group: Group, after old: StoreState?, deferred: Bool) {
-        let (listeners, wake) = shared.withLock { shared -> ([Listener], DispatchTime?) in
-            shared.state = group.state
-            if let old, group.start.base.generation != old.base.generation { shared.forgetNumbers(of: old) }
-            for result in group.results {
-                if case .success(let changes) = result, !changes.isEmpty { shared.recent.append(changes) }
-            }
-            // Trimmed in large steps: removing from the front moves the rest.
-            if shared.recent.count > 2 * Self.recentLimit { shared.recent.removeFirst(Self.recentLimit) }
-            var wake: DispatchTime?
-            if deferred, let bound = group.bound {
-                let deadline = DispatchTime.now() + bound
-                if shared.deadline.map({ deadline < $0 }) ?? true {
-                    shared.deadline = deadline
-                    wake = deadline
-                }
-            } else if !deferred {
-                shared.deadline = nil
-            }
-            return (Array(shared.listeners.values), wake)
-        }
-        if let wake { queue.asyncAfter(deadline: wake) { [weak self] in self?.flushOverdue() } }
-        if let old, group.start.base.generation != old.base.generation {
-            tellForeign(listeners, from: old, to: group.start)
-        }
-        for (job, result) in zip(group.jobs, group.results) {
-            if case .success(let changes) = result, !changes.isEmpty {
-                for listener in listeners { listener(group.state, changes, job.origin) }
-            }
-        }
-        for (job, result) in zip(group.jobs, group.results) {
-            job.completion(result.map { SaveOutcome(state: group.state, changes: $0) })
-        }
-    }
-
-    private func flushOverdue() {
-        let isDue = shared.withLock { shared in
-            guard let deadline = shared.deadline, deadline <= .now() else { return false }
-            shared.deadline = nil
-            return true
-        }
-        guard isDue else { return }
-        do { try process([Job(request: nil, origin: 0, completion: { _ in })]) } catch {
-            Self.log.error("writing deferred saves failed, they are kept in memory and tried again: \(error)")
-            shared.withLock { $0.deadline = .now() + .seconds(1) }
-            queue.asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in self?.flushOverdue() }
-        }
     }
 }
 

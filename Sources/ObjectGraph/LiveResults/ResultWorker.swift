@@ -1,6 +1,6 @@
 import Dispatch
 import StoreInterface
-import Synchronization
+import Locking
 
 /// Keeps a ``LiveQuery`` up to date on a queue of its own, so that the context's executor only hands over and takes delivery.
 ///

@@ -5,72 +5,98 @@ import StoreInterface
 /// Objects are held weakly: an entry is a plain pointer that ``ManagedObject``'s deinit removes. That is sound because objects
 /// are not `Sendable`, so the last release happens where the context is used. Those with unsaved changes are retained.
 final class ObjectRegistry {
-    /// Up to 64 registered objects.
-    final class Page {
-        @exclusivity(unchecked) var present: UInt64 = 0
-        @exclusivity(unchecked) var objects: ContiguousArray<Unmanaged<ManagedObject>?> =
-            ContiguousArray(repeating: nil, count: PageAddress.slots)
+    struct PageHeader {
+        var present: UInt64 = 0
+        var entity: Int
+        var number: UInt64
+        /// Whether the page is among ``emptied``.
+        var isListed = false
     }
 
-    @exclusivity(unchecked) private var entities: [[UInt64: Page]]
-    @exclusivity(unchecked) private var lastEntity = -1
-    @exclusivity(unchecked) private var lastNumber: UInt64 = 0
-    @exclusivity(unchecked) private var lastPage: Page?
+    /// Up to 64 registered objects, behind the header in one allocation.
+    final class Page: ManagedBuffer<PageHeader, Unmanaged<ManagedObject>?> {
+        static func make(_ entity: Int, _ number: UInt64) -> Page {
+            let buffer = Page.create(minimumCapacity: PageAddress.slots) { _ in PageHeader(entity: entity, number: number) }
+            buffer.withUnsafeMutablePointerToElements { $0.initialize(repeating: nil, count: PageAddress.slots) }
+            return unsafeDowncast(buffer, to: Page.self)
+        }
+
+        // Through pointers, which are right because they do not leave these bodies: a class property would be checked for
+        // exclusive access at run time at each use.
+        var present: UInt64 { withUnsafeMutablePointerToHeader { $0.pointee.present } }
+
+        @inline(__always)
+        subscript(slot: Int) -> ManagedObject? {
+            withUnsafeMutablePointerToElements { $0[slot & 63]?.takeUnretainedValue() }
+        }
+
+        @inline(__always)
+        func put(_ object: ManagedObject, at slot: Int) {
+            withUnsafeMutablePointers { header, objects in
+                header.pointee.present |= 1 << UInt64(slot)
+                objects[slot & 63] = Unmanaged.passUnretained(object)
+            }
+        }
+
+        /// Whether the page became empty and should be listed as such.
+        @inline(__always)
+        func remove(_ slot: Int) -> Bool {
+            withUnsafeMutablePointers { header, objects in
+                header.pointee.present &= ~(1 << UInt64(slot))
+                objects[slot & 63] = nil
+                guard header.pointee.present == 0, !header.pointee.isListed else { return false }
+                header.pointee.isListed = true
+                return true
+            }
+        }
+    }
+
+    @exclusivity(unchecked) private var entities: ContiguousArray<NumberTable<Page>>
     @exclusivity(unchecked) private(set) var count = 0
-    /// Empty pages kept for reuse: reading objects here and there makes and drops one a read.
-    @exclusivity(unchecked) private var spares: [Page] = []
-    private static let maximumSpares = 64
+    /// Pages that became empty: kept for a while, because reading objects here and there makes and drops one a read.
+    @exclusivity(unchecked) private var emptied: ContiguousArray<Page> = []
+    private static let maximumEmptied = 256
 
     init(entityCount: Int) {
-        entities = Array(repeating: [:], count: entityCount)
+        entities = ContiguousArray(repeating: NumberTable(), count: entityCount)
     }
 
     @inline(__always)
-    func page(_ entity: Int, _ number: UInt64) -> Page? {
-        if entity == lastEntity, number == lastNumber { return lastPage }
-        guard let found = entities[entity][number] else { return nil }
-        remember(entity, number, found)
-        return found
-    }
+    func page(_ entity: Int, _ number: UInt64) -> Page? { entities[entity][number] }
 
-    private func remember(_ entity: Int, _ number: UInt64, _ page: Page) {
-        lastEntity = entity
-        lastNumber = number
-        lastPage = page
-    }
-
+    @inline(__always)
     func object(_ entity: Int, _ key: ObjectKey) -> ManagedObject? {
-        page(entity, PageAddress.page(of: key))?.objects[PageAddress.slot(of: key)]?.takeUnretainedValue()
+        page(entity, PageAddress.page(of: key))?[PageAddress.slot(of: key)]
     }
 
     func register(_ object: ManagedObject) {
         let number = PageAddress.page(of: object.key)
         let slot = PageAddress.slot(of: object.key)
-        let page: Page
-        if let found = self.page(object.entity, number) {
-            page = found
-        } else {
-            page = spares.popLast() ?? Page()
-            entities[object.entity][number] = page
-            remember(object.entity, number, page)
-        }
-        page.present |= 1 << UInt64(slot)
-        page.objects[slot] = Unmanaged.passUnretained(object)
         count += 1
+        if let page = page(object.entity, number) { return page.put(object, at: slot) }
+        let page = Page.make(object.entity, number)
+        entities[object.entity][number] = page
+        page.put(object, at: slot)
     }
 
     func forget(_ object: ManagedObject) {
-        let number = PageAddress.page(of: object.key)
         let slot = PageAddress.slot(of: object.key)
-        guard let page = page(object.entity, number), page.present >> UInt64(slot) & 1 != 0 else { return }
-        page.present &= ~(1 << UInt64(slot))
-        page.objects[slot] = nil
+        guard let page = page(object.entity, PageAddress.page(of: object.key)), page[slot] != nil else { return }
         count -= 1
-        guard page.present == 0 else { return }
-        entities[object.entity][number] = nil
-        lastEntity = -1
-        lastPage = nil
-        if spares.count < Self.maximumSpares { spares.append(page) }
+        guard page.remove(slot) else { return }
+        emptied.append(page)
+        if emptied.count >= Self.maximumEmptied { sweep() }
+    }
+
+    /// Lets go of the pages that are still empty.
+    private func sweep() {
+        for page in emptied {
+            page.withUnsafeMutablePointerToHeader { header in
+                header.pointee.isListed = false
+                if header.pointee.present == 0 { entities[header.pointee.entity][header.pointee.number] = nil }
+            }
+        }
+        emptied.removeAll(keepingCapacity: true)
     }
 
     /// Holds an object with unsaved changes strongly, through its model where it has one (S006).
@@ -108,14 +134,16 @@ final class ObjectRegistry {
 
     /// Calls `body` with each registered object. Bodies may release objects.
     func forEach(_ body: (ManagedObject) -> Void) {
-        for entity in entities.indices {
-            for page in entities[entity].values { Self.forEach(in: page, page.present, body) }
-        }
+        guard count > 0 else { return }
+        // Gathered first: a body that releases the last object of a page changes the tables.
+        var pages: [Page] = []
+        for table in entities { table.forEach { pages.append($0) } }
+        for page in pages { Self.forEach(in: page, page.present, body) }
     }
 
     static func forEach(in page: Page, _ mask: UInt64, _ body: (ManagedObject) -> Void) {
         for slot in SlotIterator(mask & page.present) {
-            if let object = page.objects[slot]?.takeUnretainedValue() { body(object) }
+            if let object = page[slot] { body(object) }
         }
     }
 }
