@@ -162,8 +162,15 @@ public struct Cursor {
         try found(.cursorPut) { mdb_cursor_put(pointer, &key, &value, UInt32(MDB_NODUPDATA)) }
     }
 
+    /// Deletes the key at which the cursor stands, with all of its values.
+    public func deleteKey() throws(LMDBError) {
+        try delete(UInt32(MDB_NODUPDATA))
+    }
+
     /// Deletes the entry at which the cursor stands.
-    public func delete() throws(LMDBError) {
-        try check(.cursorDelete) { mdb_cursor_del(pointer, 0) }
+    public func delete() throws(LMDBError) { try delete(0) }
+
+    private func delete(_ flags: UInt32) throws(LMDBError) {
+        try check(.cursorDelete) { mdb_cursor_del(pointer, flags) }
     }
 }

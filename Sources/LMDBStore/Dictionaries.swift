@@ -10,15 +10,21 @@ final class Dictionaries: Sendable {
     private let table: Database
     private let known = Mutex<[UInt64: PageDictionary]>([:])
 
-    init(_ table: Database) { self.table = table }
+    /// By entity: the number that it has in the file.
+    private let entityNumbers: [Int]
 
-    static func key(_ entity: Int, _ number: UInt32) -> UInt64 { UInt64(entity) << 32 | UInt64(number) }
+    init(_ tables: Tables) {
+        table = tables.dictionaries
+        entityNumbers = tables.entityNumbers
+    }
+
+    private func key(_ entity: Int, _ number: UInt32) -> UInt64 { UInt64(entityNumbers[entity]) << 32 | UInt64(number) }
 
     /// - Returns: nil for number 0, which stands for none.
     /// - Throws: `PageError` when there is none of that number, or it is damaged.
     func dictionary(_ entity: Int, _ number: UInt32, in reader: some ByteReading) throws -> PageDictionary? {
         if number == 0 { return nil }
-        let key = Self.key(entity, number)
+        let key = self.key(entity, number)
         if let dictionary = known.withLock({ $0[key] }) { return dictionary }
         guard let bytes = try reader.get(table, key) else {
             throw PageError(field: "dictionary number", reason: "\(number) is of no dictionary")
@@ -31,11 +37,11 @@ final class Dictionaries: Sendable {
     /// The number and the record of an entity's newest dictionary.
     func newest(_ entity: Int, in transaction: ReadTransaction) throws -> (number: UInt32, record: DictionaryRecord)? {
         try transaction.withCursor(table) { cursor in
-            let end = Self.key(entity + 1, 0)
+            let end = key(entity, .max)
             let beyond = try cursor.seek(end)
             guard let entry = try beyond == nil ? cursor.move(.last) : cursor.move(.previous),
-                entry.number >= Self.key(entity, 1),
-                entry.number < end
+                entry.number >= key(entity, 1),
+                entry.number <= end
             else { return nil }
             return (UInt32(truncatingIfNeeded: entry.number), try DictionaryRecord(entry.value))
         }
@@ -44,8 +50,8 @@ final class Dictionaries: Sendable {
     /// Writes a dictionary under the next number of its entity.
     func add(_ record: [UInt8], _ entity: Int, in transaction: WriteTransaction) throws -> UInt32 {
         var number: UInt32 = 1
-        while try transaction.get(table, Self.key(entity, number)) != nil { number += 1 }
-        try record.withUnsafeBytes { try transaction.put(table, Self.key(entity, number), $0) }
+        while try transaction.get(table, key(entity, number)) != nil { number += 1 }
+        try record.withUnsafeBytes { try transaction.put(table, key(entity, number), $0) }
         return number
     }
 }

@@ -10,6 +10,8 @@ struct EntityWriter {
     private let layout: PageLayout
     private let indexes: [Tables.Index]
     private var changes: [IndexChanges]
+    /// By index: the pages below this one are in it; the others will be when it is built.
+    private let builtPages: [UInt64]
     /// The objects that were there and are gone.
     private(set) var deleted: [ObjectKey] = []
 
@@ -21,6 +23,7 @@ struct EntityWriter {
         indexes = store.tables.indexes[entity]
         let schema = store.schema.entities[entity]
         changes = indexes.map { IndexChanges($0, schema) }
+        builtPages = indexes.map { transaction.builtPages(of: $0) }
     }
 
     mutating func apply(_ rows: EntityLayer) throws {
@@ -89,7 +92,7 @@ struct EntityWriter {
             let set = row.set
             // The rule of PageMerge: an update of a missing object counts only when it is complete.
             if !isDeleted, !wasPresent, row.kind == .update, set.count != layout.entity.columns.count { continue }
-            for index in changes.indices {
+            for index in changes.indices where number < builtPages[index] {
                 if indexes[index].isCompound {
                     try noteCompoundChange(index, wasPresent ? old : nil, isDeleted ? nil : row, slot, key)
                     continue

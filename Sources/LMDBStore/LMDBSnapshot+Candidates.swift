@@ -48,7 +48,7 @@ extension LMDBSnapshot {
 
     /// The objects that an index or the condition names, by page, ascending; nil when a scan is better.
     private func candidates(_ entity: Int, _ predicate: StorePredicate) throws -> [PageGroup]? {
-        let plan = QueryPlan(predicate, entity: entity, store: store)
+        let plan = QueryPlan(predicate, entity: entity, snapshot: self)
         if case .scan = plan { return nil }
         if case .keys(let keys) = plan { return Self.groups(Array(keys)) }
         var keys: [ObjectKey] = []

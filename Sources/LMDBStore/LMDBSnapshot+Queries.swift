@@ -47,7 +47,7 @@ extension LMDBSnapshot {
     /// How many objects a query has whose whole condition is one key of an index; nil for others.
     private func countFromIndex(_ query: StoreQuery) throws -> Int? {
         guard case .compare(let column, .equal, let value) = query.predicate,
-            let index = store.tables.index(query.entity, column)
+            let index = self.index(query.entity, column)
         else { return nil }
         if index.isReference {
             guard let destination = value.referenceKey else { return nil }
@@ -94,7 +94,7 @@ extension LMDBSnapshot {
     }
 
     func explain(_ query: StoreQuery) throws -> String {
-        let plan = QueryPlan(query.predicate, entity: query.entity, store: store)
+        let plan = QueryPlan(query.predicate, entity: query.entity, snapshot: self)
         return plan.explanation(entity: query.entity, store: store, pages: try pageCount(query.entity))
     }
 }

@@ -14,7 +14,7 @@ extension LMDBSnapshot {
 
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
         let query = StoreQuery(entity: entity, predicate: .compare(column, .equal, value))
-        guard let index = store.tables.index(entity, column) else { return try keys(query) }
+        guard let index = self.index(entity, column) else { return try keys(query) }
         if index.isReference, let destination = value.referenceKey {
             return try values(of: destination, in: index.database)
         }
@@ -39,7 +39,7 @@ extension LMDBSnapshot {
         let query = StoreQuery(entity: entity, predicate: .and(parts))
         let schema = columns.map { store.schema.entities[entity].columns[$0] }
         var key: [UInt8] = []
-        guard let index = store.tables.index(entity, columns), !schema.contains(where: \.sharesKeys),
+        guard let index = self.index(entity, columns), !schema.contains(where: \.sharesKeys),
             let isCut = try? KeyCodec.append(values, columns: schema, to: &key), !isCut, key.count < KeyCodec.maximumCount
         else { return try keys(query) }
         return try store.translating {

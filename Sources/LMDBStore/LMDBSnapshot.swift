@@ -12,6 +12,8 @@ final class LMDBSnapshot: StoreSnapshot {
     let generation: Generation
     /// LMDB's number of the commit that the snapshot sees.
     let transactionNumber: UInt64
+    /// Indexes that do not have all objects yet.
+    private let unbuilt: Set<Database>
 
     var schema: StoreSchema { store.schema }
     /// Views into the map, about 100 bytes each.
@@ -25,6 +27,20 @@ final class LMDBSnapshot: StoreSnapshot {
             throw StoreError.damaged(store, "the meta table has no generation")
         }
         generation = found
+        unbuilt = try store.unfinished.names(of: store, in: transaction)
+    }
+
+    /// Whether an index has all objects of this state, so that it may answer.
+    func isReady(_ index: Tables.Index) -> Bool { unbuilt.isEmpty || !unbuilt.contains(index.database) }
+
+    /// The index over one column alone, if it is ready.
+    func index(_ entity: Int, _ column: Int) -> Tables.Index? {
+        store.tables.index(entity, column).flatMap { isReady($0) ? $0 : nil }
+    }
+
+    /// The index over exactly these columns in this order, if it is ready.
+    func index(_ entity: Int, _ columns: [Int]) -> Tables.Index? {
+        store.tables.index(entity, columns).flatMap { isReady($0) ? $0 : nil }
     }
 
     // The store may go with the last snapshot and closes the file then, so the transaction must have ended before.

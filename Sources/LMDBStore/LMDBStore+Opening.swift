@@ -18,14 +18,20 @@ struct OpenedFile {
     var schema: StoreSchema
     var tables: Tables
     var layouts: [PageLayout]
+    var schemas: [StoredSchema]
+    var unfinished: [UnfinishedWork.Item]
     var pageSize: Int
 }
 
 extension LMDBStore {
     /// Opens or creates the file. Blocking: waits for a writer of another process, and reads some pages.
     ///
+    /// When the schema has changed, the new one comes into force without rewriting a page: O(schema), and for a constraint that is
+    /// new and unique one look at its columns in all objects. What is left for later (building indexes) is ``continueMigration()``.
+    ///
     /// - Throws: `StoreError`: `.notAStore` for files of others, `.damaged` for one that is cut short, `.schemaMismatch` when
-    ///   the file was written with another schema, `.remoteFileSystem`, `.formatTooNew`, `.cannotOpen`, `.readOnly`.
+    ///   the change needs more than another way of reading, or two objects share what is to be unique, `.schemaTooNew`,
+    ///   `.remoteFileSystem`, `.formatTooNew`, `.cannotOpen`, `.readOnly`. The file is as it was then.
     public static func open(_ url: URL, schema: StoreSchema, options: Options = Options()) throws -> LMDBStore {
         try EnvironmentRegistry.store(path: url.path, schema: schema) { openFiles in
             var options = options
@@ -67,7 +73,7 @@ extension LMDBStore {
             path: path,
             options: Environment.Options(
                 mapSize: max(options.mapSize, 1 << 20), smallestMapSize: min(options.mapSize, 1 << 28),
-                maximumReaders: max(options.maximumReaders, 8), maximumDatabases: Tables.count(schema) + 8))
+                maximumReaders: max(options.maximumReaders, 8), maximumDatabases: Tables.count(schema) + 128))
     }
 
     private static func openTables(
@@ -76,19 +82,28 @@ extension LMDBStore {
         guard let file = try FileIdentity.of(path: url.path) else {
             throw StoreError(.cannotOpen, "\(url.path) has gone while it was opened. Open it again")
         }
-        let layouts = try schema.entities.map { try PageLayout($0, schemaNumber: 1) }
         // Also gives LMDB the order of the table of names, without which looking into it calls a null pointer.
         _ = try environment.openDatabases { try $0.open(MetaTable.name, .bytes) }
         return try environment.write { transaction in
             let isNew = try transaction.statistics(.main).entries == 0
             let meta = try metaTable(transaction, isNew: isNew, path: url.path)
-            let uuid =
-                isNew
-                ? try writeMeta(schema, meta, in: transaction)
-                : try checkMeta(schema, meta, in: transaction, path: url.path)
+            if isNew { try writeMeta(schema, meta, in: transaction) }
+            let uuid = try checkMeta(meta, in: transaction, path: url.path)
+            var schemas = try StoredSchemas(meta, in: transaction, path: url.path)
+            let change = try schemas.adopt(schema)
+            let tables = try Tables(schemas.current, meta: meta, in: transaction)
+            let layouts = try StoredSchema.layouts(schemas.versions, model: schema)
+            if let change {
+                let check = UniqueCheck(
+                    tables: tables, dictionaries: Dictionaries(tables), layouts: layouts, schema: schema,
+                    storeName: "strata://\(uuid.uuidString)", path: url.path)
+                for index in change.unique { try check.check(index.columns, of: index.entity, in: transaction) }
+                try schemas.write(change, tables: tables, in: transaction)
+            }
             return OpenedFile(
-                url: url, options: options, environment: environment, file: file, uuid: uuid, schema: schema,
-                tables: try Tables(schema, meta: meta, in: transaction), layouts: layouts,
+                url: url, options: options, environment: environment, file: file, uuid: uuid, schema: schema, tables: tables,
+                layouts: layouts, schemas: schemas.versions,
+                unfinished: try StoredSchemas.unfinished(tables, in: transaction),
                 pageSize: try transaction.statistics(.main).pageSize)
         }
     }
@@ -101,24 +116,18 @@ extension LMDBStore {
         return try transaction.open(MetaTable.name, .bytes)
     }
 
-    private static func writeMeta(_ schema: StoreSchema, _ meta: Database, in transaction: WriteTransaction) throws -> UUID {
-        let uuid = UUID()
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
+    private static func writeMeta(_ schema: StoreSchema, _ meta: Database, in transaction: WriteTransaction) throws {
         try MetaTable.put(MetaTable.formatVersion, MetaTable.Key.format, meta, in: transaction)
         try Array(MetaTable.libraryLine.utf8).withUnsafeBytes {
             try MetaTable.put($0, MetaTable.Key.library, meta, in: transaction)
         }
-        try withUnsafeBytes(of: uuid.uuid) { try MetaTable.put($0, MetaTable.Key.uuid, meta, in: transaction) }
-        try encoder.encode(schema).withUnsafeBytes { try MetaTable.put($0, MetaTable.Key.schema, meta, in: transaction) }
+        try withUnsafeBytes(of: UUID().uuid) { try MetaTable.put($0, MetaTable.Key.uuid, meta, in: transaction) }
+        try StoredSchemas.put(StoredSchema(first: schema), 1, meta, in: transaction)
         try MetaTable.put(1, MetaTable.Key.schemaNumber, meta, in: transaction)
         try MetaTable.put(0, MetaTable.Key.generation, meta, in: transaction)
-        return uuid
     }
 
-    private static func checkMeta(
-        _ schema: StoreSchema, _ meta: Database, in transaction: WriteTransaction, path: String
-    ) throws -> UUID {
+    private static func checkMeta(_ meta: Database, in transaction: WriteTransaction, path: String) throws -> UUID {
         guard let format = try transaction.metaNumber(MetaTable.Key.format, meta) else {
             throw StoreError(.notAStore, "\(path) is an LMDB file of another program: it has no format of ours. Check the path")
         }
@@ -136,16 +145,8 @@ extension LMDBStore {
                 )
             }
         }
-        guard let uuid = try transaction.metaBytes(MetaTable.Key.uuid, meta), uuid.count == 16,
-            let json = try transaction.metaBytes(MetaTable.Key.schema, meta),
-            let found = try? JSONDecoder().decode(StoreSchema.self, from: Data(json))
-        else {
-            throw StoreError(.damaged, "\(path): the identity or the schema in its meta table cannot be read. Restore a copy")
-        }
-        if let difference = SchemaDifference.first(of: schema, from: found) {
-            throw StoreError(
-                .schemaMismatch,
-                "\(path) was written with another schema: \(difference). Open it with that model, or export and import it")
+        guard let uuid = try transaction.metaBytes(MetaTable.Key.uuid, meta), uuid.count == 16 else {
+            throw StoreError(.damaged, "\(path): the identity in its meta table cannot be read. Restore a copy")
         }
         return UUID(uuid: uuid.loadUnaligned(as: uuid_t.self))
     }

@@ -51,6 +51,12 @@ public final class LMDBStore: ObjectStore {
     let file: FileIdentity
     let tables: Tables
     let layouts: [PageLayout]
+    /// All versions of the schema that the file has had; the last is in force.
+    let schemas: [StoredSchema]
+    /// What the last migration left for later.
+    let unfinished: UnfinishedWork
+    /// Of the schema in force, from 1 on.
+    var schemaNumber: Int { schemas.count }
     /// By entity.
     let entities: [EntityTable]
     /// Bytes to a page of the file.
@@ -78,9 +84,11 @@ public final class LMDBStore: ObjectStore {
         file = opened.file
         tables = opened.tables
         layouts = opened.layouts
+        schemas = opened.schemas
+        unfinished = UnfinishedWork(opened.unfinished)
         entities = zip(opened.tables.pages, opened.layouts).map { EntityTable(pages: $0, layout: $1) }
         pageSize = opened.pageSize
-        dictionaries = Dictionaries(opened.tables.dictionaries)
+        dictionaries = Dictionaries(opened.tables)
         unpackedPages = UnpackedPageCache(maximumByteCount: opened.options.pageCacheBytes)
     }
 

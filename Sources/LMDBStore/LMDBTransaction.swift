@@ -9,6 +9,8 @@ final class LMDBTransaction: StoreTransaction {
     private(set) var generation: Generation
     /// The first error after which the transaction must not be committed.
     private(set) var failure: (any Error)?
+    /// By sub-database: up to which page an index is built that is not ready yet.
+    private let unbuilt: [Database: UInt64]
 
     init(_ store: LMDBStore, _ transaction: WriteTransaction) throws {
         self.store = store
@@ -17,6 +19,12 @@ final class LMDBTransaction: StoreTransaction {
             throw StoreError.damaged(store, "the meta table has no generation")
         }
         generation = found
+        guard try transaction.metaNumber(MetaTable.Key.schemaNumber, store.tables.meta) == UInt64(store.schemaNumber) else {
+            throw StoreError(
+                .schemaTooNew,
+                "\(store.url.path) was migrated by another process since it was opened here. Open it again with that model")
+        }
+        unbuilt = try store.unfinished.progress(of: store, in: transaction)
     }
 
     func apply(_ layer: Layer, changes: ChangeSet) throws {
@@ -33,6 +41,9 @@ final class LMDBTransaction: StoreTransaction {
             try record(changes, under: layer.generation)
         }
     }
+
+    /// The first page whose objects an index does not have yet, and must not have.
+    func builtPages(of index: Tables.Index) -> UInt64 { unbuilt.isEmpty ? .max : unbuilt[index.database] ?? .max }
 
     func noting<R>(_ body: () throws -> R) throws -> R {
         do {
@@ -90,7 +101,7 @@ final class LMDBTransaction: StoreTransaction {
 
     func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
         try noting {
-            let name = MetaTable.Key.nextPage(entity)
+            let name = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
             let meta = store.tables.meta
             // Page 0 would hold key 0, which is none.
             var next = max(try transaction.metaNumber(name, meta) ?? 1, 1)

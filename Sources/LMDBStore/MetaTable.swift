@@ -18,8 +18,14 @@ enum MetaTable {
         static let format = "format"
         static let library = "library"
         static let uuid = "uuid"
-        static let schema = "schema"
+        /// The first schema of files from before there were others.
+        static let firstSchema = "schema"
+        static func schema(_ number: Int) -> String { "schema \(number)" }
         static let schemaNumber = "schema number"
+        /// Before the name of an index that is being built: the first page that it does not have; 0: it is to be emptied first.
+        static let build = "build "
+        /// Before the name of a sub-database that nothing uses any more: its kind.
+        static let drop = "drop "
         static let generation = "generation"
         static func nextPage(_ entity: Int) -> String { "next page \(entity)" }
     }
@@ -27,6 +33,27 @@ enum MetaTable {
     static func put(_ value: UnsafeRawBufferPointer, _ key: String, _ meta: Database, in transaction: WriteTransaction) throws {
         var key = key
         try key.withUTF8 { try transaction.put(meta, UnsafeRawBufferPointer($0), value) }
+    }
+
+    static func remove(_ key: String, _ meta: Database, in transaction: WriteTransaction) throws {
+        var key = key
+        try key.withUTF8 { _ = try transaction.delete(meta, UnsafeRawBufferPointer($0)) }
+    }
+
+    /// The names that begin with `prefix`, without it, and their values.
+    static func entries(
+        _ prefix: String, _ meta: Database, in transaction: WriteTransaction
+    ) throws -> [(name: String, value: [UInt8])] {
+        let start = Array(prefix.utf8)
+        return try transaction.withCursor(meta) { cursor in
+            var found: [(name: String, value: [UInt8])] = []
+            var entry = try start.withUnsafeBytes { try cursor.seek($0) }
+            while let next = entry, next.key.starts(with: start) {
+                found.append((String(decoding: next.key.dropFirst(start.count), as: UTF8.self), Array(next.value)))
+                entry = try cursor.move(.next)
+            }
+            return found
+        }
     }
 
     static func put(_ number: UInt64, _ key: String, _ meta: Database, in transaction: WriteTransaction) throws {

@@ -33,8 +33,8 @@ enum QueryPlan {
     }
 
     /// Takes the part of the top-level `and` that narrows most: keys, then equality, then membership, then a range.
-    init(_ predicate: StorePredicate, entity: Int, store: LMDBStore) {
-        let maker = PlanMaker(parts: Self.parts(predicate), entity: entity, store: store)
+    init(_ predicate: StorePredicate, entity: Int, snapshot: LMDBSnapshot) {
+        let maker = PlanMaker(parts: Self.parts(predicate), entity: entity, snapshot: snapshot)
         self = maker.keys ?? maker.equality ?? maker.membership ?? maker.range ?? .scan
     }
 
@@ -59,14 +59,16 @@ enum QueryPlan {
 private struct PlanMaker {
     var parts: [StorePredicate]
     var entity: Int
-    var store: LMDBStore
+    var snapshot: LMDBSnapshot
+
+    private var store: LMDBStore { snapshot.store }
 
     var keys: QueryPlan? {
         for case .keys(let keys) in parts { return .keys(keys) }
         return nil
     }
 
-    private func index(_ column: Int) -> Tables.Index? { store.tables.index(entity, column) }
+    private func index(_ column: Int) -> Tables.Index? { snapshot.index(entity, column) }
 
     private func key(_ value: Value, _ column: Int) -> [UInt8]? {
         try? KeyCodec.encode(value, column: store.schema.entities[entity].columns[column]).bytes

@@ -5,6 +5,8 @@ import StoreInterface
 struct Tables: Sendable {
     /// The index of one column, or of several in their order.
     struct Index: Sendable {
+        /// Of its sub-database: `index.E.C`, or `index.E.C+D` over several columns, in the file's numbers.
+        var name: String
         var columns: [Int]
         var database: Database
         /// A single reference column has the destination's key as a number; others their encoded values.
@@ -23,6 +25,8 @@ struct Tables: Sendable {
         func database(_ direction: LinkDirection) -> Database { direction == .forward ? forward : backward }
     }
 
+    /// By entity: the number that it has in the file.
+    var entityNumbers: [Int]
     var meta: Database
     var history: Database
     /// Dictionaries of packed pages, by entity and number.
@@ -40,11 +44,6 @@ struct Tables: Sendable {
     /// The index over exactly these columns in this order.
     func index(_ entity: Int, _ columns: [Int]) -> Index? { indexes[entity].first { $0.columns == columns } }
 
-    /// The name of an index's sub-database: `index.E.C`, or `index.E.C+D` over several columns.
-    static func indexName(_ entity: Int, _ columns: [Int]) -> String {
-        "index.\(entity)." + columns.map(String.init).joined(separator: "+")
-    }
-
     static func count(_ schema: StoreSchema) -> Int {
         let indexes = schema.entities.reduce(0) { $0 + $1.columns.count { isIndexed($0) } + $1.indexes.count }
         return 3 + schema.entities.count + indexes + 2 * schema.links.count
@@ -52,33 +51,25 @@ struct Tables: Sendable {
 
     static func isIndexed(_ column: ColumnSchema) -> Bool { column.type == .reference || column.index != .none }
 
-    /// Opens all, creating those that a new file does not have.
-    init(_ schema: StoreSchema, meta: Database, in transaction: WriteTransaction) throws {
+    /// Opens all, creating those that are not there.
+    init(_ stored: StoredSchema, meta: Database, in transaction: WriteTransaction) throws {
         self.meta = meta
+        let names = StoredTables(stored)
+        entityNumbers = stored.entities.map(\.number)
         history = try transaction.open("history", .integers)
         dictionaries = try transaction.open("dictionaries", .integers)
-        pages = try schema.entities.indices.map {
-            try transaction.open("pages.\($0)", .integers)
-        }
-        indexes = try schema.entities.enumerated().map { number, entity in
-            let single = try entity.columns.enumerated().filter { Self.isIndexed($0.element) }.map { column, definition in
-                let isReference = definition.type == .reference
-                let kind = isReference ? Database.Kind.integersToIntegers : .bytesToIntegers
-                let database = try transaction.open(Self.indexName(number, [column]), kind)
-                return Index(
-                    columns: [column], database: database, isReference: isReference, isUnique: definition.index == .unique)
+        pages = try names.pages.map { try transaction.open($0, .integers) }
+        indexes = try names.indexes.map { indexes in
+            try indexes.map { index in
+                Index(
+                    name: index.name, columns: index.columns, database: try transaction.open(index.name, index.kind),
+                    isReference: index.isReference, isUnique: index.isUnique)
             }
-            let compound = try entity.indexes.map { index in
-                let database = try transaction.open(Self.indexName(number, index.columns), .bytesToIntegers)
-                return Index(
-                    columns: index.columns, database: database, isReference: false, isUnique: index.kind == .unique)
-            }
-            return single + compound
         }
-        links = try schema.links.indices.map {
+        links = try names.links.map { link in
             Link(
-                forward: try transaction.open("link.\($0).forward", .integersToIntegers),
-                backward: try transaction.open("link.\($0).backward", .integersToIntegers))
+                forward: try transaction.open(link.forward, .integersToIntegers),
+                backward: try transaction.open(link.backward, .integersToIntegers))
         }
     }
 }

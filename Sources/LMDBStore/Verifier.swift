@@ -61,7 +61,7 @@ struct Verifier {
     // MARK: Objects against indexes and references
 
     private mutating func checkObjects(_ entity: Int) throws {
-        let indexes = store.tables.indexes[entity]
+        let indexes = store.tables.indexes[entity].filter(snapshot.isReady)
         guard !indexes.isEmpty else { return }
         var counts = [Int](repeating: 0, count: indexes.count)
         for (number, mask) in presence[entity].sorted(by: { $0.key < $1.key }) where !isFull {

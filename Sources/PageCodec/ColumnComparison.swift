@@ -24,8 +24,15 @@ struct ColumnComparison: Sendable {
     }
 
     func mask(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
-        guard column < page.columnCount else { return onNull ? candidates : 0 }
-        let section = page.section(column)
+        if column < page.columnCount { return try mask(page, page.section(column), candidates) }
+        if let section = page.olderSection(column) { return try mask(page, section, candidates) }
+        return try page.olderMask(column, candidates) { StorePredicate.compare($0, comparison, value) }
+    }
+
+    @inline(__always)
+    private func mask(
+        _ page: ObjectPage, _ section: ObjectPage.Section, _ candidates: UInt64
+    ) throws(PageError) -> UInt64 {
         let nulls = onNull ? section.nulls & candidates : 0
         let rest = candidates & ~section.nulls
         guard rest != 0 else { return nulls }

@@ -25,25 +25,27 @@ extension ObjectPage {
     }
 
     /// Makes the invariants true: sections inside the bytes, in order, of the layout's types.
-    func checkSections(_ layout: borrowing PageLayout) throws(PageError) {
+    /// - Parameter columns: those of the schema that wrote the page.
+    func checkSections(
+        _ columns: ContiguousArray<PageLayout.Column>, _ layout: borrowing PageLayout
+    ) throws(PageError) {
         guard capacity > 0, capacity <= PageAddress.slots, capacity & 7 == 0 else {
             throw PageError(offset: PageFormat.capacityOffset, field: "capacity", reason: "\(capacity) is not 8, 16 ... 64")
         }
         guard presence != 0, presence.leadingZeroBitCount >= PageAddress.slots - capacity else {
             throw PageError(offset: PageFormat.presenceOffset, field: "presence", reason: "is empty or exceeds the capacity")
         }
-        let known = layout.columns.count
-        guard columnCount <= known, columnCount == known || schemaNumber != layout.schemaNumber else {
+        guard storedCount == columns.count else {
             throw PageError(
                 offset: PageFormat.columnCountOffset, field: "column count",
-                reason: "is \(columnCount), but \(layout.entity.name) has \(known)")
+                reason: "is \(storedCount), but \(layout.entity.name) has \(columns.count)")
         }
-        guard PageFormat.headerSize + columnCount * PageFormat.entrySize <= byteCount else {
+        guard PageFormat.headerSize + storedCount * PageFormat.entrySize <= byteCount else {
             throw PageError(offset: PageFormat.columnCountOffset, field: "directory", reason: "does not fit into the page")
         }
-        var free = PageFormat.headerSize + columnCount * PageFormat.entrySize
-        for column in 0..<columnCount {
-            free = try checkEntry(column, layout, free)
+        var free = PageFormat.headerSize + storedCount * PageFormat.entrySize
+        for column in 0..<storedCount {
+            free = try checkEntry(column, columns[column], layout, free)
         }
         guard generations >= free, generationWidth <= 8, ColumnCode.numberWidths >> UInt32(generationWidth) & 1 != 0,
             generations + generationWidth * capacity <= byteCount
@@ -54,26 +56,29 @@ extension ObjectPage {
 
     /// - Returns: the end of the section without its heap.
     @inline(__always)
-    private func checkEntry(_ index: Int, _ layout: borrowing PageLayout, _ free: Int) throws(PageError) -> Int {
+    private func checkEntry(
+        _ index: Int, _ column: PageLayout.Column, _ layout: borrowing PageLayout, _ free: Int
+    ) throws(PageError) -> Int {
         let word = base.number(UInt64.self, at: PageFormat.headerSize + index * PageFormat.entrySize)
-        let column = layout.columns[index]
         let entry = DirectoryEntry(word)
         let end = entry.start + (entry.flags == 0 ? 0 : 8) + column.arraySize(width: entry.width, capacity: capacity)
         let fits = entry.start >= free && end <= byteCount
         guard entry.type == column.code.rawValue, column.allowsWidth(entry.width), entry.flags & ~PageFormat.nullWordFlag == 0,
             entry.reserved == 0, fits
-        else { throw fault(index, entry, layout, fits: fits) }
+        else { throw fault(index, entry, column, layout, fits: fits) }
         return end
     }
 
     /// What is wrong with a directory entry.
-    private func fault(_ index: Int, _ entry: DirectoryEntry, _ layout: borrowing PageLayout, fits: Bool) -> PageError {
+    private func fault(
+        _ index: Int, _ entry: DirectoryEntry, _ column: PageLayout.Column, _ layout: borrowing PageLayout, fits: Bool
+    ) -> PageError {
         let place = PageFormat.headerSize + index * PageFormat.entrySize
-        let code = layout.columns[index].code
+        let code = column.code
         let reason =
             if entry.type != code.rawValue {
                 "has type \(entry.type) in the page and \(code.rawValue) in the schema"
-            } else if !layout.columns[index].allowsWidth(entry.width) {
+            } else if !column.allowsWidth(entry.width) {
                 "cannot have width \(entry.width)"
             } else if fits {
                 "has unknown flags \(entry.flags) or a reserved byte that is not zero"
@@ -91,7 +96,7 @@ extension ObjectPage {
 
     /// Every offset and every string; that no generation overflows; that absent slots are not null and have no bytes.
     func checkContents() throws(PageError) {
-        for column in 0..<columnCount {
+        for column in 0..<storedCount {
             let section = section(column)
             guard section.nulls & ~presence == 0 else {
                 throw PageError(offset: section.array - 8, field: "null word", reason: "names slots that hold no object")

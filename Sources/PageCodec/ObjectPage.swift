@@ -25,8 +25,12 @@ public struct ObjectPage {
     let base: UnsafeRawPointer
     let byteCount: Int
     let capacity: Int
-    /// The columns that the page has; later ones of its layout read as null.
+    /// The columns of the layout that the page has in their places: all of them, or none when the page is to be translated.
     let columnCount: Int
+    /// The columns that the page has.
+    let storedCount: Int
+    /// For a page of an older schema. Right because the layout keeps it, and whoever made the page keeps the layout.
+    let translation: Unmanaged<PageTranslation>?
     let generations: Int
     let generationWidth: Int
     let baseGeneration: Generation
@@ -52,8 +56,17 @@ public struct ObjectPage {
         generations = Int(base.number(UInt32.self, at: PageFormat.generationsOffset))
         generationWidth = Int(base.number(UInt8.self, at: PageFormat.generationWidthOffset))
         capacity = Int(base.number(UInt8.self, at: PageFormat.capacityOffset))
-        columnCount = Int(base.number(UInt16.self, at: PageFormat.columnCountOffset))
-        try checkSections(layout)
+        storedCount = Int(base.number(UInt16.self, at: PageFormat.columnCountOffset))
+        if schemaNumber == layout.schemaNumber {
+            translation = nil
+            columnCount = storedCount
+            try checkSections(layout.columns, layout)
+        } else {
+            let older = try layout.translation(schemaNumber)
+            translation = older.isIdentity ? nil : Unmanaged.passUnretained(older)
+            columnCount = older.isIdentity ? storedCount : 0
+            try checkSections(older.columns, layout)
+        }
         if check != .header { try checkChecksum() }
         if check == .full { try checkContents() }
     }
@@ -64,10 +77,10 @@ public struct ObjectPage {
         return baseGeneration &+ base.unsigned(width: generationWidth, at: generations + slot * generationWidth)
     }
 
-    /// Decodes one value. A column that the page does not have yet is null. Precondition: the slot is present.
+    /// Decodes one value, through the page's own schema. Precondition: the slot is present, the layout has the column.
     public func value(_ slot: Int, _ column: Int) throws(PageError) -> Value {
         guard slot >= 0, slot < capacity else { throw absent(slot) }
-        guard column < columnCount else { return .null }
+        guard column < columnCount else { return try olderValue(slot, column) }
         let section = section(column)
         if section.nulls >> UInt64(slot) & 1 != 0 { return .null }
         return try value(slot, in: section)
@@ -88,12 +101,12 @@ public struct ObjectPage {
         var end: Int
     }
 
-    /// Precondition: `column < columnCount`.
+    /// - Parameter column: the page's own, below ``storedCount``.
     @inline(__always)
     func section(_ column: Int) -> Section {
         let entry = PageFormat.headerSize + column * PageFormat.entrySize
         var start = Int(base.number(UInt32.self, at: entry))
-        let end = column + 1 < columnCount ? Int(base.number(UInt32.self, at: entry + PageFormat.entrySize)) : generations
+        let end = column + 1 < storedCount ? Int(base.number(UInt32.self, at: entry + PageFormat.entrySize)) : generations
         var nulls: UInt64 = 0
         if base.load(fromByteOffset: entry + PageFormat.entryFlagsOffset, as: UInt8.self) & PageFormat.nullWordFlag != 0 {
             nulls = base.number(UInt64.self, at: start)
@@ -107,8 +120,14 @@ public struct ObjectPage {
             nulls: nulls, array: start, end: end)
     }
 
+    /// Whether a column of the page's own has a word of nulls.
+    func hasNullWord(_ column: Int) -> Bool {
+        let flags = PageFormat.headerSize + column * PageFormat.entrySize + PageFormat.entryFlagsOffset
+        return base.load(fromByteOffset: flags, as: UInt8.self) & PageFormat.nullWordFlag != 0
+    }
+
     @inline(__always)
-    private func value(_ slot: Int, in section: Section) throws(PageError) -> Value {
+    func value(_ slot: Int, in section: Section) throws(PageError) -> Value {
         let width = section.width
         let cell = section.array + slot * width
         switch section.code {

@@ -2,8 +2,9 @@ import StoreInterface
 
 extension PageEncoder {
     /// The new page; empty when no object is left.
-    func encode() throws(PageError) -> [UInt8] {
+    mutating func encode() throws(PageError) -> [UInt8] {
         guard presence != 0 else { return [] }
+        if let old, old.translation != nil { try gatherTranslated(old) }
         let capacity = (PageAddress.slots - presence.leadingZeroBitCount + 7) & ~7
         let bound = try upperBound(capacity)
         var failure: PageError?
@@ -94,15 +95,16 @@ extension PageEncoder {
         var nulls = states[2 * index + 1]
         var source: ObjectPage.Section?
         if let old, kept != 0 {
-            if index < old.columnCount {
-                if fresh & presence == 0, presence == old.presence, capacity == old.capacity {
-                    return copyColumn(index, old, page, entry, start)
+            // What cannot be copied has been gathered, so that it is not among the kept.
+            if let place = old.copyableColumn(index, as: column.code) {
+                if fresh & presence == 0, presence == old.presence, capacity == old.capacity,
+                    !column.isOptional || old.hasNullWord(place)
+                {
+                    return copyColumn(place, old, page, entry, start)
                 }
-                let section = old.section(index)
+                let section = old.section(place)
                 nulls |= section.nulls & kept
                 source = section
-            } else {
-                nulls |= kept
             }
         }
         var position = start

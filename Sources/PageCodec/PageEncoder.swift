@@ -168,6 +168,23 @@ struct PageEncoder: ~Copyable {
         return rest & (~rest &+ 1)
     }
 
+    /// Gathers what the kept objects of an older page have in columns whose cells cannot be copied as they lie: those that are
+    /// newer than the page, wider, or filled where they were null.
+    mutating func gatherTranslated(_ old: ObjectPage) throws(PageError) {
+        for index in layout.columns.indices where old.copyableColumn(index, as: layout.columns[index].code) == nil {
+            let kept = old.presence & presence & ~(complete | states[2 * index])
+            for slot in SlotIterator(kept) {
+                let value = try old.value(slot, index)
+                if value.isNull {
+                    states[2 * index + 1] |= 1 << UInt64(slot)
+                } else if !withUnsafePointer(to: value, { store($0, layout.columns[index], slot) }) {
+                    throw PageError(field: layout.name(index), reason: "has a default that does not fit its type")
+                }
+            }
+            states[2 * index] |= kept
+        }
+    }
+
     /// Puts one value that is not null among the cells; false when it does not fit the column.
     private mutating func store(_ value: UnsafePointer<Value>, _ column: PageLayout.Column, _ slot: Int) -> Bool {
         let cell = cells + column.cells + (column.shape == .uuid ? slot * 2 : slot)

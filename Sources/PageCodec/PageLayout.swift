@@ -9,6 +9,8 @@ public struct PageLayout: Sendable {
     /// 64-bit words that hold one page's cells of all columns.
     let cellCount: Int
     let allColumns: ColumnSet
+    /// By schema number: how the pages of older schemas are read; nil where there are none.
+    private let older: [PageTranslation?]
 
     struct Column: Sendable {
         var code: ColumnCode
@@ -36,8 +38,23 @@ public struct PageLayout: Sendable {
         }
     }
 
+    /// A schema that the entity had before, whose pages may still be there.
+    public struct Older: Sendable {
+        public var schemaNumber: UInt32
+        public var entity: EntitySchema
+        /// By column of the newer schema.
+        public var sources: [ColumnSource]
+
+        public init(schemaNumber: UInt32, entity: EntitySchema, sources: [ColumnSource]) {
+            self.schemaNumber = schemaNumber
+            self.entity = entity
+            self.sources = sources
+        }
+    }
+
+    /// - Parameter older: with numbers below `schemaNumber`. Pages of numbers that are not told here are refused.
     /// - Throws: ``PageError`` when the entity has more columns than a ``ColumnSet`` holds.
-    public init(_ entity: EntitySchema, schemaNumber: UInt32) throws {
+    public init(_ entity: EntitySchema, schemaNumber: UInt32, older: [Older] = []) throws {
         guard entity.columns.count <= EntitySchema.maximumColumns else {
             throw PageError(
                 field: entity.name,
@@ -45,18 +62,39 @@ public struct PageLayout: Sendable {
         }
         self.entity = entity
         self.schemaNumber = schemaNumber
-        var cells = 0
-        columns = ContiguousArray(
-            entity.columns.map { column in
-                defer { cells += PageAddress.slots * (column.type == .uuid ? 2 : 1) }
-                let code = ColumnCode(column.type)
-                let range = Self.integerRange(column.type)
-                return Column(
-                    code: code, shape: code.shape, isOptional: column.isOptional, cells: cells,
-                    minimum: range.minimum, maximum: range.maximum, widths: code.allowedWidths)
-            })
-        cellCount = cells
+        (columns, cellCount) = Self.columns(of: entity)
         allColumns = ColumnSet(first: entity.columns.count)
+        var translations = [PageTranslation?](repeating: nil, count: older.isEmpty ? 0 : Int(schemaNumber))
+        for schema in older {
+            translations[Int(schema.schemaNumber)] = PageTranslation(schema.entity, sources: schema.sources, newer: entity)
+        }
+        self.older = translations
+    }
+
+    static func columns(of entity: EntitySchema) -> (columns: ContiguousArray<Column>, cellCount: Int) {
+        var cells = 0
+        let columns = entity.columns.map { column in
+            defer { cells += PageAddress.slots * (column.type == .uuid ? 2 : 1) }
+            let code = ColumnCode(column.type)
+            let range = Self.integerRange(column.type)
+            return Column(
+                code: code, shape: code.shape, isOptional: column.isOptional, cells: cells,
+                minimum: range.minimum, maximum: range.maximum, widths: code.allowedWidths)
+        }
+        return (ContiguousArray(columns), cells)
+    }
+
+    /// How a page of another schema number is read.
+    @inline(never)
+    func translation(_ number: UInt32) throws(PageError) -> PageTranslation {
+        guard number < older.count, let found = older[Int(number)] else {
+            throw PageError(
+                offset: PageFormat.schemaNumberOffset, field: "schema number",
+                reason: number > schemaNumber
+                    ? "\(number) is newer than \(schemaNumber), which this process opened the file with; open it again"
+                    : "\(number) is none of \(entity.name)'s")
+        }
+        return found
     }
 
     private static func integerRange(_ type: ColumnType) -> (minimum: Int64, maximum: Int64) {

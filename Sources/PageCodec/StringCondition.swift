@@ -22,8 +22,17 @@ struct StringCondition: Sendable {
     }
 
     func mask(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
-        guard column < page.columnCount else { return 0 }
-        let section = page.section(column)
+        if column < page.columnCount { return try mask(page, page.section(column), candidates) }
+        if let section = page.olderSection(column) { return try mask(page, section, candidates) }
+        return try page.olderMask(column, candidates) { value in
+            if case .string(let text) = value { match.matches(text, pattern, sensitivity) } else { false }
+        }
+    }
+
+    @inline(__always)
+    private func mask(
+        _ page: ObjectPage, _ section: ObjectPage.Section, _ candidates: UInt64
+    ) throws(PageError) -> UInt64 {
         guard section.code == .string else { return 0 }
         var result: UInt64 = 0
         for slot in SlotIterator(candidates & ~section.nulls) {

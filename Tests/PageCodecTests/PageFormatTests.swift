@@ -52,12 +52,13 @@ import Testing
         }
     }
 
-    @Test func aPageOfAnOlderSchemaReadsMissingColumnsAsNull() throws {
+    @Test func S163_aPageOfAnOlderSchemaGivesNewColumnsTheirValueFromThen() throws {
         let old = EntitySchema(name: "Artist", columns: [ColumnSchema(name: "age", type: .int8)])
         let new = EntitySchema(
             name: "Artist", columns: old.columns + [ColumnSchema(name: "name", type: .string, isOptional: true)])
         let bytes = try page(old, [1: [.int(5)]], versions: [1: 3])
-        let layout = try PageLayout(new, schemaNumber: 8)
+        let layout = try PageLayout(
+            new, schemaNumber: 8, older: [.init(schemaNumber: 7, entity: old, sources: [.stored(0), .constant(.null)])])
         try bytes.withUnsafeBytes {
             let page = try ObjectPage($0, layout: layout, check: .full)
             #expect(try page.value(1, 0) == .int(5))
@@ -67,6 +68,9 @@ import Testing
         }
         #expect(throws: PageError.self) {
             try bytes.withUnsafeBytes { _ = try ObjectPage($0, layout: PageLayout(new, schemaNumber: 7), check: .header) }
+        }
+        #expect(throws: PageError.self) {
+            try bytes.withUnsafeBytes { _ = try ObjectPage($0, layout: PageLayout(old, schemaNumber: 8), check: .header) }
         }
     }
 
@@ -78,12 +82,13 @@ import Testing
         let row = Row.make(kind: .update, layer: layer.id, columnCount: 2)
         row[1] = .int(77)
         layer.put(row, entity: 0, key: 2)
-        let layout = try PageLayout(new, schemaNumber: 8)
+        let layout = try PageLayout(
+            new, schemaNumber: 8, older: [.init(schemaNumber: 7, entity: old, sources: [.stored(0), .constant(.int(9))])])
         let merged = try merge(bytes, #require(layer.entity(0)?.page(0)), layout)
         try merged.withUnsafeBytes {
             let page = try ObjectPage($0, layout: layout, check: .full)
             #expect(page.schemaNumber == 8)
-            #expect(try page.value(1, 1) == .null)
+            #expect(try page.value(1, 1) == .int(9))
             #expect(try page.value(2, 1) == .int(77))
             #expect(try page.value(2, 0) == .int(6))
         }

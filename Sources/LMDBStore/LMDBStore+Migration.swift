@@ -1,0 +1,110 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+extension LMDBStore {
+    /// Pages of an index that one small transaction builds, and keys that it empties.
+    private static let pagesAtOnce = 64
+    private static let keysAtOnce = 2048
+
+    /// Builds a part of an index, or empties a part of what is no longer used: 64 pages or 2,048 keys, then a durable commit.
+    public func continueMigration() throws -> MigrationProgress? {
+        guard let item = unfinished.first else { return nil }
+        let (progress, isDone) = try write(.durable) { transaction -> (MigrationProgress, Bool) in
+            guard let transaction = transaction as? LMDBTransaction else {
+                throw StoreError(.internalInconsistency, "a transaction of another store; report this as a bug")
+            }
+            switch item.kind {
+            case .build(let entity, let index):
+                return try transaction.build(item, entity, index, Self.pagesAtOnce, Self.keysAtOnce)
+            case .drop: return try transaction.drop(item, Self.keysAtOnce)
+            }
+        }
+        if isDone { unfinished.remove(item) }
+        return progress
+    }
+}
+
+extension LMDBTransaction {
+    fileprivate func build(
+        _ item: UnfinishedWork.Item, _ entity: Int, _ position: Int, _ pages: Int, _ keys: Int
+    ) throws -> (MigrationProgress, Bool) {
+        try noting {
+            let index = store.tables.indexes[entity][position]
+            let schema = store.schema.entities[entity]
+            let name = "\(schema.name).\(index.columns.map { schema.columns[$0].name }.joined(separator: "+"))"
+            let total = try transaction.statistics(store.tables.pages[entity]).entries
+            // Another process may have done it.
+            guard let next = try transaction.metaNumber(item.key, store.tables.meta) else {
+                return (MigrationProgress(activity: "index on \(name)", completed: total, total: total), true)
+            }
+            if next == 0 {
+                let isEmpty = try emptySome(of: index.database, keys)
+                if isEmpty { try MetaTable.put(1, item.key, store.tables.meta, in: transaction) }
+                return (MigrationProgress(activity: "index on \(name)", completed: 0, total: total), false)
+            }
+            var changes = IndexChanges(index, schema)
+            var last: UInt64?
+            var count = 0
+            try transaction.withCursor(store.tables.pages[entity]) { cursor in
+                var entry = try cursor.seek(next)
+                while let found = entry, count < pages {
+                    try gather(found, entity, index, &changes)
+                    last = found.number
+                    count += 1
+                    entry = try cursor.move(.next)
+                }
+                if entry == nil { last = nil }
+            }
+            try changes.write(in: transaction)
+            guard let last else {
+                try MetaTable.remove(item.key, store.tables.meta, in: transaction)
+                return (MigrationProgress(activity: "index on \(name)", completed: total, total: total), true)
+            }
+            try MetaTable.put(last + 1, item.key, store.tables.meta, in: transaction)
+            let first = try transaction.withCursor(store.tables.pages[entity]) { try $0.move(.first)?.number } ?? 1
+            // Page numbers are nearly dense, so that the distance tells about how many are done.
+            let completed = min(total, Int(clamping: last + 1 - first))
+            return (MigrationProgress(activity: "index on \(name)", completed: completed, total: total), false)
+        }
+    }
+
+    private func gather(
+        _ found: Cursor.Entry, _ entity: Int, _ index: Tables.Index, _ changes: inout IndexChanges
+    ) throws {
+        try store.withPage(found.value, entity, found.number, for: .scanning, check: .checksum, in: transaction) { page in
+            for slot in SlotIterator(page.presence) {
+                let key = PageAddress.key(page: found.number, slot: slot)
+                if index.isCompound {
+                    try changes.add(try index.columns.map { try page.value(slot, $0) }, key)
+                } else {
+                    try changes.add(try page.value(slot, index.column), key)
+                }
+            }
+        }
+    }
+
+    fileprivate func drop(_ item: UnfinishedWork.Item, _ keys: Int) throws -> (MigrationProgress, Bool) {
+        try noting {
+            let isEmpty = try emptySome(of: item.database, keys)
+            if isEmpty { try MetaTable.remove(item.key, store.tables.meta, in: transaction) }
+            let left = try transaction.statistics(item.database).entries
+            return (MigrationProgress(activity: "removing \(item.name)", completed: 0, total: left), isEmpty)
+        }
+    }
+
+    /// - Returns: whether nothing is left.
+    private func emptySome(of database: Database, _ keys: Int) throws -> Bool {
+        guard try transaction.statistics(database).entries > keys else {
+            try transaction.empty(database)
+            return true
+        }
+        try transaction.withCursor(database) { cursor in
+            for _ in 0..<keys {
+                guard try cursor.move(.first) != nil else { return }
+                try cursor.deleteKey()
+            }
+        }
+        return try transaction.statistics(database).entries == 0
+    }
+}

@@ -1,0 +1,135 @@
+import PageCodec
+import StoreInterface
+
+/// One version of a file's schema: what it describes, and the numbers under which its parts lie in the file.
+///
+/// A number never changes its meaning: what is removed keeps it, what is renamed keeps it, what is added gets a new one. So the
+/// names of sub-databases stay, and pages of older versions are found and read.
+struct StoredSchema: Codable, Sendable {
+    /// What stands in for null in pages older than a schema number, which made the column required.
+    struct Fill: Codable, Sendable {
+        var schemaNumber: Int
+        var value: Value
+    }
+
+    struct Column: Codable, Sendable {
+        var number: Int
+        /// What objects in pages older than the column have.
+        var initial: Value
+        var fills: [Fill]
+    }
+
+    struct Entity: Codable, Sendable {
+        var number: Int
+        var columns: [Column]
+        /// The number of the next column to be added.
+        var nextColumn: Int
+    }
+
+    struct Link: Codable, Sendable {
+        var number: Int
+        /// Whether the source in the model is the destination in the file.
+        var isReversed: Bool
+    }
+
+    var schema: StoreSchema
+    /// By entity of the schema.
+    var entities: [Entity]
+    /// By link of the schema.
+    var links: [Link]
+    var nextEntity: Int
+    var nextLink: Int
+    /// The newest save when the schema came into force: later ones are told in its positions.
+    var generation: Generation
+
+    /// The schema of a new file: everything is numbered by its position.
+    init(first schema: StoreSchema) {
+        self.schema = schema.withoutHints
+        entities = schema.entities.enumerated().map { number, entity in
+            Entity(
+                number: number,
+                columns: entity.columns.indices.map { Column(number: $0, initial: .null, fills: []) },
+                nextColumn: entity.columns.count)
+        }
+        links = schema.links.indices.map { Link(number: $0, isReversed: false) }
+        nextEntity = entities.count
+        nextLink = links.count
+        generation = 0
+    }
+
+    /// The next version, under the number `number`.
+    /// - Throws: `StoreError` `.schemaMismatch` when pages cannot just be read in another way.
+    func evolved(to new: StoreSchema, number: Int, generation: Generation) throws -> StoredSchema {
+        let evolution = try SchemaEvolution(from: schema, to: new)
+        var next = self
+        next.schema = new.withoutHints
+        next.generation = generation
+        next.entities = zip(evolution.entities, new.entities).map { change, entity in
+            guard let source = change.source else {
+                defer { next.nextEntity += 1 }
+                var made = StoredSchema(first: StoreSchema(entities: [entity])).entities[0]
+                made.number = next.nextEntity
+                return made
+            }
+            var made = entities[source]
+            made.columns = zip(change.columns, entity.columns).map { change, column in
+                let fill = change.fill.map { column.type.rounded($0) }
+                guard let before = change.source else {
+                    defer { made.nextColumn += 1 }
+                    return Column(number: made.nextColumn, initial: fill ?? .null, fills: [])
+                }
+                var kept = entities[source].columns[before]
+                if let fill { kept.fills.append(Fill(schemaNumber: number, value: fill)) }
+                return kept
+            }
+            return made
+        }
+        next.links = evolution.links.map { change in
+            guard let change else {
+                defer { next.nextLink += 1 }
+                return Link(number: next.nextLink, isReversed: false)
+            }
+            let before = links[change.source]
+            return Link(number: before.number, isReversed: before.isReversed != change.isReversed)
+        }
+        return next
+    }
+
+    // MARK: Reading older pages
+
+    /// How pages of `older`, which has the number `number`, are read for one entity; nil when it did not have the entity.
+    func sources(of older: StoredSchema, number: Int, entity position: Int) -> PageLayout.Older? {
+        let entity = entities[position]
+        guard let place = older.entities.firstIndex(where: { $0.number == entity.number }) else { return nil }
+        let there = older.entities[place].columns
+        let sources = zip(entity.columns, schema.entities[position].columns).map { column, definition -> ColumnSource in
+            let fill = column.fills.first { $0.schemaNumber > number }.map { definition.type.widened($0.value) }
+            if let found = there.firstIndex(where: { $0.number == column.number }) {
+                return fill.map { .filled(found, $0) } ?? .stored(found)
+            }
+            return .constant(column.initial.isNull ? fill ?? .null : definition.type.widened(column.initial))
+        }
+        return PageLayout.Older(
+            schemaNumber: UInt32(number), entity: older.schema.entities[place], sources: sources)
+    }
+
+    /// - Parameter schemas: all versions, of which the last is in force; their numbers begin with 1.
+    static func layouts(_ schemas: [StoredSchema], model: StoreSchema) throws -> [PageLayout] {
+        guard let current = schemas.last else { return [] }
+        return try model.entities.indices.map { entity in
+            try PageLayout(
+                model.entities[entity], schemaNumber: UInt32(schemas.count),
+                older: schemas.dropLast().enumerated().compactMap { position, older in
+                    current.sources(of: older, number: position + 1, entity: entity)
+                })
+        }
+    }
+}
+
+extension ColumnType {
+    /// A value as a column of the type keeps it: a float has fewer digits than a double.
+    fileprivate func rounded(_ value: Value) -> Value {
+        if self == .float, case .double(let number) = value { return .double(Double(Float(number))) }
+        return value
+    }
+}

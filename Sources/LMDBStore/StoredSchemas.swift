@@ -1,0 +1,199 @@
+import LMDB
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// All versions of a file's schema, as `meta` has them, and the step to the next one.
+struct StoredSchemas {
+    /// What bringing a new schema into force takes.
+    struct Change {
+        /// The name under which the schema is written: the next number, or the last when only the model's version differs.
+        var number: Int
+        /// Indexes to be built on objects that are there.
+        var builds: [StoredTables.Index] = []
+        /// Indexes that must not find two objects alike.
+        var unique: [StoredTables.Index] = []
+        /// Sub-databases that nothing uses any more.
+        var drops: [String: Database.Kind] = [:]
+    }
+
+    /// The last is in force; numbers begin with 1.
+    private(set) var versions: [StoredSchema]
+    private let meta: Database
+    private let path: String
+    private let generation: Generation
+
+    var current: StoredSchema { versions[versions.count - 1] }
+
+    init(_ meta: Database, in transaction: WriteTransaction, path: String) throws {
+        self.meta = meta
+        self.path = path
+        let damaged = StoreError(.damaged, "\(path): the schema in its meta table cannot be read. Restore a copy")
+        guard let number = try transaction.metaNumber(MetaTable.Key.schemaNumber, meta), number >= 1, number < 1 << 24,
+            let generation = try transaction.metaNumber(MetaTable.Key.generation, meta)
+        else { throw damaged }
+        self.generation = generation
+        versions = []
+        for version in 1...Int(number) {
+            if let json = try transaction.metaBytes(MetaTable.Key.schema(version), meta) {
+                guard let schema = try? JSONDecoder().decode(StoredSchema.self, from: Data(json)), schema.isSound else {
+                    throw damaged
+                }
+                versions.append(schema)
+            } else if version == 1, let json = try transaction.metaBytes(MetaTable.Key.firstSchema, meta),
+                let schema = try? JSONDecoder().decode(StoreSchema.self, from: Data(json))
+            {
+                versions.append(StoredSchema(first: schema))
+            } else {
+                throw damaged
+            }
+        }
+    }
+
+    static func put(_ schema: StoredSchema, _ number: Int, _ meta: Database, in transaction: WriteTransaction) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        try encoder.encode(schema).withUnsafeBytes {
+            try MetaTable.put($0, MetaTable.Key.schema(number), meta, in: transaction)
+        }
+    }
+
+    // MARK: The next version
+
+    /// Makes the model's schema the current one; nil when it is.
+    ///
+    /// - Throws: `StoreError` `.schemaTooNew` when the file belongs to a newer model: one of a later version, or one of the same
+    ///   version to which the file came from this very schema. `.schemaMismatch` when the change is not a lightweight one.
+    mutating func adopt(_ model: StoreSchema) throws -> Change? {
+        let wanted = model.withoutHints
+        let found = current
+        if wanted == found.schema { return nil }
+        guard wanted.version >= found.schema.version else {
+            throw StoreError(
+                .schemaTooNew,
+                "\(path) was written by version \(found.schema.version) of the model; this program has \(wanted.version). Update it"
+            )
+        }
+        if wanted.version == found.schema.version, versions.dropLast().contains(where: { $0.schema == wanted }) {
+            throw StoreError(
+                .schemaTooNew,
+                "\(path) was written by a newer model, which came after this one. Update the program; "
+                    + "to go back on purpose, give the model a higher version")
+        }
+        var unversioned = wanted
+        unversioned.version = found.schema.version
+        if unversioned == found.schema {
+            versions[versions.count - 1].schema.version = wanted.version
+            return Change(number: versions.count)
+        }
+        let next: StoredSchema
+        let evolution: SchemaEvolution
+        do {
+            evolution = try SchemaEvolution(from: found.schema, to: model)
+            next = try found.evolved(to: model, number: versions.count + 1, generation: generation)
+        } catch let error as StoreError {
+            throw StoreError(error.code, "\(path) was written with another model: \(error.message)")
+        }
+        versions.append(next)
+        return change(from: found, to: next, evolution)
+    }
+
+    private func change(from old: StoredSchema, to new: StoredSchema, _ evolution: SchemaEvolution) -> Change {
+        var change = Change(number: versions.count)
+        let before = StoredTables(old)
+        let after = StoredTables(new)
+        let known = Dictionary(uniqueKeysWithValues: before.indexes.joined().map { ($0.name, $0) })
+        for index in after.indexes.joined() {
+            let entity = evolution.entities[index.entity]
+            guard entity.source != nil else { continue }
+            let columns = index.columns.map { entity.columns[$0] }
+            let isRekeyed = columns.contains { $0.isWidened || ($0.source != nil && $0.fill != nil) }
+            let old = known[index.name]
+            if old == nil || isRekeyed { change.builds.append(index) }
+            if index.isUnique, old?.isUnique != true || isRekeyed { change.unique.append(index) }
+        }
+        let used = after.all
+        change.drops = before.all.filter { used[$0.key] == nil }
+        return change
+    }
+
+    /// Writes the current version. An index of an entity without pages has nothing to be built.
+    func write(_ change: Change, tables: Tables, in transaction: WriteTransaction) throws {
+        try Self.put(current, change.number, meta, in: transaction)
+        try MetaTable.put(UInt64(change.number), MetaTable.Key.schemaNumber, meta, in: transaction)
+        for index in change.builds {
+            let pages = try transaction.statistics(tables.pages[index.entity]).entries
+            let old = tables.indexes[index.entity].first { $0.name == index.name }
+            let entries = try old.map { try transaction.statistics($0.database).entries } ?? 0
+            try MetaTable.remove(MetaTable.Key.drop + index.name, meta, in: transaction)
+            if pages == 0, entries == 0 { continue }
+            try MetaTable.put(entries == 0 ? 1 : 0, MetaTable.Key.build + index.name, meta, in: transaction)
+        }
+        for (name, kind) in change.drops {
+            try MetaTable.remove(MetaTable.Key.build + name, meta, in: transaction)
+            try withUnsafeBytes(of: kind.code) { try MetaTable.put($0, MetaTable.Key.drop + name, meta, in: transaction) }
+        }
+    }
+
+    // MARK: What was left for later
+
+    static func unfinished(_ tables: Tables, in transaction: WriteTransaction) throws -> [UnfinishedWork.Item] {
+        var items: [UnfinishedWork.Item] = []
+        for (name, _) in try MetaTable.entries(MetaTable.Key.build, tables.meta, in: transaction) {
+            for (entity, indexes) in tables.indexes.enumerated() {
+                guard let position = indexes.firstIndex(where: { $0.name == name }) else { continue }
+                items.append(
+                    .init(name: name, database: indexes[position].database, kind: .build(entity: entity, index: position)))
+            }
+        }
+        for (name, value) in try MetaTable.entries(MetaTable.Key.drop, tables.meta, in: transaction).prefix(64) {
+            guard let kind = value.first.flatMap(Database.Kind.init(code:)) else { continue }
+            items.append(.init(name: name, database: try transaction.open(name, kind), kind: .drop))
+        }
+        return items
+    }
+}
+
+extension StoredSchema {
+    /// Whether numbers and schema have the same shape: JSON may say anything.
+    fileprivate var isSound: Bool {
+        let columns = entities.flatMap { $0.columns.map(\.number) } + entities.map(\.number)
+        let limits = 0..<(1 << 24)
+        return entities.count == schema.entities.count && links.count == schema.links.count
+            && zip(entities, schema.entities).allSatisfy { $0.columns.count == $1.columns.count }
+            && (columns + links.map(\.number)).allSatisfy(limits.contains)
+            && schema.entities.allSatisfy { entity in
+                entity.columns.allSatisfy { $0.destination.map(schema.entities.indices.contains) ?? true }
+                    && entity.indexes.allSatisfy { $0.columns.allSatisfy(entity.columns.indices.contains) }
+            }
+            && schema.links.allSatisfy {
+                schema.entities.indices.contains($0.source) && schema.entities.indices.contains($0.destination)
+            }
+    }
+}
+
+extension Database.Kind {
+    /// As `meta` keeps it.
+    fileprivate var code: UInt8 {
+        switch self {
+        case .bytes: 0
+        case .integers: 1
+        case .bytesToIntegers: 2
+        case .integersToIntegers: 3
+        }
+    }
+
+    fileprivate init?(code: UInt8) {
+        switch code {
+        case 0: self = .bytes
+        case 1: self = .integers
+        case 2: self = .bytesToIntegers
+        case 3: self = .integersToIntegers
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import LMDB
+import StoreInterface
+
+/// The sub-databases that a schema wants, by name: what is compared when one follows another.
+struct StoredTables {
+    struct Index {
+        var name: String
+        /// The entity's position, and the columns' in it.
+        var entity: Int
+        var columns: [Int]
+        var isReference: Bool
+        var isUnique: Bool
+
+        var kind: Database.Kind { isReference ? .integersToIntegers : .bytesToIntegers }
+    }
+
+    /// By entity: those over one column, ascending, then those over several in the schema's order.
+    private(set) var indexes: [[Index]] = []
+    private(set) var pages: [String] = []
+    private(set) var links: [(forward: String, backward: String)] = []
+
+    init(_ stored: StoredSchema) {
+        for (position, (entity, numbers)) in zip(stored.schema.entities, stored.entities).enumerated() {
+            pages.append("pages.\(numbers.number)")
+            func index(_ columns: [Int], isReference: Bool, _ kind: IndexKind) -> Index {
+                Index(
+                    name: "index.\(numbers.number)." + columns.map { String(numbers.columns[$0].number) }.joined(separator: "+"),
+                    entity: position, columns: columns, isReference: isReference, isUnique: kind == .unique)
+            }
+            var own: [Index] = []
+            for (column, definition) in entity.columns.enumerated() where Tables.isIndexed(definition) {
+                own.append(index([column], isReference: definition.type == .reference, definition.index))
+            }
+            own += entity.indexes.map { index($0.columns, isReference: false, $0.kind) }
+            indexes.append(own)
+        }
+        for link in stored.links {
+            let names = (forward: "link.\(link.number).forward", backward: "link.\(link.number).backward")
+            links.append(link.isReversed ? (names.backward, names.forward) : names)
+        }
+    }
+
+    /// All names with their kinds.
+    var all: [String: Database.Kind] {
+        var all: [String: Database.Kind] = [:]
+        for name in pages { all[name] = .integers }
+        for index in indexes.joined() { all[index.name] = index.kind }
+        for link in links {
+            all[link.forward] = .integersToIntegers
+            all[link.backward] = .integersToIntegers
+        }
+        return all
+    }
+}

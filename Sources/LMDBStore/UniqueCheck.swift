@@ -1,0 +1,84 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+/// Looks for two objects with the same values in columns that are to be unique, before a migration writes anything.
+///
+/// Reads the columns of all objects once and keeps 16 bytes an object: about 0.2 s for a million.
+struct UniqueCheck {
+    private struct Entry {
+        var hash: Int
+        var key: ObjectKey
+    }
+
+    let tables: Tables
+    let dictionaries: Dictionaries
+    let layouts: [PageLayout]
+    let schema: StoreSchema
+    /// As ids of objects are written: `strata://UUID`.
+    let storeName: String
+    let path: String
+
+    /// - Throws: `StoreError` `.schemaMismatch`, naming the value and both objects.
+    func check(_ columns: [Int], of entity: Int, in transaction: WriteTransaction) throws {
+        var entries: [Entry] = []
+        try eachObject(columns, of: entity, in: transaction) { key, values in
+            entries.append(Entry(hash: values.hashValue, key: key))
+        }
+        entries.sort { $0.hash != $1.hash ? $0.hash < $1.hash : $0.key < $1.key }
+        var suspects: Set<ObjectKey> = []
+        for position in entries.indices.dropFirst() where entries[position].hash == entries[position - 1].hash {
+            suspects.insert(entries[position].key)
+            suspects.insert(entries[position - 1].key)
+        }
+        guard !suspects.isEmpty else { return }
+        var seen: [[Value]: ObjectKey] = [:]
+        try eachObject(columns, of: entity, in: transaction) { key, values in
+            guard suspects.contains(key) else { return }
+            if let other = seen.updateValue(key, forKey: values) { throw duplicate(columns, entity, values, [other, key]) }
+        }
+    }
+
+    /// Objects with a null among the values are left out: nulls differ.
+    private func eachObject(
+        _ columns: [Int], of entity: Int, in transaction: WriteTransaction, _ body: (ObjectKey, [Value]) throws -> Void
+    ) throws {
+        try transaction.withCursor(tables.pages[entity]) { cursor in
+            while let entry = try cursor.move(.next) {
+                do {
+                    let packed = PackedPage.isPacked(entry.value) ? try unpacked(entry.value, entity, transaction) : nil
+                    try withExtendedLifetime(packed) {
+                        let page = try ObjectPage(packed?.bytes ?? entry.value, layout: layouts[entity], check: .header)
+                        for slot in SlotIterator(page.presence) {
+                            let values = try columns.map { try page.value(slot, $0) }
+                            if values.contains(where: \.isNull) { continue }
+                            try body(PageAddress.key(page: entry.number, slot: slot), values)
+                        }
+                    }
+                } catch let error as PageError {
+                    throw StoreError(
+                        .damaged,
+                        "\(path): page \(entry.number) of \(schema.entities[entity].name): \(error). Restore a copy")
+                }
+            }
+        }
+    }
+
+    private func unpacked(
+        _ bytes: UnsafeRawBufferPointer, _ entity: Int, _ transaction: WriteTransaction
+    ) throws -> UnpackedPage {
+        let packed = try PackedPage(bytes)
+        return try UnpackedPage(
+            packed, dictionary: try dictionaries.dictionary(entity, packed.dictionaryNumber, in: transaction))
+    }
+
+    private func duplicate(_ columns: [Int], _ entity: Int, _ values: [Value], _ keys: [ObjectKey]) -> StoreError {
+        let name = columns.map { schema.entities[entity].columns[$0].name }.joined(separator: "+")
+        let ids = keys.map { "\(storeName)/\(entity)/\($0)" }.joined(separator: " and ")
+        let text = values.count == 1 ? "\(values[0])" : "\(values)"
+        return StoreError(
+            .schemaMismatch,
+            "\(path): \(schema.entities[entity].name).\(name) is to be unique, but \(text) is the value of \(ids). "
+                + "The file is as it was: change one of them with the model from before, then open it again")
+    }
+}
