@@ -18,7 +18,7 @@ final class Dictionaries: Sendable {
         entityNumbers = tables.entityNumbers
     }
 
-    private func key(_ entity: Int, _ number: UInt32) -> UInt64 { UInt64(entityNumbers[entity]) << 32 | UInt64(number) }
+    func key(_ entity: Int, _ number: UInt32) -> UInt64 { UInt64(entityNumbers[entity]) << 32 | UInt64(number) }
 
     /// - Returns: nil for number 0, which stands for none.
     /// - Throws: `PageError` when there is none of that number, or it is damaged.

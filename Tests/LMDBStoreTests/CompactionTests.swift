@@ -208,7 +208,7 @@ import Testing
             let keys = try store.insertTracks(64 * 100)
             _ = try await store.compact(all)
             try store.environment.write { transaction in
-                let key = Dictionaries.key(Samples.track, 1)
+                let key = store.dictionaries.key(Samples.track, 1)
                 var bytes = Array(try #require(try transaction.get(store.tables.dictionaries, key)))
                 bytes[bytes.count / 2] ^= 1
                 try bytes.withUnsafeBytes { try transaction.put(store.tables.dictionaries, key, $0) }
