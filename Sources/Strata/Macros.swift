@@ -28,6 +28,19 @@ public enum AttributeOption: Sendable {
 public macro Attribute(_ options: AttributeOption..., renamedFrom: String? = nil) =
     #externalMacro(module: "StrataMacros", type: "MarkerMacro")
 
+/// Inside a model: indexes over several properties each, in the order given: `#Index<Track>([\.album, \.number], [\.title])`.
+///
+/// Fetches and sorts by the first of them, or by the first and the second, and so on, may use such an index; saves pay for it.
+@freestanding(declaration)
+public macro Index<T: PersistentModel>(_ indexes: [PartialKeyPath<T>]...) =
+    #externalMacro(module: "StrataMacros", type: "IndexMacro")
+
+/// Inside a model: no two objects have the same values in all properties of a list: `#Unique<Track>([\.album, \.number])`. nil differs
+/// from nil. Implies an index.
+@freestanding(declaration)
+public macro Unique<T: PersistentModel>(_ constraints: [PartialKeyPath<T>]...) =
+    #externalMacro(module: "StrataMacros", type: "IndexMacro")
+
 /// Makes a property a relationship: `Other?` to one object, `[Other]` to many.
 ///
 /// With an inverse, both sides follow each other. Name it on one side only: the other learns it, and Swift cannot resolve two

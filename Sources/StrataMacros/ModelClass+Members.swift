@@ -23,8 +23,13 @@ extension ModelClass {
             name: "\(raw: name)",
             properties: [
                 \(raw: persisted.map { $0.description(in: name) + "," }.joined(separator: "\n        "))
-            ])
+            ]\(raw: indexArgument))
         """
+    }
+
+    private var indexArgument: String {
+        guard !indexes.isEmpty else { return "" }
+        return ",\n    indexes: [\n        " + indexes.map { $0.description + "," }.joined(separator: "\n        ") + "\n    ]"
     }
 
     /// `nonisolated(unsafe)` is right because the dictionary is made once and never changed, and key paths are immutable.

@@ -7,7 +7,8 @@ struct ModelClass {
     /// "public ", "package " or nothing: how visible the members that a protocol asks for must be.
     let access: String
     private(set) var properties: [ModelProperty] = []
-    private(set) var misuses: [Diagnostic] = []
+    var indexes: [ModelIndex] = []
+    var misuses: [Diagnostic] = []
     /// Whether the user wrote a designated initializer, so that none must be made.
     let hasInitializer: Bool
 
@@ -46,6 +47,7 @@ struct ModelClass {
             }
             properties.append(property)
         }
+        for member in declaration.memberBlock.members { readIndexes(member) }
         checkInitializer(declaration)
     }
 

@@ -4,6 +4,7 @@ import SwiftSyntaxMacros
 @main
 struct StrataMacrosPlugin: CompilerPlugin {
     let providingMacros: [any Macro.Type] = [
-        ModelMacro.self, MarkerMacro.self, PersistedAttributeMacro.self, PersistedToOneMacro.self, PersistedToManyMacro.self,
+        ModelMacro.self, MarkerMacro.self, IndexMacro.self, PersistedAttributeMacro.self, PersistedToOneMacro.self,
+        PersistedToManyMacro.self,
     ]
 }

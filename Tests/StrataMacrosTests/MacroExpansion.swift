@@ -13,6 +13,7 @@ struct MacroExpansion {
 
     static let specs: [String: MacroSpec] = [
         "Model": MacroSpec(type: ModelMacro.self, conformances: ["PersistentModel", "Sendable"]),
+        "Index": MacroSpec(type: IndexMacro.self), "Unique": MacroSpec(type: IndexMacro.self),
         "Attribute": MacroSpec(type: MarkerMacro.self),
         "Relationship": MacroSpec(type: MarkerMacro.self),
         "Transient": MacroSpec(type: MarkerMacro.self),

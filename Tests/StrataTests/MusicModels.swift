@@ -26,6 +26,9 @@ struct Place: CodableAttribute, Equatable {
     @Relationship var tags: [Tag]
     @Transient var isPlaying = false
 
+    #Index<Track>([\.artist, \.title])
+    #Unique<Track>([\.title, \.playCount])
+
     var shout: String { title + "!" }
 }
 

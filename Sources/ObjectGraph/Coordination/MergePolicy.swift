@@ -44,8 +44,8 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
 /// Why a save did not happen. The context keeps its pending changes, the store is as it was.
 public enum SaveError: Error, Sendable, CustomStringConvertible {
     case conflicts([MergeConflict])
-    /// Another object already has this value of a unique attribute.
-    case uniqueConstraint(entity: String, property: String, value: Value, objects: [ObjectID])
+    /// Another object already has these values of the properties of a unique constraint (S108).
+    case uniqueConstraint(entity: String, properties: [String], values: [Value], objects: [ObjectID])
     /// A relationship with delete rule deny still has objects at its far end.
     case deleteDenied(object: ObjectID, relationship: String, blocking: [ObjectID])
     /// One or more objects refused; each error with its object.
@@ -61,8 +61,9 @@ public enum SaveError: Error, Sendable, CustomStringConvertible {
             "\(conflicts.count) object(s) changed in the store since they were read: "
                 + conflicts.map(\.description).joined(separator: "; ")
                 + "; merge and save again, or choose a merge policy"
-        case .uniqueConstraint(let entity, let property, let value, let objects):
-            "\(entity).\(property) must be unique, but \(value) is the value of "
+        case .uniqueConstraint(let entity, let properties, let values, let objects):
+            "\(entity).\(properties.joined(separator: " + ")) must be unique, but "
+                + values.map { "\($0)" }.joined(separator: ", ") + " belongs to "
                 + objects.map(\.description).joined(separator: " and ")
         case .deleteDenied(let object, let relationship, let blocking):
             "\(object) cannot be deleted: its \(relationship) still holds "

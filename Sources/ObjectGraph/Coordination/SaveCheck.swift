@@ -12,6 +12,8 @@ struct SaveCheck {
     /// Made when a policy changes what is written; the request's own layers stay as they are.
     private var resolved: Layer?
     private let folded: Layer
+    /// What is to be written, as far as the check has come.
+    var layer: Layer { resolved ?? folded }
 
     init(request: SaveRequest, state: StoreState, writer: StoreWriter) {
         self.request = request
@@ -28,8 +30,7 @@ struct SaveCheck {
             try checkWatched()
             if !conflicts.isEmpty { throw SaveError.conflicts(conflicts) }
         }
-        let layer = resolved ?? folded
-        try checkUnique(layer)
+        try checkUnique()
         return layer
     }
 
@@ -112,7 +113,7 @@ struct SaveCheck {
         layer.put(whole, entity: entity, key: key)
     }
 
-    private mutating func writable() -> Layer {
+    mutating func writable() -> Layer {
         if let resolved { return resolved }
         let copy = Layer(copying: folded)
         resolved = copy
@@ -135,55 +136,5 @@ struct SaveCheck {
         return MergeConflict(
             objectID: ObjectID(store: writer.store.identity, entity: entity, key: key), entityName: schema.name,
             properties: properties, isDeletedHere: row?.kind == .delete, isDeletedInStore: !isInStore)
-    }
-
-    // MARK: Unique values
-
-    private func checkUnique(_ layer: Layer) throws {
-        for (entity, schema) in writer.store.schema.entities.enumerated() {
-            guard let changes = layer.entity(entity) else { continue }
-            for (column, definition) in schema.columns.enumerated() where definition.index == .unique {
-                try checkUnique(layer, changes, entity, column)
-            }
-        }
-    }
-
-    private func checkUnique(_ layer: Layer, _ changes: EntityLayer, _ entity: Int, _ column: Int) throws {
-        var seen: [Value: ObjectKey] = [:]
-        for number in changes.sortedPageNumbers {
-            guard let page = changes.page(number) else { continue }
-            for slot in SlotIterator(page.inserted | page.updated) {
-                guard let row = page[slot], row.isSet(column), !row[column].isNull else { continue }
-                let value = row[column]
-                let key = PageAddress.key(page: number, slot: slot)
-                let twin = seen.updateValue(key, forKey: value)
-                if let other = try twin ?? holder(of: value, entity, column, layer, key) {
-                    throw duplicate(value, entity, column, [other, key])
-                }
-            }
-        }
-    }
-
-    /// An object other than `key`, not touched by this save in that column, that has the value already.
-    private func holder(
-        of value: Value, _ entity: Int, _ column: Int, _ layer: Layer, _ key: ObjectKey
-    ) throws -> ObjectKey? {
-        let view = state.view
-        var candidates = try state.base.lookup(entity, column: column, value: value)
-        for deferred in state.deferred {
-            candidates += deferred.candidates(entity: entity, column: column, value: value)
-        }
-        return try candidates.first { other in
-            guard other != key else { return false }
-            if let own = layer.row(entity, other), own.kind == .delete || own.isSet(column) { return false }
-            return try view.value(entity, other, column) == value
-        }
-    }
-
-    private func duplicate(_ value: Value, _ entity: Int, _ column: Int, _ keys: [ObjectKey]) -> SaveError {
-        let schema = writer.store.schema.entities[entity]
-        return .uniqueConstraint(
-            entity: schema.name, property: schema.columns[column].name, value: value,
-            objects: keys.map { ObjectID(store: writer.store.identity, entity: entity, key: $0) })
     }
 }

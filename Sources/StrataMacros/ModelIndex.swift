@@ -1,0 +1,40 @@
+import SwiftDiagnostics
+import SwiftSyntax
+
+/// One index of a model: one list of `#Index<Model>(...)` or `#Unique<Model>(...)`.
+struct ModelIndex {
+    /// The case of `IndexKind`.
+    var kind: String
+    var properties: [String]
+
+    /// An expression of type `IndexDescription`.
+    var description: String {
+        "IndexDescription(properties: [\(properties.map { "\"\($0)\"" }.joined(separator: ", "))], kind: .\(kind))"
+    }
+}
+
+extension ModelClass {
+    /// Reads the indexes among the members; other macros are left alone.
+    mutating func readIndexes(_ member: MemberBlockItemSyntax) {
+        guard let macro = member.decl.as(MacroExpansionDeclSyntax.self) else { return }
+        let kind: String
+        switch macro.macroName.text {
+        case "Index": kind = "indexed"
+        case "Unique": kind = "unique"
+        default: return
+        }
+        for argument in macro.arguments {
+            let elements = argument.expression.as(ArrayExprSyntax.self)?.elements.map(\.expression)
+            let names = elements?.compactMap { element -> String? in
+                guard let components = element.as(KeyPathExprSyntax.self)?.components, components.count == 1 else { return nil }
+                let name = components.first?.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.text
+                return name.flatMap { property(named: $0) }.flatMap { $0.column == nil ? nil : $0.name }
+            }
+            if let names, !names.isEmpty, names.count == elements?.count {
+                indexes.append(ModelIndex(kind: kind, properties: names))
+            } else {
+                misuses.append(Misuse.wrongIndex.at(argument))
+            }
+        }
+    }
+}
