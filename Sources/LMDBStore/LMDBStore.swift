@@ -67,6 +67,7 @@ public final class LMDBStore: ObjectStore {
     /// Where what takes long and is not a save runs, one at a time.
     let background = DispatchQueue(label: "strata.background", qos: .utility)
     let writes = Atomic<Int>(0)
+    let signal: SaveSignal
     let dictionaries: Dictionaries
     let unpackedPages: UnpackedPageCache
 
@@ -88,6 +89,7 @@ public final class LMDBStore: ObjectStore {
         unfinished = UnfinishedWork(opened.unfinished)
         entities = zip(opened.tables.pages, opened.layouts).map { EntityTable(pages: $0, layout: $1) }
         pageSize = opened.pageSize
+        signal = SaveSignal(besideFile: opened.url.path)
         dictionaries = Dictionaries(opened.tables)
         unpackedPages = UnpackedPageCache(maximumByteCount: opened.options.pageCacheBytes)
     }
@@ -167,15 +169,23 @@ public final class LMDBStore: ObjectStore {
 
     /// - Parameter cause: LMDB's error inside of the body, whatever the body made of it.
     private func writeOnce<R>(_ body: (any StoreTransaction) throws -> R, _ cause: inout LMDBError?) throws -> R {
-        try environment.write { transaction in
+        var saved: Generation?
+        let result = try environment.write { transaction in
             let opened = try LMDBTransaction(self, transaction)
             defer { cause = opened.failure as? LMDBError }
+            let before = opened.generation
             let result = try body(opened)
             // Half a layer may be written: that is not to be committed, even when the body went on.
             if let failure = opened.failure { throw failure }
+            if opened.generation != before { saved = opened.generation }
             return result
         }
+        if let saved { signal.send(saved) }
+        return result
     }
+
+    /// By a file beside the data file, whose name ends in `-signal`: no process looks into the data file to find out.
+    public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? { try signal.watch(body) }
 
     /// Doubles the map. False when it is as large as it may be, and while snapshots are held in this process, because they lie
     /// in the map; they get a tenth of a second to go.

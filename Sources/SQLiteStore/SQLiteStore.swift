@@ -17,6 +17,7 @@ public final class SQLiteStore: ObjectStore {
     private let writer: SQLiteConnection
     private let pool: SQLiteReaderPool
     private let syncing = Mutex(Syncing())
+    private let signal: SaveSignal
 
     private struct Syncing {
         /// What the writer's connection is set to; nil before the first write.
@@ -35,7 +36,11 @@ public final class SQLiteStore: ObjectStore {
         writer = try SQLiteConnection(path: path, role: .writer)
         identity = try SQLiteFile.prepare(writer, layout, path)
         pool = SQLiteReaderPool(path: path)
+        signal = SaveSignal(besideFile: path)
     }
+
+    /// By a file beside the data file, whose name ends in `-signal`.
+    public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? { try signal.watch(body) }
 
     // MARK: Reading
 
@@ -73,13 +78,16 @@ public final class SQLiteStore: ObjectStore {
             try setSynchronous(durability == .durable)
             try writer.run("BEGIN IMMEDIATE")
             do {
-                let result = try body(SQLiteTransaction(connection: writer, layout: layout, path: path))
+                let transaction = try SQLiteTransaction(connection: writer, layout: layout, path: path)
+                let before = transaction.generation
+                let result = try body(transaction)
                 if durability == .durable, syncing.withLock({ $0.owes }) {
                     // A commit of nothing would not sync the saves before it.
                     try writer.run("UPDATE strata_state SET generation = generation")
                 }
                 try writer.run("COMMIT")
                 syncing.withLock { $0.owes = durability != .durable }
+                if transaction.generation != before { signal.send(transaction.generation) }
                 return result
             } catch {
                 // Fails only when SQLite has rolled back by itself, which is what is wanted.

@@ -116,6 +116,9 @@ public protocol ObjectStore: AnyObject, Sendable {
     /// The change sets of the saves after a generation, oldest first, at most `limit`; nil when the history does not reach back
     /// that far. After nil: from the oldest that there is.
     func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]?
+    /// Calls `body` on a background queue within milliseconds of each save that somebody else commits, other processes
+    /// included, and perhaps after own ones, until the watch is dropped. nil: nobody else can save.
+    func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)?
     /// Walks everything: checksums, indexes against objects, references, links. An empty list is a sound store.
     func verify() throws -> [VerificationFinding]
     /// Bytes of the file or files; 0 in memory.
@@ -130,7 +133,12 @@ extension ObjectStore {
     public func continueMigration() throws -> MigrationProgress? { nil }
 }
 
+/// Watches a store as long as it is held.
+public protocol StoreWatch: AnyObject, Sendable {}
+
 extension ObjectStore {
+    public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? { nil }
+
     /// All change sets after a generation; nil when the history does not reach back that far.
     public func changes(after generation: Generation) throws -> [ChangeSet]? { try history(after: generation, limit: .max) }
 }

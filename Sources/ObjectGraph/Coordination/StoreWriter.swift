@@ -18,6 +18,7 @@ final class StoreWriter: Sendable {
     /// Every transaction of the store runs on it.
     let disk: DispatchQueue
     let shared: Mutex<Shared>
+    let foreign = ForeignSaves()
 
     struct Shared {
         var state: StoreState
@@ -121,9 +122,11 @@ final class StoreWriter: Sendable {
         }
     }
 
-    /// The same, without waiting.
+    /// The same, without waiting. Calls that come before the look begins share it.
     func lookForForeignSaves() {
+        guard !foreign.isLooking.exchange(true, ordering: .acquiringAndReleasing) else { return }
         queue.async {
+            self.foreign.isLooking.store(false, ordering: .releasing)
             do { try self.adoptForeignSaves() } catch {
                 Self.log.warning("looking for saves of other connections failed: \(error)")
             }

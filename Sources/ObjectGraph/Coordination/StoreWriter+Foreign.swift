@@ -1,0 +1,22 @@
+import StoreInterface
+import Synchronization
+
+/// What a writer has under way to learn of saves of other processes.
+final class ForeignSaves: Sendable {
+    /// A look waits for its turn on the writer's queue.
+    let isLooking = Atomic(false)
+    /// Held as long as the writer lives, once somebody has asked.
+    let watch = Mutex<(any StoreWatch)?>(nil)
+}
+
+extension StoreWriter {
+    /// From now on saves of other processes, and of other connections, are looked for when they happen.
+    func followForeignSaves() throws {
+        try foreign.watch.withLock { watch in
+            guard watch == nil else { return }
+            watch = try store.watch { [weak self] in self?.lookForForeignSaves() }
+        }
+        // Those from before the watch.
+        lookForForeignSaves()
+    }
+}

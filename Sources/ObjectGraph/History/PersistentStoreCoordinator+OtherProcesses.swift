@@ -1,0 +1,42 @@
+import StoreInterface
+import Synchronization
+
+extension PersistentStoreCoordinator {
+    /// From now on saves that other processes make are noticed within milliseconds, without looking into the file meanwhile;
+    /// contexts with `automaticallyMergesChanges` merge them as they do with saves of this process (S161).
+    ///
+    /// The system wakes a queue when the other process writes to a small file beside the store's; no thread waits. Costs nothing
+    /// in memory stores, where nobody else can save. Stays on as long as a coordinator of the store lives.
+    /// - Throws: `StoreError` `.inputOutput` when the file beside cannot be made or watched.
+    public func followOtherProcesses() throws { try writer.followForeignSaves() }
+
+    /// The newest place in the history after saves of other processes or connections: read on from the token that you have. Only
+    /// the newest is kept for who reads slowly. Says nothing before ``followOtherProcesses()`` but what `refresh()` finds.
+    public var remoteChanges: AsyncStream<HistoryToken> {
+        let (stream, continuation) = AsyncStream<HistoryToken>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let uuid = store.identity.uuid
+        let told = LastTold()
+        let writer = writer
+        let number = writer.addListener { state, _, origin in
+            // A burst of saves is told save by save, each with the state after all of them.
+            let newest = state.base.generation
+            guard origin == 0, told.generation.exchange(newest, ordering: .relaxed) != newest else { return }
+            continuation.yield(HistoryToken(store: uuid, generation: newest))
+        }
+        continuation.onTermination = { [weak writer] _ in writer?.removeListener(number) }
+        return stream
+    }
+}
+
+/// The newest save that a stream has told of.
+private final class LastTold: Sendable {
+    let generation = Atomic<Generation>(0)
+}
+
+extension PersistentContainer {
+    /// Follows the saves of other processes on every coordinator: see ``PersistentStoreCoordinator/followOtherProcesses()``.
+    public func followOtherProcesses() throws {
+        try coordinator.followOtherProcesses()
+        if backgroundCoordinator !== coordinator { try backgroundCoordinator.followOtherProcesses() }
+    }
+}
