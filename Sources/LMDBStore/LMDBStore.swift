@@ -206,7 +206,7 @@ public final class LMDBStore: ObjectStore {
         return try FileIdentity.byteCount(path: url.path)
     }
 
-    private func checkProcess() throws {
+    func checkProcess() throws {
         guard !environment.isOfForkedParent else {
             throw StoreError(
                 .usedAfterFork,

@@ -119,6 +119,8 @@ public protocol ObjectStore: AnyObject, Sendable {
     /// Calls `body` on a background queue within milliseconds of each save that somebody else commits, other processes
     /// included, and perhaps after own ones, until the watch is dropped. nil: nobody else can save.
     func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)?
+    /// How many bytes of the file cannot be used anew because of each of these snapshots, and of readers in other processes.
+    func retention(of snapshots: [any StoreSnapshot]) throws -> Retention
     /// Walks everything: checksums, indexes against objects, references, links. An empty list is a sound store.
     func verify() throws -> [VerificationFinding]
     /// Bytes of the file or files; 0 in memory.
@@ -133,10 +135,37 @@ extension ObjectStore {
     public func continueMigration() throws -> MigrationProgress? { nil }
 }
 
+/// What readers keep from reuse. Each number is what the reader would keep if it were the only one.
+public struct Retention: Sendable, Hashable {
+    /// A reader in another process.
+    public struct Foreign: Sendable, Hashable {
+        public var processID: Int32
+        public var bytes: Int?
+
+        public init(processID: Int32, bytes: Int?) {
+            self.processID = processID
+            self.bytes = bytes
+        }
+    }
+
+    /// In the order of the snapshots; nil where it cannot be known.
+    public var bytes: [Int?]
+    public var foreign: [Foreign]
+
+    public init(bytes: [Int?], foreign: [Foreign] = []) {
+        self.bytes = bytes
+        self.foreign = foreign
+    }
+}
+
 /// Watches a store as long as it is held.
 public protocol StoreWatch: AnyObject, Sendable {}
 
 extension ObjectStore {
+    public func retention(of snapshots: [any StoreSnapshot]) throws -> Retention {
+        Retention(bytes: snapshots.map { _ in nil })
+    }
+
     public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? { nil }
 
     /// All change sets after a generation; nil when the history does not reach back that far.

@@ -52,7 +52,7 @@ import Testing
         try await worker.save(through: .store)
         // With `.split` on SQLite the other coordinator learns of the save by looking.
         try await container.coordinator.refresh()
-        let pinned = container.coordinator.newBackgroundContext(reading: container.coordinator.snapshot())
+        let pinned = try container.coordinator.newBackgroundContext(reading: container.coordinator.snapshot())
         let faults = try await pinned.perform { try $0.objects("Track").map(\.objectID) }
         let killer = await container.newBackgroundContext()
         try await killer.perform { context in for track in try context.objects("Track") { context.delete(track) } }

@@ -12,7 +12,7 @@ import Testing
         let worker = await container.newBackgroundContext()
         await worker.perform { context in for i in 0..<100 { context.makeTrack("t\(i)", plays: i) } }
         try await worker.save()
-        let kept = container.coordinator.snapshot()
+        let kept = try container.coordinator.snapshot()
         try await worker.perform { context in for track in try context.objects("Track") { track["plays"] = .int(-1) } }
         try await worker.save()
         let sums = try await withThrowingTaskGroup(of: Int64.self) { group in
@@ -55,7 +55,7 @@ import Testing
         let worker = await container.newBackgroundContext()
         await worker.perform { context in _ = context.makeTrack("a") }
         try await worker.save()
-        let held = container.coordinator.snapshot()
+        let held = try container.coordinator.snapshot()
         let store = container.coordinator.store
         let inside = DispatchSemaphore(value: 0)
         let release = DispatchSemaphore(value: 0)

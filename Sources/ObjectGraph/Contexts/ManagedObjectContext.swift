@@ -8,8 +8,10 @@ import StoreInterface
 /// elsewhere. A root context is attached to a coordinator, a child to its parent.
 public final class ManagedObjectContext {
     public let model: Model
-    /// For messages, notices and the history.
-    public var name: String
+    /// For messages, notices, the history and the list of live snapshots.
+    public var name: String {
+        didSet { pin.owner = name }
+    }
     /// Who the history names as the author of this context's saves; nil: nobody. A child's save through to the store has the
     /// child's author, or the root's when it has none.
     public var transactionAuthor: String?
@@ -35,6 +37,8 @@ public final class ManagedObjectContext {
     public let storeIdentity: StoreIdentity
     let registry: ObjectRegistry
     let place: ContextPlace
+    /// Names the context among those that keep snapshots alive.
+    let pin: SnapshotPin
 
     /// Unsaved changes, still changing.
     @exclusivity(unchecked) var top: Layer {
@@ -100,6 +104,7 @@ public final class ManagedObjectContext {
         self.top = top
         topID = top.id
         foundation = start
+        pin = setup.writer.pins.add(setup.name, start.state, place)
         view = LayeredView(base: start.state.base, layers: [])
         keys = setup.traits.noKeys
         rebuildView()
@@ -139,7 +144,9 @@ public final class ManagedObjectContext {
     public var persistentStoreCoordinator: PersistentStoreCoordinator? { isRoot ? setup.coordinator : nil }
 
     /// The state of the store that the context reads below all unsaved changes (S151).
-    public var snapshot: Snapshot { Snapshot(state: foundation.state) }
+    public var snapshot: Snapshot {
+        Snapshot(foundation.state, owner: "a snapshot of \(name)", in: setup.writer.pins)
+    }
 
     /// Whether the context has unsaved inserts, updates or deletes (S007).
     public var hasChanges: Bool {
@@ -187,6 +194,7 @@ public final class ManagedObjectContext {
     /// Moves what lies below the context's own layers. The caller refreshes objects and tells observers.
     func setFoundation(_ new: Foundation) {
         foundation = new
+        pin.state = new.state
         pages.removeAll()
         epoch += 1
         rebuildView()

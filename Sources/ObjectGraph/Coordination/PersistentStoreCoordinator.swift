@@ -38,9 +38,6 @@ public final class PersistentStoreCoordinator: Sendable {
 
     public var store: any ObjectStore { writer.store }
 
-    /// The newest state, to be kept or given to contexts. O(1); never waits.
-    public func snapshot() -> Snapshot { Snapshot(state: writer.state) }
-
     /// Returns when every save made so far, deferred ones too, is on disk.
     public func flush() async throws { try await writer.flush() }
 

@@ -9,8 +9,13 @@ final class StoreState: Sendable {
     let deferred: [Layer]
     /// The newest save in this state.
     let generation: Generation
+    /// When `base` was taken.
+    let taken: ContinuousClock.Instant
 
-    init(base: any StoreSnapshot, deferred: [Layer] = [], generation: Generation? = nil) {
+    init(
+        base: any StoreSnapshot, deferred: [Layer] = [], generation: Generation? = nil, taken: ContinuousClock.Instant = .now
+    ) {
+        self.taken = taken
         self.base = base
         self.deferred = deferred
         self.generation = generation ?? max(base.generation, deferred.first?.generation ?? 0)
@@ -20,7 +25,7 @@ final class StoreState: Sendable {
 
     /// The state after one more save, which is held in memory.
     func adding(_ layer: Layer) -> StoreState {
-        StoreState(base: base, deferred: [layer] + deferred, generation: layer.generation)
+        StoreState(base: base, deferred: [layer] + deferred, generation: layer.generation, taken: taken)
     }
 }
 
@@ -29,6 +34,13 @@ final class StoreState: Sendable {
 /// It keeps the pages of its generation from being reused as long as it is held.
 public struct Snapshot: Sendable {
     let state: StoreState
+    /// Names the snapshot among the live ones, as long as a copy of it is held.
+    let pin: SnapshotPin
+
+    init(_ state: StoreState, owner: String, in pins: SnapshotPins) {
+        self.state = state
+        pin = pins.add(owner, state)
+    }
 
     /// The newest save that the snapshot holds.
     public var generation: Generation { state.generation }

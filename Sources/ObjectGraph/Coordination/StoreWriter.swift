@@ -19,6 +19,7 @@ final class StoreWriter: Sendable {
     let disk: DispatchQueue
     let shared: Mutex<Shared>
     let foreign = ForeignSaves()
+    let pins = SnapshotPins()
 
     struct Shared {
         var state: StoreState
@@ -65,13 +66,18 @@ final class StoreWriter: Sendable {
         entityNames = store.schema.entities.map(\.name)
         queue = DispatchQueue(label: "strata.writer")
         disk = DispatchQueue(label: "strata.disk")
-        shared = Mutex(Shared(state: StoreState(base: try store.snapshot())))
+        let state = StoreState(base: try store.snapshot())
+        shared = Mutex(Shared(state: state))
+        pins.note(state)
     }
 
     var state: StoreState { shared.withLock { $0.state } }
 
     /// On the queue only: another snapshot of the same saves.
-    func replaceState(_ state: StoreState) { shared.withLock { $0.state = state } }
+    func replaceState(_ state: StoreState) {
+        shared.withLock { $0.state = state }
+        pins.note(state)
+    }
 
     // MARK: Asking
 
@@ -146,6 +152,7 @@ final class StoreWriter: Sendable {
             shared.forgetNumbers(of: start)
             return Array(shared.listeners.values)
         }
+        pins.note(moved)
         tellForeign(listeners, from: start, to: moved)
     }
 

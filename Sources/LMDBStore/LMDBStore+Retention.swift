@@ -1,0 +1,44 @@
+import LMDB
+import StoreInterface
+
+extension LMDBStore {
+    /// Reads LMDB's list of free pages: its keys are the commits that freed the pages. What commits after a reader's freed is in
+    /// use by the reader, or by a state between, and is not given out again before the reader is gone. Pages that the next commit
+    /// will free are not counted. O(entries of the list after the oldest reader).
+    public func retention(of snapshots: [any StoreSnapshot]) throws -> Retention {
+        try checkProcess()
+        return try translating {
+            let numbers = snapshots.map { ($0 as? LMDBSnapshot)?.transactionNumber }
+            let foreign = try environment.activeReaders().filter { $0.processID != SaveOrigin.thisProcess }
+            let all = numbers.compactMap { $0 } + foreign.map(\.transactionNumber)
+            guard let oldest = all.min() else { return Retention(bytes: numbers.map { _ in nil }) }
+            let freed = try freedPages(after: oldest)
+            func bytes(_ number: UInt64) -> Int {
+                freed.reduce(0) { $1.commit > number ? $0 + $1.pages : $0 } * pageSize
+            }
+            return Retention(
+                bytes: numbers.map { $0.map(bytes) },
+                foreign: foreign.map { .init(processID: $0.processID, bytes: bytes($0.transactionNumber)) })
+        }
+    }
+
+    private struct Freed {
+        var commit: UInt64
+        var pages: Int
+    }
+
+    /// By commit, ascending. Each value of the list begins with the number of pages in it.
+    private func freedPages(after oldest: UInt64) throws -> [Freed] {
+        try ReadTransaction(environment).withCursor(.free) { cursor in
+            var freed: [Freed] = []
+            var entry = try cursor.seek(oldest + 1)
+            while let found = entry {
+                if found.value.count >= 8 {
+                    freed.append(Freed(commit: found.number, pages: found.value.loadUnaligned(as: Int.self)))
+                }
+                entry = try cursor.move(.next)
+            }
+            return freed
+        }
+    }
+}

@@ -1,0 +1,22 @@
+import StoreInterface
+
+/// Moving on at a budget's demand (S152).
+extension ManagedObjectContext {
+    /// Moves a context without unsaved changes to the newest state; a child to what its parent shows, once that has moved.
+    func advanceIfClean() {
+        guard !isSaving, !hasChanges else {
+            return StoreWriter.log.warning("the context \(name) has unsaved changes, so it keeps the snapshot that it reads")
+        }
+        if isRoot { return advance(to: setup.writer.state) }
+        guard let parent = setup.parent?.host, foundation.ancestors == nil, let own = host else { return }
+        let generation = foundation.state.base.generation
+        parent.enqueue { parent in
+            if parent.foundation.state.base.generation <= generation { parent.advanceIfClean() }
+            guard parent.foundation.state.base.generation > generation else { return }
+            let new = parent.sealedFoundationForChild()
+            own.enqueue { child in
+                if !child.isSaving, !child.hasChanges { child.moveToParent(new, changes: nil) }
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Dispatch
+import Logging
+import StoreInterface
+import Synchronization
+
+/// The budget, and what was found when it was last looked at.
+final class SnapshotBudgetState: Sendable {
+    private let shared = Mutex(Shared())
+    let queue = DispatchQueue(label: "strata.budget", qos: .utility)
+
+    struct Shared {
+        var budget: SnapshotBudget?
+        var listener: UInt64?
+        /// A look is under way, or was less than the interval ago.
+        var isResting = false
+        /// Whether the last look found a snapshot over the budget.
+        var isExceeded = false
+        /// When a snapshot was last warned of, by the time when it was taken.
+        var warned: [ContinuousClock.Instant: ContinuousClock.Instant] = [:]
+    }
+
+    var budget: SnapshotBudget? { withLock { $0.budget } }
+
+    func withLock<R: Sendable>(_ body: (inout sending Shared) -> sending R) -> R { shared.withLock(body) }
+}
+
+extension StoreWriter {
+    /// Between two looks at the snapshots.
+    private static let budgetInterval: DispatchTimeInterval = .milliseconds(50)
+    /// Between two warnings of one snapshot.
+    private static let warningInterval: Duration = .seconds(10)
+
+    func liveSnapshots() throws -> [LiveSnapshot] { try report(pins.live()) }
+
+    private func report(_ live: [SnapshotPins.Live]) throws -> [LiveSnapshot] {
+        let newest = state.base
+        let retention = try store.retention(of: live.map(\.base))
+        let now = ContinuousClock.now
+        let own = zip(live, retention.bytes).map { entry, bytes in
+            LiveSnapshot(
+                owners: entry.pins.map(\.owner).sorted(), processID: SaveOrigin.thisProcess, age: now - entry.taken,
+                generation: entry.base.generation, bytesRetained: bytes, isNewest: entry.base === newest)
+        }
+        let foreign = retention.foreign.map {
+            LiveSnapshot(
+                owners: [], processID: $0.processID, age: nil, generation: nil, bytesRetained: $0.bytes, isNewest: false)
+        }
+        return own + foreign
+    }
+
+    // MARK: The budget
+
+    func setSnapshotBudget(_ budget: SnapshotBudget?) {
+        let old = pins.budget.withLock { state in
+            defer {
+                state.budget = budget
+                state.isExceeded = false
+                state.listener = nil
+            }
+            return state.listener
+        }
+        if let old { removeListener(old) }
+        guard budget != nil else { return }
+        let number = addListener { [weak self] _, _, _ in self?.snapshotsMayCostMore() }
+        pins.budget.withLock { $0.listener = number }
+        snapshotsMayCostMore()
+    }
+
+    /// Throws when the budget refuses new snapshots. Looks again only while the last look found it exceeded.
+    func checkSnapshotBudget() throws {
+        let (budget, wasExceeded) = pins.budget.withLock { ($0.budget, $0.isExceeded) }
+        guard let budget, wasExceeded, budget.responses.contains(.refuseNewSnapshots) else { return }
+        let over = try liveSnapshots().filter(budget.isExceeded)
+        guard !over.isEmpty else { return pins.budget.withLock { $0.isExceeded = false } }
+        Self.log.warning("a new snapshot was refused: \(over.map(\.description).joined(separator: "; "))")
+        throw SnapshotError.overBudget(over)
+    }
+
+    /// Called after saves, on the writer's queue. Never waits.
+    private func snapshotsMayCostMore() {
+        let isDue = pins.budget.withLock { state in
+            defer { state.isResting = true }
+            return !state.isResting && state.budget != nil
+        }
+        guard isDue else { return }
+        let queue = pins.budget.queue
+        // At the interval's end, so that the last save of a burst is looked at too.
+        queue.asyncAfter(deadline: .now() + Self.budgetInterval) { [weak self] in
+            self?.pins.budget.withLock { $0.isResting = false }
+            self?.holdToBudget()
+        }
+    }
+
+    private func holdToBudget() {
+        guard let budget = pins.budget.budget else { return }
+        do {
+            let live = pins.live()
+            let reports = try report(live)
+            let over = reports.enumerated().filter { budget.isExceeded(by: $0.element) }
+            pins.budget.withLock { $0.isExceeded = !over.isEmpty }
+            for (place, snapshot) in over {
+                let holders = place < live.count ? live[place].pins : []
+                let advances = budget.responses.contains(.advanceCleanContexts)
+                warn(
+                    snapshot, live.indices.contains(place) ? live[place].taken : nil,
+                    advances ? "; clean contexts are moved on" : "")
+                if advances { for pin in holders { pin.place?.host?.enqueue { $0.advanceIfClean() } } }
+            }
+        } catch {
+            Self.log.warning("looking at the live snapshots failed: \(error)")
+        }
+    }
+
+    private func warn(_ snapshot: LiveSnapshot, _ taken: ContinuousClock.Instant?, _ what: String) {
+        let now = ContinuousClock.now
+        let isNew = pins.budget.withLock { state in
+            guard let taken else { return true }
+            if let last = state.warned[taken], now - last < Self.warningInterval { return false }
+            state.warned = state.warned.filter { now - $0.value < Self.warningInterval }
+            state.warned[taken] = now
+            return true
+        }
+        if isNew { Self.log.warning("a snapshot exceeds the budget: \(snapshot)\(what)") }
+    }
+}

@@ -1,0 +1,181 @@
+import Foundation
+import LMDBStore
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Who keeps old states of a store alive, and what a budget does about it.
+@Suite struct LiveSnapshotTests {
+    /// Some thousand saves; a million in long runs.
+    static let saves = ProcessInfo.processInfo.environment["STRATA_LONG"] == nil ? 4_000 : 1_000_000
+
+    private static func fill(_ container: PersistentContainer, tracks: Int = 64) async throws -> [ObjectID] {
+        let worker = container.newBatchOperationContext(name: "fill")
+        let ids = await worker.perform { context in (0..<tracks).map { context.makeTrack("t\($0)", plays: $0).objectID } }
+        try await worker.save()
+        return ids
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S152_eachLiveSnapshotIsListedWithItsOwner(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let coordinator = container.coordinator
+        let ids = try await Self.fill(container)
+        let sleeper = coordinator.newBackgroundContext(name: "sleeper")
+        let kept = try coordinator.snapshot(owner: "export")
+        let old = kept.generation
+        let worker = coordinator.newBackgroundContext(name: "worker")
+        for number in 0..<50 {
+            try await worker.perform { try $0.existingObject(with: ids[number])["plays"] = .int(-1) }
+            try await worker.save()
+        }
+        let listed = try coordinator.snapshots()
+        let held = try #require(listed.first { $0.owners.contains("sleeper") })
+        #expect(held.owners == ["export", "sleeper"] && held.generation == old && !held.isNewest)
+        #expect(try #require(held.age) > .zero && held.processID == ProcessInfo.processInfo.processIdentifier)
+        let newest = try #require(listed.first { $0.isNewest })
+        #expect(newest.owners.contains("worker") && newest.generation == coordinator.currentHistoryToken.generation)
+        if kind == .lmdb {
+            // 50 saves that each wrote a page and its way to the root.
+            #expect(try #require(held.bytesRetained) > 50 * 4096)
+            #expect(try #require(newest.bytesRetained) == 0)
+        }
+        await sleeper.perform { $0.name = "renamed" }
+        #expect(try coordinator.snapshots().contains { $0.owners == ["export", "renamed"] })
+        withExtendedLifetime(kept) {}
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S152_aSnapshotThatIsLetGoIsListedNoMore(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        _ = try await Self.fill(container)
+        do {
+            let kept = try container.coordinator.snapshot(owner: "export")
+            let context = container.coordinator.newBackgroundContext(name: "reader", reading: kept)
+            _ = try await context.perform { try $0.trackTitles() }
+            _ = try await Self.fill(container)
+            #expect(try container.coordinator.snapshots().contains { $0.owners == ["export", "reader"] })
+        }
+        // A context's executor may hold it for a moment longer.
+        for _ in 0..<200 {
+            if try container.coordinator.snapshots().allSatisfy({ !$0.owners.contains("reader") }) { break }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        let owners = try container.coordinator.snapshots().flatMap(\.owners)
+        #expect(!owners.contains("export") && !owners.contains("reader"))
+    }
+
+    @Test func S152_readersOfOtherProcessesAreListed() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        let ids = try await Self.fill(container)
+        let sign = bed.folder.appendingPathComponent("sign").path
+        async let other = #expect(processExitsWith: .success) { [path = bed.file.path as String, sign = sign as String] in
+            let container = try await PersistentContainer(model: Music.model, store: .lmdb(URL(fileURLWithPath: path)))
+            let kept = try container.coordinator.snapshot()
+            _ = FileManager.default.createFile(atPath: sign, contents: nil)
+            for _ in 0..<2000 where FileManager.default.fileExists(atPath: sign) { usleep(5000) }
+            withExtendedLifetime(kept) {}
+        }
+        for _ in 0..<2000 where !FileManager.default.fileExists(atPath: sign) { try await Task.sleep(for: .milliseconds(5)) }
+        let worker = container.coordinator.newBackgroundContext()
+        for id in ids.prefix(20) {
+            try await worker.perform { try $0.existingObject(with: id)["plays"] = .int(-1) }
+            try await worker.save()
+        }
+        let foreign = try container.coordinator.snapshots().filter { $0.processID != ProcessInfo.processInfo.processIdentifier }
+        #expect(foreign.count == 1)
+        #expect(foreign.first?.age == nil && foreign.first?.generation == nil)
+        #expect(try #require(foreign.first?.bytesRetained) > 20 * 4096)
+        try FileManager.default.removeItem(atPath: sign)
+        _ = await other
+    }
+
+    @Test(arguments: [StoreKind.lmdb, .memory], [ContextStack.siblings, .nested, .masterMainWorker])
+    func S152_aBudgetMovesCleanContextsOn(_ kind: StoreKind, _ stack: ContextStack) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(stack)
+        let coordinator = container.coordinator
+        _ = try await Self.fill(container)
+        let clean = coordinator.newBackgroundContext(name: "clean")
+        let child = await clean.perform { $0.newBackgroundChild(name: "child") }
+        let dirty = coordinator.newBackgroundContext(name: "dirty")
+        await dirty.perform { _ = $0.makeTrack("unsaved") }
+        let start = await dirty.perform { $0.snapshot.generation }
+        coordinator.snapshotBudget = SnapshotBudget(maximumAge: .milliseconds(1), responses: .advanceCleanContexts)
+        _ = try await Self.fill(container)
+        let newest = coordinator.currentHistoryToken.generation
+        for _ in 0..<400 {
+            if await child.perform({ $0.snapshot.generation }) == newest { break }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        #expect(await clean.perform { $0.snapshot.generation } == newest)
+        #expect(await child.perform { $0.snapshot.generation } == newest)
+        #expect(try await child.perform { try $0.trackTitles().count } == 128)
+        #expect(await dirty.perform { $0.snapshot.generation } == start, "unsaved changes stay on what they were made on")
+        #expect(try await dirty.perform { try $0.trackTitles().count } == 65)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func S152_aBudgetRefusesNewSnapshotsWhileAnOldOneIsHeld(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let coordinator = container.coordinator
+        _ = try await Self.fill(container)
+        coordinator.snapshotBudget = SnapshotBudget(maximumAge: .milliseconds(1), responses: .refuseNewSnapshots)
+        var kept: [Snapshot] = [try coordinator.snapshot(owner: "forgotten")]
+        _ = try await Self.fill(container)
+        var refusal: SnapshotError?
+        for _ in 0..<400 where refusal == nil {
+            do { _ = try coordinator.snapshot() } catch let error as SnapshotError { refusal = error }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        #expect(try #require(refusal).description.contains("forgotten"))
+        kept.removeAll()
+        // Main stands on the old state too until it has merged.
+        await MainActor.run { container.mainContext.refreshAllObjects() }
+        for _ in 0..<400 {
+            if (try? coordinator.snapshot()) != nil { break }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        _ = try coordinator.snapshot()
+        coordinator.snapshotBudget = nil
+    }
+
+    @Test func S152_aFileStaysBoundedThoughAReaderSleeps() async throws {
+        let sizes = try await [SnapshotBudget(maximumBytes: 4 << 20, responses: .advanceCleanContexts), nil].asyncMap { budget in
+            let bed = try TestBed(.lmdb)
+            let container = try await bed.container()
+            let ids = try await Self.fill(container, tracks: 2048)
+            let sleeper = container.coordinator.newBackgroundContext(name: "sleeper")
+            container.coordinator.snapshotBudget = budget
+            let worker = container.coordinator.newBackgroundContext(name: "worker")
+            for number in 0..<Self.saves {
+                try await worker.perform { context in
+                    // One object in each of some pages.
+                    for page in 0..<4 {
+                        try context.existingObject(with: ids[(number * 4 + page) * 67 % ids.count])["plays"] = .int(Int64(number))
+                    }
+                }
+                try await worker.save(.deferred(within: .milliseconds(5)))
+            }
+            try await container.flush()
+            _ = await sleeper.perform { $0.hasChanges }
+            return try container.coordinator.store.fileBytes()
+        }
+        print("\(Self.saves) saves while a reader sleeps: \(sizes[0]) bytes with a budget of 4 MiB, \(sizes[1]) without")
+        #expect(sizes[0] < 24 << 20)
+        #expect(sizes[1] > sizes[0])
+    }
+}
+
+extension Array {
+    fileprivate func asyncMap<T>(_ transform: (Element) async throws -> T) async rethrows -> [T] {
+        var mapped: [T] = []
+        for element in self { mapped.append(try await transform(element)) }
+        return mapped
+    }
+}
