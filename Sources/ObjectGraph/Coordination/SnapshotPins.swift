@@ -1,5 +1,5 @@
+import Locking
 import StoreInterface
-import Synchronization
 
 /// One holder of a state: a context, or a `Snapshot` that somebody keeps. Alive as long as the holder.
 final class SnapshotPin: Sendable {
@@ -75,14 +75,14 @@ final class SnapshotPins: Sendable {
         _ = shared.withLock { $0.pins.removeValue(forKey: number) }
     }
 
-    /// Remembers a state that others can hold from now on. Amortised O(1).
-    func note(_ state: StoreState) {
+    /// Remembers a snapshot that others can hold from now on. Amortised O(1).
+    func note(_ base: any StoreSnapshot) {
         shared.withLock { shared in
             if shared.bases.count >= shared.sweepAt {
                 shared.bases.removeAll { $0.base == nil }
                 shared.sweepAt = max(64, 2 * shared.bases.count)
             }
-            shared.bases.append(WeakBase(base: state.base, taken: state.taken))
+            shared.bases.append(WeakBase(base: base, taken: .now))
         }
     }
 

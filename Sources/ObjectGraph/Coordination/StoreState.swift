@@ -9,13 +9,8 @@ final class StoreState: Sendable {
     let deferred: [Layer]
     /// The newest save in this state.
     let generation: Generation
-    /// When `base` was taken.
-    let taken: ContinuousClock.Instant
 
-    init(
-        base: any StoreSnapshot, deferred: [Layer] = [], generation: Generation? = nil, taken: ContinuousClock.Instant = .now
-    ) {
-        self.taken = taken
+    init(base: any StoreSnapshot, deferred: [Layer] = [], generation: Generation? = nil) {
         self.base = base
         self.deferred = deferred
         self.generation = generation ?? max(base.generation, deferred.first?.generation ?? 0)
@@ -25,7 +20,7 @@ final class StoreState: Sendable {
 
     /// The state after one more save, which is held in memory.
     func adding(_ layer: Layer) -> StoreState {
-        StoreState(base: base, deferred: [layer] + deferred, generation: layer.generation, taken: taken)
+        StoreState(base: base, deferred: [layer] + deferred, generation: layer.generation)
     }
 }
 

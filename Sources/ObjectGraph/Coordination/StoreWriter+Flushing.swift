@@ -73,6 +73,7 @@ extension StoreWriter {
     /// Publishes the state after a flush: what was taken meanwhile over a newer base.
     private func adopt(_ flush: Flush) {
         guard shared.withLock({ $0.flush === flush }), let result = flush.result.withLock({ $0 }) else { return }
+        defer { lookIfPostponed() }
         switch result {
         case .failure(let error):
             Self.log.error("writing deferred saves failed, they are kept in memory and tried again: \(error)")
@@ -96,6 +97,7 @@ extension StoreWriter {
         let moved = StoreState(
             base: base, deferred: distance == 0 ? Array(newer) : newer.map { $0.shifted(by: distance, schema: store.schema) },
             generation: start.generation + distance)
+        pins.note(base)
         let listeners = shared.withLock { shared in
             shared.flush = nil
             shared.state = moved

@@ -1,15 +1,22 @@
+import Locking
 import StoreInterface
-import Synchronization
 
 /// What a writer has under way to learn of saves of other processes.
 final class ForeignSaves: Sendable {
     /// A look waits for its turn on the writer's queue.
     let isLooking = Atomic(false)
+    /// A look was due while deferred saves were being written.
+    let isPostponed = Atomic(false)
     /// Held as long as the writer lives, once somebody has asked.
     let watch = Mutex<(any StoreWatch)?>(nil)
 }
 
 extension StoreWriter {
+    /// After deferred saves were written.
+    func lookIfPostponed() {
+        if foreign.isPostponed.exchange(false, ordering: .relaxed) { lookForForeignSaves() }
+    }
+
     /// From now on saves of other processes, and of other connections, are looked for when they happen.
     func followForeignSaves() throws {
         try foreign.watch.withLock { watch in

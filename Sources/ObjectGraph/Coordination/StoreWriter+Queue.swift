@@ -67,6 +67,7 @@ extension StoreWriter {
 
     /// - Parameter old: the state before the group, when a transaction may have found a newer one.
     private func publish(_ group: Group, after old: StoreState?, deferred: Bool) {
+        if old != nil { pins.note(group.state.base) }
         let (listeners, wake) = shared.withLock { shared -> ([Listener], DispatchTime?) in
             shared.state = group.state
             shared.unwritten = group.unwritten

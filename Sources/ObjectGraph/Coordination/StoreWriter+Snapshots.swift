@@ -1,7 +1,7 @@
 import Dispatch
 import Logging
+import Locking
 import StoreInterface
-import Synchronization
 
 /// The budget, and what was found when it was last looked at.
 final class SnapshotBudgetState: Sendable {

@@ -66,9 +66,9 @@ final class StoreWriter: Sendable {
         entityNames = store.schema.entities.map(\.name)
         queue = DispatchQueue(label: "strata.writer")
         disk = DispatchQueue(label: "strata.disk")
-        let state = StoreState(base: try store.snapshot())
-        shared = Mutex(Shared(state: state))
-        pins.note(state)
+        let base = try store.snapshot()
+        shared = Mutex(Shared(state: StoreState(base: base)))
+        pins.note(base)
     }
 
     var state: StoreState { shared.withLock { $0.state } }
@@ -76,7 +76,7 @@ final class StoreWriter: Sendable {
     /// On the queue only: another snapshot of the same saves.
     func replaceState(_ state: StoreState) {
         shared.withLock { $0.state = state }
-        pins.note(state)
+        pins.note(state.base)
     }
 
     // MARK: Asking
@@ -133,6 +133,8 @@ final class StoreWriter: Sendable {
         guard !foreign.isLooking.exchange(true, ordering: .acquiringAndReleasing) else { return }
         queue.async {
             self.foreign.isLooking.store(false, ordering: .releasing)
+            // A running flush finds out itself; after it there may be more.
+            if self.shared.withLock({ $0.flush != nil }) { return self.foreign.isPostponed.store(true, ordering: .relaxed) }
             do { try self.adoptForeignSaves() } catch {
                 Self.log.warning("looking for saves of other connections failed: \(error)")
             }
@@ -152,7 +154,7 @@ final class StoreWriter: Sendable {
             shared.forgetNumbers(of: start)
             return Array(shared.listeners.values)
         }
-        pins.note(moved)
+        pins.note(base)
         tellForeign(listeners, from: start, to: moved)
     }
 

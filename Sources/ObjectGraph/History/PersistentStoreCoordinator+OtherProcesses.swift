@@ -1,5 +1,5 @@
+import Locking
 import StoreInterface
-import Synchronization
 
 extension PersistentStoreCoordinator {
     /// From now on saves that other processes make are noticed within milliseconds, without looking into the file meanwhile;
