@@ -12,7 +12,8 @@ extension LMDBStore {
 
     fileprivate func changes(_ bytes: UnsafeRawBufferPointer, of save: Generation) throws -> ChangeSet {
         do {
-            return try ChangeSetCodec.decode(bytes)
+            return schemas.count == 1
+                ? try ChangeSetCodec.decode(bytes) : schemas.translated(try ChangeSetCodec.decode(bytes), of: save)
         } catch {
             throw StoreError.damaged(self, "the history of save \(save): \(error)")
         }

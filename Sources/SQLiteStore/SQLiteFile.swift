@@ -43,9 +43,7 @@ enum SQLiteFile {
     private static func create(_ connection: SQLiteConnection, _ layout: SQLiteLayout) throws -> StoreIdentity {
         let uuid = UUID()
         try connection.runScript(layout.creation)
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        let schema = String(decoding: try encoder.encode(layout.schema), as: UTF8.self)
+        let schema = try text(layout.schema)
         let statement = try connection.statement("INSERT INTO strata_meta VALUES (?, ?)")
         for (name, value) in [("format", format), ("uuid", uuid.uuidString), ("schema", schema)] {
             statement.bind([.string(name), .string(value)])
@@ -71,10 +69,18 @@ enum SQLiteFile {
         guard let uuid = UUID(uuidString: try meta("uuid")) else {
             throw StoreError(.damaged, "\(path): the uuid in strata_meta cannot be read; restore the file")
         }
-        let stored = try? JSONDecoder().decode(StoreSchema.self, from: Data(try meta("schema").utf8))
-        guard stored == layout.schema.withoutHints else {
-            throw StoreError(.schemaMismatch, "\(path) holds another model; open it with the model that made it")
+        guard let stored = try? JSONDecoder().decode(StoreSchema.self, from: Data(try meta("schema").utf8)) else {
+            throw StoreError(.damaged, "\(path): the schema in strata_meta cannot be read; restore the file")
+        }
+        if stored != layout.schema.withoutHints {
+            try SQLiteMigration(connection, from: stored, to: layout, path: path, name: "strata://\(uuid.uuidString)").run()
         }
         return StoreIdentity(uuid)
+    }
+
+    static func text(_ schema: StoreSchema) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return String(decoding: try encoder.encode(schema), as: UTF8.self)
     }
 }

@@ -68,8 +68,7 @@ struct SQLiteLayout: Sendable {
 
     // MARK: Making the file
 
-    /// Uniqueness is checked by the saves themselves, where swapped values within one save are no conflict, so a unique
-    /// attribute has a plain index. Foreign keys are declared, not enforced: the object layer has the delete rules.
+    /// The whole of a new file.
     var creation: String {
         var lines = [
             "CREATE TABLE strata_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -78,16 +77,43 @@ struct SQLiteLayout: Sendable {
             "CREATE TABLE strata_keys (entity INTEGER PRIMARY KEY, next INTEGER NOT NULL)",
             "CREATE TABLE strata_history (generation INTEGER PRIMARY KEY, changes TEXT NOT NULL)",
         ]
+        lines += entityTables + linkTables + indexes
+        lines += tables.indices.map { "INSERT INTO strata_keys VALUES (\($0), \(PageAddress.slots))" }
+        return lines.joined(separator: ";\n")
+    }
+
+    /// By entity. Foreign keys are declared, not enforced: the object layer has the delete rules.
+    var entityTables: [String] {
+        schema.entities.enumerated().map { number, entity in
+            let parts =
+                ["id INTEGER PRIMARY KEY", "version INTEGER NOT NULL"]
+                + entity.columns.enumerated().map { declaration(number, $0, $1) }
+            return "CREATE TABLE \(tables[number]) (\(parts.joined(separator: ", ")))"
+        }
+    }
+
+    /// By link.
+    var linkTables: [String] {
+        schema.links.enumerated().map { number, link in
+            """
+            CREATE TABLE \(links[number]) (
+            source INTEGER NOT NULL REFERENCES \(tables[link.source])(id) DEFERRABLE INITIALLY DEFERRED,
+            destination INTEGER NOT NULL REFERENCES \(tables[link.destination])(id) DEFERRABLE INITIALLY DEFERRED,
+            PRIMARY KEY (source, destination)) WITHOUT ROWID
+            """
+        }
+    }
+
+    /// Uniqueness is checked by the saves themselves, where swapped values within one save are no conflict, so a unique
+    /// attribute has a plain index.
+    var indexes: [String] {
         var names: Set<String> = Set((tables + links).map { String($0.dropFirst().dropLast()).lowercased() })
         func index(_ table: String, _ name: String, _ columns: String) -> String {
             let wanted = (table + "_" + name).split(separator: "\"").joined()
             return "CREATE INDEX \(Self.quoted(Self.unique(wanted, &names))) ON \(table) (\(columns))"
         }
+        var lines: [String] = []
         for (number, entity) in schema.entities.enumerated() {
-            var parts = ["id INTEGER PRIMARY KEY", "version INTEGER NOT NULL"]
-            for (column, definition) in entity.columns.enumerated() { parts.append(declaration(number, column, definition)) }
-            lines.append("CREATE TABLE \(tables[number]) (\(parts.joined(separator: ", ")))")
-            lines.append("INSERT INTO strata_keys VALUES (\(number), \(PageAddress.slots))")
             for (column, definition) in entity.columns.enumerated()
             where definition.index != .none || definition.type == .reference {
                 lines.append(index(tables[number], columns[number][column], columns[number][column]))
@@ -97,17 +123,7 @@ struct SQLiteLayout: Sendable {
                 lines.append(index(tables[number], names.joined(separator: "_"), names.joined(separator: ", ")))
             }
         }
-        for (number, link) in schema.links.enumerated() {
-            lines.append(
-                """
-                CREATE TABLE \(links[number]) (
-                source INTEGER NOT NULL REFERENCES \(tables[link.source])(id) DEFERRABLE INITIALLY DEFERRED,
-                destination INTEGER NOT NULL REFERENCES \(tables[link.destination])(id) DEFERRABLE INITIALLY DEFERRED,
-                PRIMARY KEY (source, destination)) WITHOUT ROWID
-                """)
-            lines.append(index(links[number], "reverse", "destination, source"))
-        }
-        return lines.joined(separator: ";\n")
+        return lines + links.map { index($0, "reverse", "destination, source") }
     }
 
     private func declaration(_ entity: Int, _ column: Int, _ definition: ColumnSchema) -> String {

@@ -20,6 +20,7 @@ final class StoreWriter: Sendable {
     let shared: Mutex<Shared>
     let foreign = ForeignSaves()
     let pins = SnapshotPins()
+    let migration = Mutex(Migration())
 
     struct Shared {
         var state: StoreState
@@ -69,6 +70,7 @@ final class StoreWriter: Sendable {
         let base = try store.snapshot()
         shared = Mutex(Shared(state: StoreState(base: base)))
         pins.note(base)
+        startMigration()
     }
 
     var state: StoreState { shared.withLock { $0.state } }

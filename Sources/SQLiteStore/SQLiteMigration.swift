@@ -1,0 +1,198 @@
+import Foundation
+import StoreInterface
+
+/// Brings a file to a changed schema, in the transaction of opening it (S163): tables whose columns differ are made anew and filled
+/// from the old ones, the others stay, indexes follow. O(rows of the changed entities), because SQLite's `ALTER TABLE` knows neither
+/// optional columns nor other types.
+struct SQLiteMigration {
+    private let connection: SQLiteConnection
+    private let old: SQLiteLayout
+    private let new: SQLiteLayout
+    private let path: String
+    /// What object ids begin with.
+    private let name: String
+
+    init(_ connection: SQLiteConnection, from old: StoreSchema, to new: SQLiteLayout, path: String, name: String) {
+        self.connection = connection
+        self.old = SQLiteLayout(old)
+        self.new = new
+        self.path = path
+        self.name = name
+    }
+
+    /// - Throws: `StoreError` `.schemaTooNew`, `.schemaMismatch`; the caller rolls back.
+    func run() throws {
+        try checkVersion()
+        let evolution: SchemaEvolution
+        do { evolution = try SchemaEvolution(from: old.schema, to: new.schema) } catch let error as StoreError {
+            throw StoreError(error.code, "\(path) was written with another model: \(error.message)")
+        }
+        // Else renaming a table would rewrite the foreign keys that lead to it.
+        try connection.run("PRAGMA legacy_alter_table = ON")
+        defer { try? connection.run("PRAGMA legacy_alter_table = OFF") }
+        try dropIndexes()
+        let kept = try moveTables(evolution)
+        try fillEntities(evolution, kept)
+        try fillLinks(evolution, kept)
+        for text in try connection.texts("SELECT name FROM sqlite_master WHERE name LIKE 'strata_old_%' AND type = 'table'") {
+            try connection.runScript("DROP TABLE \(SQLiteLayout.quoted(text))")
+        }
+        let known = try Set(connection.texts("SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"))
+        for text in new.indexes where !known.contains(text) { try connection.runScript(text) }
+        try checkUnique(evolution)
+        try moveKeys(evolution)
+        try writeSchema()
+    }
+
+    private func checkVersion() throws {
+        let wanted = new.schema.withoutHints
+        guard wanted.version >= old.schema.version else {
+            throw StoreError(
+                .schemaTooNew,
+                "\(path) was written by version \(old.schema.version) of the model; this program has \(wanted.version). Update it"
+            )
+        }
+        let earlier = try connection.texts("SELECT value FROM strata_meta WHERE name LIKE 'schema %'")
+        if wanted.version == old.schema.version, earlier.contains(try SQLiteFile.text(wanted)) {
+            throw StoreError(
+                .schemaTooNew,
+                "\(path) was written by a newer model, which came after this one. Update the program; "
+                    + "to go back on purpose, give the model a higher version")
+        }
+    }
+
+    private func dropIndexes() throws {
+        let wanted = Set(new.indexes)
+        let found = try connection.texts("SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
+        let names = try connection.texts("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
+        let kept = try keptTables()
+        for (name, text) in zip(names, found) {
+            // An index stays with a table that stays.
+            if wanted.contains(text), kept.contains(where: { text.contains(" ON \($0) (") }) { continue }
+            try connection.runScript("DROP INDEX \(SQLiteLayout.quoted(name))")
+        }
+    }
+
+    /// Tables of the same name and columns before and after, with the same objects: quoted.
+    private func keptTables() throws -> Set<String> {
+        let evolution = try SchemaEvolution(from: old.schema, to: new.schema)
+        var kept: Set<String> = []
+        let before = old.entityTables
+        for (number, text) in new.entityTables.enumerated() {
+            let change = evolution.entities[number]
+            guard let source = change.source, before[source] == text,
+                change.columns.enumerated().allSatisfy({ $1.source == $0 && $1.fill == nil })
+            else { continue }
+            kept.insert(new.tables[number])
+        }
+        let linksBefore = old.linkTables
+        for (number, text) in new.linkTables.enumerated() {
+            if let change = evolution.links[number], !change.isReversed, linksBefore[change.source] == text {
+                kept.insert(new.links[number])
+            }
+        }
+        return kept
+    }
+
+    /// Renames the old tables and makes the new ones.
+    private func moveTables(_ evolution: SchemaEvolution) throws -> Set<String> {
+        let kept = try keptTables()
+        for (number, table) in (old.tables + old.links).enumerated() where !kept.contains(table) {
+            try connection.runScript("ALTER TABLE \(table) RENAME TO strata_old_\(number)")
+        }
+        for (table, text) in zip(new.tables + new.links, new.entityTables + new.linkTables) where !kept.contains(table) {
+            try connection.runScript(text)
+        }
+        return kept
+    }
+
+    private func fillEntities(_ evolution: SchemaEvolution, _ kept: Set<String>) throws {
+        for (number, change) in evolution.entities.enumerated() {
+            guard let source = change.source, !kept.contains(new.tables[number]) else { continue }
+            var values: [Value] = []
+            let terms = zip(change.columns, new.schema.entities[number].columns).map { column, definition -> String in
+                if let fill = column.fill { values.append(definition.type == .float ? fill.asFloat : fill) }
+                switch (column.source, column.fill) {
+                case (let place?, nil): return old.columns[source][place]
+                case (let place?, _): return "COALESCE(\(old.columns[source][place]), ?)"
+                case (nil, nil): return "NULL"
+                case (nil, _): return "?"
+                }
+            }
+            let statement = try connection.statement(
+                "INSERT INTO \(new.tables[number]) (\((["id", "version"] + new.columns[number]).joined(separator: ", "))) "
+                    + "SELECT \((["id", "version"] + terms).joined(separator: ", ")) FROM strata_old_\(source)")
+            statement.bind(values)
+            try statement.run()
+        }
+    }
+
+    private func fillLinks(_ evolution: SchemaEvolution, _ kept: Set<String>) throws {
+        for (number, change) in evolution.links.enumerated() {
+            guard let change, !kept.contains(new.links[number]) else { continue }
+            let ends = change.isReversed ? "destination, source" : "source, destination"
+            try connection.runScript(
+                "INSERT INTO \(new.links[number]) (source, destination) "
+                    + "SELECT \(ends) FROM strata_old_\(old.tables.count + change.source)")
+        }
+    }
+
+    /// No two objects may share what is to be unique from now on; nulls differ.
+    private func checkUnique(_ evolution: SchemaEvolution) throws {
+        for (number, entity) in new.schema.entities.enumerated() where evolution.entities[number].source != nil {
+            let single = entity.columns.indices.filter { entity.columns[$0].index == .unique }.map { [$0] }
+            for columns in single + entity.indexes.filter({ $0.kind == .unique }).map(\.columns) {
+                let names = columns.map { new.columns[number][$0] }
+                let found = try connection.texts(
+                    "SELECT json_array(MIN(id), MAX(id), \(names.map { "quote(\($0))" }.joined(separator: " || ', ' || "))) "
+                        + "FROM \(new.tables[number]) WHERE \(names.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")) "
+                        + "GROUP BY \(names.joined(separator: ", ")) HAVING COUNT(*) > 1 LIMIT 1")
+                guard let text = found.first else { continue }
+                let parts = text.dropFirst().dropLast().split(separator: ",", maxSplits: 2)
+                let ids = parts.prefix(2).map { "\(name)/\(number)/\($0)" }.joined(separator: " and ")
+                let property = columns.map { entity.columns[$0].name }.joined(separator: "+")
+                throw StoreError(
+                    .schemaMismatch,
+                    "\(path): \(entity.name).\(property) is to be unique, but \(parts.last ?? "") is the value of \(ids). "
+                        + "The file is as it was: change one of them with the model from before, then open it again")
+            }
+        }
+    }
+
+    /// Keys are leased by position of the entity. The history is told in positions too: it ends where they change.
+    private func moveKeys(_ evolution: SchemaEvolution) throws {
+        let next = try old.schema.entities.indices.map { entity in
+            try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))])
+        }
+        try connection.runScript("DELETE FROM strata_keys")
+        for (number, change) in evolution.entities.enumerated() {
+            let first = change.source.flatMap { next[$0] } ?? Int64(PageAddress.slots)
+            try connection.runScript("INSERT INTO strata_keys VALUES (\(number), \(first))")
+        }
+        let isInPlace =
+            evolution.entities.prefix(old.tables.count).enumerated().allSatisfy { number, change in
+                change.source == number
+                    && change.columns.prefix(old.columns[number].count).enumerated().allSatisfy { $1.source == $0 }
+            } && evolution.links.prefix(old.links.count).enumerated().allSatisfy { $1?.source == $0 && $1?.isReversed == false }
+            && new.tables.count >= old.tables.count && new.links.count >= old.links.count
+            && old.columns.indices.allSatisfy { new.columns[$0].count >= old.columns[$0].count }
+        if !isInPlace { try connection.runScript("DELETE FROM strata_history") }
+    }
+
+    private func writeSchema() throws {
+        let count = try connection.integer("SELECT COUNT(*) FROM strata_meta WHERE name LIKE 'schema %'") ?? 0
+        let keep = try connection.statement("INSERT INTO strata_meta VALUES (?, ?)")
+        keep.bind([.string("schema \(count + 1)"), .string(try SQLiteFile.text(old.schema))])
+        try keep.run()
+        let change = try connection.statement("UPDATE strata_meta SET value = ? WHERE name = 'schema'")
+        change.bind([.string(try SQLiteFile.text(new.schema))])
+        try change.run()
+    }
+}
+
+extension Value {
+    /// A double with the digits of a float.
+    fileprivate var asFloat: Value {
+        if case .double(let number) = self { .double(Double(Float(number))) } else { self }
+    }
+}
