@@ -40,7 +40,7 @@ public struct Cursor {
     }
 
     // Right because `withCursor` closes it after the body to which the cursor is passed.
-    private let pointer: OpaquePointer
+    let pointer: OpaquePointer
 
     init(_ transaction: OpaquePointer, _ database: Database) throws(LMDBError) {
         var opened: OpaquePointer?

@@ -138,7 +138,7 @@ extension Environment {
 /// A read transaction in which sub-databases are opened. Not `Sendable`; valid in ``Environment/openDatabases(_:)`` only.
 public struct HandleTransaction {
     // Right because the transaction outlives the body to which this is passed.
-    private let pointer: OpaquePointer
+    let pointer: OpaquePointer
 
     fileprivate init(_ pointer: OpaquePointer) { self.pointer = pointer }
 

@@ -22,6 +22,9 @@ extension LMDBStore {
 
 /// Makes the copy under a temporary name beside the wanted one; nothing has the wanted name before all is on disk and verified.
 struct CompactCopy {
+    /// So much is written and synced at a time: little enough for memory and for cancelling.
+    private static let bytesOfTransaction = 1 << 25
+
     private let store: LMDBStore
     private let target: URL
     private let partial: URL
@@ -41,8 +44,8 @@ struct CompactCopy {
         }
         defer { removePartial() }
         do {
-            try store.environment.copy(to: partial.path)
-        } catch {
+            try copyTables()
+        } catch let error as LMDBError {
             throw StoreError(error, path: target.path)
         }
         try cancellation.check()
@@ -52,6 +55,56 @@ struct CompactCopy {
         // The name is on disk only when its folder is.
         let folder = target.deletingLastPathComponent().path
         try sync(folder.isEmpty ? "." : folder)
+    }
+
+    /// Adds the entries of each table in their order to a new file, so that its pages are full. LMDB's own compacting copy would keep
+    /// pages half full as random writes have left them.
+    private func copyTables() throws {
+        guard let tables = try store.environment.openDatabases({ try $0.tables() }) else {
+            throw StoreError.damaged(store, "a table is of an unknown kind")
+        }
+        // A transaction of its own: other threads do not take turns with a walk this long.
+        let source = try ReadTransaction(store.environment)
+        defer { source.end() }
+        let size = try FileIdentity.byteCount(path: store.url.path)
+        let copy = try Environment(
+            path: partial.path,
+            options: Environment.Options(mapSize: 2 * size + 1 << 26, maximumDatabases: tables.count + 8))
+        defer { copy.close() }
+        for table in tables {
+            try source.withCursor(table.database) { from in
+                var next = try from.move(.next)
+                var last: [UInt8]?
+                repeat {
+                    try cancellation.check()
+                    try copy.write { transaction in
+                        let database = try transaction.open(table.name, table.kind)
+                        try transaction.withCursor(database) { next = try append(from, next, to: $0, &last) }
+                    }
+                } while next != nil
+            }
+        }
+    }
+
+    /// Copies entries from one that was found on, so many bytes of them at most.
+    /// - Parameter last: the key of the entry before.
+    /// - Returns: the first one that is left.
+    private func append(
+        _ from: Cursor, _ first: Cursor.Entry?, to target: Cursor, _ last: inout [UInt8]?
+    ) throws -> Cursor.Entry? {
+        var next = first
+        var byteCount = 0
+        while let entry = next, byteCount < Self.bytesOfTransaction {
+            if let known = last, entry.key.elementsEqual(known) {
+                try target.append(entry, .sameKey)
+            } else {
+                try target.append(entry, .newKey)
+                last = Array(entry.key)
+            }
+            byteCount += entry.key.count + entry.value.count
+            next = try from.move(.next)
+        }
+        return next
     }
 
     private func verify() throws {

@@ -58,7 +58,7 @@ struct CompactionDictionary {
         }
         try cancellation.check()
         let whole = pages * (byteCount / max(seen, 1))
-        return training.dictionary(maximumByteCount: min(Self.maximumByteCount, whole / 50))
+        return training.dictionary(maximumByteCount: min(Self.maximumByteCount, whole / 50), level: options.effort.level)
     }
 }
 
@@ -67,8 +67,7 @@ extension CompactionOptions.Effort {
     fileprivate var level: Int {
         switch self {
         case .fast: 3
-        case .usual: 12
-        case .most: 19
+        case .usual: 16
         }
     }
 }

@@ -44,13 +44,19 @@ public struct DictionaryTraining {
     }
 
     /// Blocking: about a second for 10 MB of samples.
+    /// - Parameter level: of zstd, that pages will be packed with.
     /// - Returns: nil when the samples are too few for a dictionary to pay.
-    public func dictionary(maximumByteCount: Int) -> [UInt8]? {
+    public func dictionary(maximumByteCount: Int, level: Int) -> [UInt8]? {
         let limit = min(maximumByteCount, PageFormat.maximumDictionaryByteCount)
         guard sizes.count >= 8, limit >= 256 else { return nil }
         var bytes = [UInt8](repeating: 0, count: limit)
         guard let count = ZstdCall.train(samples, sizes, into: &bytes), count > 0, count <= limit else { return nil }
-        bytes.removeLast(limit - count)
-        return bytes
+        let trained = bytes[..<count]
+        var finished = [UInt8](repeating: 0, count: limit)
+        guard let header = ZstdCall.headerSize(trained), header < count,
+            let finishedCount = ZstdCall.finish(trained[header...], samples, sizes, level: level, into: &finished),
+            finishedCount <= limit
+        else { return Array(trained) }
+        return Array(finished[..<finishedCount])
     }
 }

@@ -85,6 +85,25 @@ enum ZstdCall {
         return ZDICT_isError(size) == 0 ? size : nil
     }
 
+    /// Fits the tables of a trained dictionary, which are for a low level, to the level that pages are packed with.
+    /// - Returns: the byte count; nil when it cannot be done.
+    static func finish(
+        _ content: ArraySlice<UInt8>, _ samples: [UInt8], _ sizes: [Int], level: Int, into target: inout [UInt8]
+    ) -> Int? {
+        let parameters = ZDICT_params_t(compressionLevel: Int32(clamping: level), notificationLevel: 0, dictID: 0)
+        let size = content.withUnsafeBytes { content in
+            ZDICT_finalizeDictionary(
+                &target, target.count, content.baseAddress, content.count, samples, sizes, UInt32(clamping: sizes.count), parameters)
+        }
+        return ZDICT_isError(size) == 0 ? size : nil
+    }
+
+    /// The bytes of a trained dictionary before its content; nil for bytes that are none.
+    static func headerSize(_ dictionary: ArraySlice<UInt8>) -> Int? {
+        let size = dictionary.withUnsafeBytes { ZDICT_getDictHeaderSize($0.baseAddress, $0.count) }
+        return ZDICT_isError(size) == 0 ? size : nil
+    }
+
     // MARK: Errors
 
     @discardableResult

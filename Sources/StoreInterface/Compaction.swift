@@ -33,7 +33,10 @@ public struct CompactionOptions: Sendable, Hashable {
 
     /// How hard to pack. Reading costs the same.
     public enum Effort: Sendable, Hashable {
-        case fast, usual, most
+        /// About 0.1 ms a page.
+        case fast
+        /// About 1 ms a page, for files that are some hundredths smaller.
+        case usual
     }
 
     public var age: Age

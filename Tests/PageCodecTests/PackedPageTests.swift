@@ -62,7 +62,7 @@ import Testing
             raw.withUnsafeBytes { training.add($0) }
             pages.append(raw)
         }
-        let bytes = try #require(training.dictionary(maximumByteCount: 8192))
+        let bytes = try #require(training.dictionary(maximumByteCount: 8192, level: 3))
         let dictionary = try PageDictionary(bytes)
         let plain = try #require(try pack(pages[7]))
         let packed = try #require(try pack(pages[7], dictionary))

@@ -9,13 +9,13 @@ struct CompactionCommand: BenchmarkCommand {
 
     @OptionGroup var options: BenchmarkOptions
 
-    @Option(help: ArgumentHelp("How hard to pack: fast, usual or most.", valueName: "kind"))
+    @Option(help: ArgumentHelp("How hard to pack: fast or usual.", valueName: "kind"))
     var effort = "usual"
 
     func measure() async throws -> (rows: [Report.Row], notes: [String]) {
-        let efforts: [String: CompactionOptions.Effort] = ["fast": .fast, "usual": .usual, "most": .most]
+        let efforts: [String: CompactionOptions.Effort] = ["fast": .fast, "usual": .usual]
         guard let effort = efforts[effort] else {
-            throw WrongInput(description: "--effort \(effort): no such name; known are fast, usual, most")
+            throw WrongInput(description: "--effort \(effort): no such name; known are fast, usual")
         }
         let progress = ProgressBar(steps: 2, style: options.progressStyle)
         defer { progress.finish() }
