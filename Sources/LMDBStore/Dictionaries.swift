@@ -1,7 +1,7 @@
 import LMDB
 import PageCodec
 import StoreInterface
-import Synchronization
+import Locking
 
 /// The dictionaries of packed pages: in the table `dictionaries` by entity and number, and those met so far ready for use.
 ///

@@ -93,7 +93,8 @@ enum ZstdCall {
         let parameters = ZDICT_params_t(compressionLevel: Int32(clamping: level), notificationLevel: 0, dictID: 0)
         let size = content.withUnsafeBytes { content in
             ZDICT_finalizeDictionary(
-                &target, target.count, content.baseAddress, content.count, samples, sizes, UInt32(clamping: sizes.count), parameters)
+                &target, target.count, content.baseAddress, content.count, samples, sizes, UInt32(clamping: sizes.count),
+                parameters)
         }
         return ZDICT_isError(size) == 0 ? size : nil
     }
