@@ -24,6 +24,8 @@ public struct Cursor {
         case first, last, next, previous
         /// The next key, past the remaining values of this one.
         case nextKey
+        /// The last value of the key before this one.
+        case previousKey
         /// The next value of the same key.
         case nextValue
 
@@ -34,6 +36,7 @@ public struct Cursor {
             case .next: MDB_NEXT
             case .previous: MDB_PREV
             case .nextKey: MDB_NEXT_NODUP
+            case .previousKey: MDB_PREV_NODUP
             case .nextValue: MDB_NEXT_DUP
             }
         }

@@ -32,9 +32,9 @@ extension LMDBSnapshot {
                     continue
                 }
                 if case .countValues = aggregate {
-                    states[number].count += match.page.valueCount(column, of: match.mask)
+                    states[number].count += try match.page.valueCount(column, of: match.mask)
                 } else if columns[column].type.isNumeric || columns[column].type == .date {
-                    match.page.addTotals(column, of: match.mask, to: &states[number], aggregate)
+                    try match.page.addTotals(column, of: match.mask, to: &states[number], aggregate)
                 } else {
                     for slot in SlotIterator(match.mask) {
                         states[number].add(try match.page.value(slot, column), to: aggregate)

@@ -25,7 +25,7 @@ extension LMDBSnapshot {
         guard let candidates = try candidates(entity, predicate) else {
             return try eachPage(entity) { number, bytes in try visit(number, bytes, ~0) }
         }
-        for group in candidates {
+        for group in Self.groups(candidates.keys) {
             if let bytes = try pageBytes(entity, group.number), try visit(group.number, bytes, group.mask) == .stop { return }
         }
     }
@@ -46,23 +46,33 @@ extension LMDBSnapshot {
         var mask: UInt64
     }
 
-    /// The objects that an index or the condition names, by page, ascending; nil when a scan is better.
-    private func candidates(_ entity: Int, _ predicate: StorePredicate) throws -> [PageGroup]? {
-        let plan = QueryPlan(predicate, entity: entity, snapshot: self)
-        if case .scan = plan { return nil }
-        if case .keys(let keys) = plan { return Self.groups(Array(keys)) }
-        var keys: [ObjectKey] = []
-        // A scan costs about as much as looking at eight candidates a page.
-        let limit = max(512, try pageCount(entity) * 8)
-        guard try gather(plan, into: &keys, limit: limit) else { return nil }
-        return Self.groups(keys)
+    /// Objects among which all are that satisfy a condition.
+    struct Candidates {
+        /// In no order; some may be there twice unless they are exact.
+        var keys: [ObjectKey]
+        /// They exist and satisfy the condition.
+        var isExact: Bool
+        var plan: QueryPlan
     }
 
-    func pageCount(_ entity: Int) throws -> Int {
-        try store.translating { try transaction.statistics(store.tables.pages[entity]).entries }
+    /// The objects that indexes or the condition name; nil when a scan is better.
+    func candidates(_ entity: Int, _ predicate: StorePredicate) throws -> Candidates? {
+        guard let source = try PlanMaker(predicate, entity: entity, snapshot: self).best() else { return nil }
+        let limit = try candidateLimit(entity, predicate, isExact: source.isExact)
+        guard source.estimate <= limit,
+            let keys = try gather(source.plan, limit: limit.addingReportingOverflow(limit).partialValue)
+        else { return nil }
+        return Candidates(keys: keys, isExact: source.isExact, plan: source.plan)
     }
 
-    private static func groups(_ keys: [ObjectKey]) -> [PageGroup] {
+    /// With how many candidates a scan costs as much. An entry of an index and its sorting cost a quarter of a page's scan; pages that
+    /// must be looked at out of a scan's stride as much again. Conditions on other objects are dear, and are saved by any index.
+    private func candidateLimit(_ entity: Int, _ predicate: StorePredicate, isExact: Bool) throws -> Int {
+        if predicate.traversesRelationships { return Int.max / 4 }
+        return max(512, try pageCount(entity) * (isExact ? 4 : 2))
+    }
+
+    static func groups(_ keys: [ObjectKey]) -> [PageGroup] {
         var groups: [PageGroup] = []
         for key in keys.sorted() {
             let number = PageAddress.page(of: key)
@@ -76,36 +86,74 @@ extension LMDBSnapshot {
         return groups
     }
 
-    /// - Returns: false when there are more than the limit.
-    private func gather(_ plan: QueryPlan, into keys: inout [ObjectKey], limit: Int) throws -> Bool {
+    // MARK: Reading indexes
+
+    /// - Returns: nil when there are more than the limit, which an estimate may have missed.
+    private func gather(_ plan: QueryPlan, limit: Int) throws -> [ObjectKey]? {
         switch plan {
-        case .references(let index, let destinations):
-            for destination in destinations {
-                keys += try values(of: destination, in: index.database)
-                if keys.count > limit { return false }
+        case .scan: return nil
+        case .keys(let keys): return Array(keys)
+        case .index(let access): return try gather(access, limit: limit)
+        case .referrers(let index, let entity, let condition):
+            var destinations: [ObjectKey] = []
+            try eachMatch(entity, condition) { match in
+                for slot in SlotIterator(match.mask) { destinations.append(PageAddress.key(page: match.number, slot: slot)) }
+                return .next
             }
-        case .index(let index, let stretches, _):
-            for stretch in stretches {
-                try store.translating {
-                    try transaction.withCursor(index.database) { try Self.gather(stretch, $0, into: &keys, limit: limit) }
-                }
-                if keys.count > limit { return false }
+            return try gatherReferrers(index, destinations, limit: limit)
+        case .all(let plans):
+            var common: [ObjectKey]?
+            for plan in plans {
+                guard let keys = try gather(plan, limit: .max) else { return nil }
+                common = common.map { Self.intersection($0, keys) } ?? keys
             }
-        case .scan, .keys: break
+            return common
+        case .any(let plans):
+            var union: Set<ObjectKey> = []
+            for plan in plans {
+                guard let keys = try gather(plan, limit: limit) else { return nil }
+                union.formUnion(keys)
+                if union.count > limit { return nil }
+            }
+            return Array(union)
         }
-        return true
     }
 
-    private static func gather(
-        _ stretch: QueryPlan.Stretch, _ cursor: Cursor, into keys: inout [ObjectKey], limit: Int
-    ) throws {
-        var entry = try stretch.lower.withUnsafeBytes { try cursor.seek($0) }
-        while let found = entry, keys.count <= limit {
-            if let upper = stretch.upper, IndexBytes.order(found.key, upper) > 0 {
-                guard stretch.isPrefix, found.key.starts(with: upper) else { return }
+    private static func intersection(_ a: [ObjectKey], _ b: [ObjectKey]) -> [ObjectKey] {
+        let (few, many) = a.count < b.count ? (a, b) : (b, a)
+        let wanted = Set(few)
+        return many.filter(wanted.contains)
+    }
+
+    private func gather(_ access: IndexAccess, limit: Int) throws -> [ObjectKey]? {
+        if access.index.isReference { return try gatherReferrers(access.index, access.destinations.sorted(), limit: limit) }
+        var keys: [ObjectKey] = []
+        return try store.translating {
+            try transaction.withCursor(access.index.database) { cursor in
+                for stretch in access.stretches {
+                    var entry = try stretch.first(cursor)
+                    while let found = entry, !stretch.isPast(found.key) {
+                        try cursor.appendValues(after: found, to: &keys)
+                        if keys.count > limit { return nil }
+                        entry = try cursor.move(.nextKey)
+                    }
+                }
+                return keys
             }
-            try cursor.appendValues(after: found, to: &keys)
-            entry = try cursor.move(.nextKey)
+        }
+    }
+
+    private func gatherReferrers(_ index: Tables.Index, _ destinations: [ObjectKey], limit: Int) throws -> [ObjectKey]? {
+        var keys: [ObjectKey] = []
+        return try store.translating {
+            try transaction.withCursor(index.database) { cursor in
+                for destination in destinations {
+                    guard let first = try cursor.find(destination) else { continue }
+                    try cursor.appendValues(after: first, to: &keys)
+                    if keys.count > limit { return nil }
+                }
+                return keys
+            }
         }
     }
 }

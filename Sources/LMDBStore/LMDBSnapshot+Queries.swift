@@ -8,6 +8,9 @@ extension LMDBSnapshot {
     }
 
     private func keysInOrder(_ query: StoreQuery) throws -> [ObjectKey] {
+        if let exact = try exactKeys(query) {
+            return Array(exact.sorted().dropFirst(max(query.offset, 0)).prefix(query.limit ?? .max))
+        }
         var keys: [ObjectKey] = []
         var toSkip = max(query.offset, 0)
         try eachMatch(query.entity, query.predicate) { match in
@@ -44,25 +47,37 @@ extension LMDBSnapshot {
         return max(0, min(total, enough) - offset)
     }
 
-    /// How many objects a query has whose whole condition is one key of an index; nil for others.
-    private func countFromIndex(_ query: StoreQuery) throws -> Int? {
-        guard case .compare(let column, .equal, let value) = query.predicate,
-            let index = self.index(query.entity, column)
+    /// What the query selects, before offset and limit, in no order, where indexes alone tell; nil otherwise.
+    private func exactKeys(_ query: StoreQuery) throws -> [ObjectKey]? {
+        // Without a condition pages are counted and walked faster than an index.
+        guard query.predicate != .constant(true), let found = try candidates(query.entity, query.predicate), found.isExact
         else { return nil }
-        if index.isReference {
-            guard let destination = value.referenceKey else { return nil }
-            return try store.translating {
-                try transaction.withCursor(index.database) { try $0.find(destination) == nil ? 0 : try $0.valueCount() }
-            }
-        }
-        let schema = store.schema.entities[query.entity].columns[column]
-        // A float is narrower than the number that it is compared with, and NaN has a key but equals nothing.
-        if schema.type == .float { return nil }
-        if case .double(let number) = value, number.isNaN { return nil }
-        guard let key = try? KeyCodec.encode(value, column: schema), !key.isCut else { return nil }
+        return found.keys
+    }
+
+    /// How many objects a query has whose whole condition is stretches of one index; nil for others.
+    private func countFromIndex(_ query: StoreQuery) throws -> Int? {
+        let maker = PlanMaker(query.predicate, entity: query.entity, snapshot: self)
+        guard let source = try maker.best(), source.isExact, case .index(let access) = source.plan else { return nil }
+        let pages = try pageCount(query.entity)
         return try store.translating {
-            try transaction.withCursor(index.database) { cursor in
-                try key.bytes.withUnsafeBytes { try cursor.find($0) } == nil ? 0 : try cursor.valueCount()
+            try transaction.withCursor(access.index.database) { cursor in
+                var total = 0
+                for destination in access.destinations where try cursor.find(destination) != nil {
+                    total += try cursor.valueCount()
+                }
+                // Where every key has few objects a scan counts faster than their keys.
+                var keysLeft = max(512, 8 * pages)
+                for stretch in access.stretches {
+                    var entry = try stretch.first(cursor)
+                    while let found = entry, !stretch.isPast(found.key) {
+                        total += try cursor.valueCount()
+                        keysLeft -= 1
+                        if keysLeft == 0 { return nil }
+                        entry = try cursor.move(.nextKey)
+                    }
+                }
+                return total
             }
         }
     }
@@ -70,6 +85,7 @@ extension LMDBSnapshot {
     private func sortedKeys(_ query: StoreQuery) throws -> [ObjectKey] {
         let offset = max(query.offset, 0)
         let wanted = query.limit.map { $0 < Int.max - offset ? $0 + offset : Int.max }
+        if let keys = try keysInIndexOrder(query) { return keys }
         let columns = schema.entities[query.entity].columns
         if var selection = RankedSelection(query.sort, columns: columns, wanted: wanted) {
             let column = query.sort[0].column
@@ -91,10 +107,5 @@ extension LMDBSnapshot {
             return .next
         }
         return Array(selection.finish().dropFirst(offset))
-    }
-
-    func explain(_ query: StoreQuery) throws -> String {
-        let plan = QueryPlan(query.predicate, entity: query.entity, snapshot: self)
-        return plan.explanation(entity: query.entity, store: store, pages: try pageCount(query.entity))
     }
 }

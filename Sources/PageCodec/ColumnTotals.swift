@@ -1,17 +1,27 @@
 import StoreInterface
 
 extension ObjectPage {
-    /// How many of some objects have a value in a column. O(1).
-    public func valueCount(_ column: Int, of mask: UInt64) -> Int {
-        guard column < columnCount else { return 0 }
+    /// How many of some objects have a value in a column. O(1) but for pages of an older schema.
+    public func valueCount(_ column: Int, of mask: UInt64) throws(PageError) -> Int {
+        guard column < columnCount else {
+            var count = 0
+            for slot in SlotIterator(mask) where !(try value(slot, column).isNull) { count += 1 }
+            return count
+        }
         return (mask & ~section(column).nulls).nonzeroBitCount
     }
 
     /// Adds the numbers of a column, of some objects, without decoding each as a value: about 1 ns an object.
     ///
     /// Precondition: the objects are present. Columns of other types than numbers add nothing.
-    public func addTotals(_ column: Int, of mask: UInt64, to state: inout AggregateState, _ aggregate: StoreAggregate) {
-        guard column < columnCount else { return }
+    public func addTotals(
+        _ column: Int, of mask: UInt64, to state: inout AggregateState, _ aggregate: StoreAggregate
+    ) throws(PageError) {
+        // A page of an older schema is read value by value.
+        guard column < columnCount else {
+            for slot in SlotIterator(mask) { state.add(try value(slot, column), to: aggregate) }
+            return
+        }
         let section = section(column)
         let present = mask & ~section.nulls
         guard present != 0 else { return }

@@ -66,9 +66,13 @@ import Testing
         #expect(
             try words(.and([.compare(2, .greater, .int(3)), .compare(4, .equal, .reference(64))])) == "index on artist, equality")
         #expect(try words(.compare(2, .less, .int(3))) == "index on plays, range")
-        #expect(try words(.string(0, .hasPrefix, "isrc", .sensitive)) == "index on isrc, prefix")
+        #expect(try words(.string(0, .hasPrefix, "isrc-1", .sensitive)) == "index on isrc, prefix")
+        #expect(try words(.string(0, .hasPrefix, "isrc", .sensitive)) == "scan of 16 pages")
         #expect(try words(.compare(1, .equal, .string("title 1"))) == "scan of 16 pages")
-        #expect(try words(.or([.compare(2, .less, .int(3))])) == "scan of 16 pages")
+        #expect(try words(.or([.compare(2, .less, .int(3)), .compare(5, .equal, .bool(true))])) == "scan of 16 pages")
+        #expect(
+            try words(.or([.compare(2, .less, .int(3)), .compare(0, .equal, .string("isrc-1"))]))
+                == "index on plays, range; or index on isrc, equality")
     }
 
     @Test func countsFromAnIndexRespectOffsetAndLimit() throws {

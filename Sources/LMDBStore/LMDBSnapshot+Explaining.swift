@@ -1,0 +1,24 @@
+import StoreInterface
+
+extension LMDBSnapshot {
+    /// Tells what ``keys(_:)`` does; costs what finding the candidates costs, and no reading of pages.
+    func explain(_ query: StoreQuery) throws -> String {
+        let entity = query.entity
+        if !query.sort.isEmpty, let walk = try orderedWalk(query) {
+            let index = "index on \(walk.access.index.words(entity, schema))"
+            let how = walk.access.manner.isWhole ? "" : ", \(walk.access.manner.words)"
+            let check = walk.isExact ? "" : "; the objects are checked on the way, a scan if few of them match"
+            return "\(index)\(how), in its order\(check)"
+        }
+        var words: String
+        if let found = try candidates(entity, query.predicate) {
+            words = found.plan.words(entity, schema)
+        } else {
+            words = "scan of \(try pageCount(entity)) pages"
+        }
+        if !query.sort.isEmpty {
+            words += query.limit.map { "; the first \(max(0, query.offset) + $0) kept while reading" } ?? "; sorted in memory"
+        }
+        return words
+    }
+}

@@ -1,0 +1,266 @@
+import PageCodec
+import StoreInterface
+
+/// Looks for the sources of candidates that a condition offers, with an estimate of each.
+struct PlanMaker {
+    let entity: Int
+    let snapshot: LMDBSnapshot
+    /// Of the top-level `and`, flattened.
+    let parts: [StorePredicate]
+    private let bounds: ColumnBounds
+
+    init(_ predicate: StorePredicate, entity: Int, snapshot: LMDBSnapshot) {
+        self.entity = entity
+        self.snapshot = snapshot
+        parts = Self.flattened(predicate)
+        bounds = ColumnBounds(parts)
+    }
+
+    private static func flattened(_ predicate: StorePredicate) -> [StorePredicate] {
+        guard case .and(let parts) = predicate else { return predicate == .constant(true) ? [] : [predicate] }
+        return parts.flatMap(flattened)
+    }
+
+    /// The cheapest source, an intersection where it pays; nil when nothing narrows the condition.
+    func best() throws -> QuerySource? {
+        let found = try sources().sorted { ($0.estimate, $0.isExact ? 0 : 1) < ($1.estimate, $1.isExact ? 0 : 1) }
+        guard var best = found.first else { return nil }
+        var plans = [best.plan]
+        let pages = try snapshot.pageCount(entity)
+        let objects = max(1, pages * PageAddress.slots)
+        for other in found.dropFirst() where !other.parts.isSubset(of: best.parts) && best.estimate > 16 {
+            let both = Int(Double(best.estimate) * Double(other.estimate) / Double(objects))
+            let completes = best.isExact && other.isExact && best.parts.union(other.parts).count == parts.count
+            // Unit: an entry of an index. A page costs about eight, unless it need not be looked at any more.
+            let saved = completes ? min(best.estimate, pages) : min(best.estimate, pages) - min(both, pages)
+            guard other.estimate <= 8 * saved else { continue }
+            plans.append(other.plan)
+            best.estimate = both
+            best.isExact = best.isExact && other.isExact
+            best.parts.formUnion(other.parts)
+        }
+        if plans.count > 1 { best.plan = .all(plans) }
+        best.isExact = best.isExact && best.parts.count == parts.count
+        return best
+    }
+
+    private func sources() throws -> [QuerySource] {
+        var sources: [QuerySource] = []
+        for index in snapshot.store.tables.indexes[entity] where snapshot.isReady(index) {
+            guard let found = access(index), !found.parts.isEmpty else { continue }
+            let estimate = try snapshot.estimate(found.access)
+            sources.append(
+                QuerySource(plan: .index(found.access), estimate: estimate, isExact: found.isExact, parts: found.parts))
+        }
+        for (position, part) in parts.enumerated() {
+            guard var source = try source(part) else { continue }
+            source.parts = [position]
+            sources.append(source)
+        }
+        return sources
+    }
+
+    /// A source for one part that is no comparison.
+    private func source(_ part: StorePredicate) throws -> QuerySource? {
+        switch part {
+        case .constant(false): return QuerySource(plan: .keys([]), estimate: 0, isExact: true)
+        case .keys(let keys): return QuerySource(plan: .keys(keys), estimate: keys.count, isExact: false)
+        case .or(let branches):
+            var sources: [QuerySource] = []
+            for branch in branches {
+                guard let source = try PlanMaker(branch, entity: entity, snapshot: snapshot).best() else { return nil }
+                sources.append(source)
+            }
+            return QuerySource(
+                plan: .any(sources.map(\.plan)), estimate: sources.reduce(0) { $0 + $1.estimate },
+                isExact: sources.allSatisfy(\.isExact))
+        case .toOne(let column, let condition):
+            guard let destination = snapshot.schema.entities[entity].columns[column].destination,
+                let index = snapshot.index(entity, column), index.isReference
+            else { return nil }
+            let targets = max(1, try snapshot.pageCount(destination) * PageAddress.slots)
+            let inner = try PlanMaker(condition, entity: destination, snapshot: snapshot).best()?.estimate ?? targets / 10
+            let entries = try snapshot.entryCount(index)
+            let estimate = Double(entries) * Double(min(inner, targets)) / Double(targets)
+            return QuerySource(
+                plan: .referrers(index, entity: destination, condition), estimate: Int(estimate), isExact: true)
+        default: return nil
+        }
+    }
+
+    // MARK: One index
+
+    struct Access {
+        var access: IndexAccess
+        var isExact: Bool
+        var parts: Set<Int>
+        /// How many of the index's first columns are held at one value.
+        var equalities = 0
+    }
+
+    /// How the condition uses an index: equality of its first columns, then a set, a range or a prefix of the next. Without any of
+    /// these it is the whole index, for its order. nil when the index has no such keys.
+    func access(_ index: Tables.Index) -> Access? {
+        if index.isReference { return references(index) }
+        let schema = index.columns.map { snapshot.schema.entities[entity].columns[$0] }
+        var key: [UInt8] = []
+        var found = Access(access: IndexAccess(index: index, manner: .whole), isExact: true, parts: [])
+        while found.equalities < index.columns.count, let equal = bounds.equal[index.columns[found.equalities]] {
+            let column = schema[found.equalities]
+            if case .double(let number) = equal.value, number.isNaN { break }
+            guard append(equal.value, column, to: &key, index) else { break }
+            found.equalities += 1
+            found.parts.insert(equal.part)
+            if column.type == .float { found.isExact = false }
+        }
+        if found.equalities > 0 { found.access.manner = .equality }
+        if found.equalities == index.columns.count {
+            found.access.stretches = [IndexStretch(lower: key, upper: key, reach: .whole)]
+        } else {
+            let column = index.columns[found.equalities]
+            add(bounds.ranges[column], schema[found.equalities], after: key, to: &found)
+        }
+        // A bound as long as keys get may have been cut.
+        let longest = found.access.stretches.reduce(0) { max($0, $1.lower.count, $1.upper.count) }
+        if longest >= KeyCodec.maximumCount {
+            found.isExact = false
+            for number in found.access.stretches.indices {
+                found.access.stretches[number].includesLower = true
+                found.access.stretches[number].includesUpper = true
+            }
+        }
+        return found
+    }
+
+    private func references(_ index: Tables.Index) -> Access? {
+        let values: [Value]
+        var access = Access(access: IndexAccess(index: index, manner: .equality), isExact: true, parts: [])
+        if let equal = bounds.equal[index.column] {
+            values = [equal.value]
+            access.parts = [equal.part]
+        } else if let members = bounds.ranges[index.column]?.members {
+            values = members.values.filter { if case .reference = $0 { true } else { $0.isNull } }
+            access.parts = [members.part]
+            access.access.manner = .membership(values.count)
+        } else {
+            return nil
+        }
+        for value in values {
+            // Nulls have no entries.
+            guard let key = value.referenceKey else { return nil }
+            access.access.destinations.insert(key)
+        }
+        return access
+    }
+
+    /// Continues a key with the value of a column; false when the column cannot hold such a value.
+    private func append(_ value: Value, _ column: ColumnSchema, to key: inout [UInt8], _ index: Tables.Index) -> Bool {
+        var longer = key
+        do {
+            if index.isCompound {
+                _ = try KeyCodec.append([value], columns: [column], to: &longer)
+            } else {
+                _ = try KeyCodec.append(value, column: column, to: &longer)
+            }
+        } catch {
+            return false
+        }
+        key = Array(longer.prefix(KeyCodec.maximumCount))
+        return true
+    }
+
+    /// Narrows the column behind the equalities.
+    private func add(_ range: ColumnBounds.Range?, _ column: ColumnSchema, after key: [UInt8], to found: inout Access) {
+        let index = found.access.index
+        if let members = range?.members, members.values.count <= 4096 {
+            var stretches: [IndexStretch] = []
+            for value in members.values {
+                // What the column cannot hold it does not hold, and NaN equals nothing.
+                if case .double(let number) = value, number.isNaN { continue }
+                var longer = key
+                guard append(value, column, to: &longer, index) else { continue }
+                let isWhole = found.equalities + 1 == index.columns.count
+                stretches.append(IndexStretch(lower: longer, upper: longer, reach: isWhole ? .whole : .leading))
+            }
+            stretches.sort { IndexBytes.order($0.lower, $1.lower) < 0 }
+            // Numbers that narrow to one float would be read twice.
+            guard column.type != .float else { return whole(after: key, &found) }
+            found.access.stretches = stretches
+            found.access.manner = .membership(members.values.count)
+            found.parts.insert(members.part)
+        } else if let prefix = range?.prefix {
+            var longer = key
+            if index.isCompound {
+                KeyCodec.appendPrefix(prefix.text, to: &longer)
+            } else {
+                longer += [1] + Array(prefix.text.utf8)
+            }
+            found.access.stretches = [IndexStretch(beginningWith: Array(longer.prefix(KeyCodec.maximumCount)))]
+            found.access.manner = .prefix
+            found.parts.insert(prefix.part)
+        } else if let range, !range.limits.isEmpty {
+            add(range.limits, column, after: key, to: &found)
+        } else {
+            whole(after: key, &found)
+        }
+    }
+
+    private func whole(after key: [UInt8], _ found: inout Access) {
+        found.access.stretches = [IndexStretch(beginningWith: key)]
+    }
+
+    /// All limits of the column together. Comparisons with null are false, so the range begins behind it.
+    private func add(_ limits: [ColumnBounds.Limit], _ column: ColumnSchema, after key: [UInt8], to found: inout Access) {
+        let index = found.access.index
+        let isWhole = found.equalities + 1 == index.columns.count && !index.isCompound
+        var stretch = IndexStretch(lower: key + [1], upper: key + [1], reach: .leading)
+        var hasLower = false
+        var hasUpper = false
+        var parts: Set<Int> = []
+        for limit in limits {
+            if case .double(let number) = limit.value, number.isNaN { continue }
+            var longer = key
+            guard !limit.value.isNull, append(limit.value, column, to: &longer, index) else { continue }
+            parts.insert(limit.part)
+            let isStrict = limit.comparison == .less || limit.comparison == .greater
+            switch limit.comparison {
+            case .less, .lessOrEqual:
+                let order = hasUpper ? IndexBytes.order(longer, stretch.upper) : -1
+                if order < 0 { (stretch.upper, stretch.includesUpper) = (longer, !isStrict) }
+                if order == 0, isStrict { stretch.includesUpper = false }
+                hasUpper = true
+            default:
+                let order = hasLower ? IndexBytes.order(longer, stretch.lower) : 1
+                if order > 0 { (stretch.lower, stretch.includesLower) = (longer, !isStrict) }
+                if order == 0, isStrict { stretch.includesLower = false }
+                hasLower = true
+            }
+        }
+        guard hasLower || hasUpper else { return whole(after: key, &found) }
+        if !hasUpper { setOpenUpper(&stretch, column, key, index) }
+        // A bound of a string alone is met by that string, not by longer ones; a missing bound by all that begin so.
+        if isWhole { stretch.lowerReach = .whole }
+        if isWhole, hasUpper || column.type.isDouble { stretch.upperReach = .whole }
+        if column.type == .float {
+            (stretch.includesLower, stretch.includesUpper) = (true, true)
+            found.isExact = false
+        }
+        found.access.stretches = [stretch]
+        found.access.manner = .range
+        found.parts.formUnion(parts)
+    }
+
+    /// NaN comes last in an index and is greater than nothing.
+    private func setOpenUpper(
+        _ stretch: inout IndexStretch, _ column: ColumnSchema, _ key: [UInt8], _ index: Tables.Index
+    ) {
+        guard column.type.isDouble else { return }
+        var longer = key
+        if append(.double(.infinity), column, to: &longer, index) { stretch.upper = longer }
+    }
+}
+
+extension ColumnType {
+    /// Kept as a double: NaN among its values.
+    fileprivate var isDouble: Bool { self == .double || self == .date }
+}

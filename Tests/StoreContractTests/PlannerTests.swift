@@ -1,0 +1,75 @@
+import StoreInterface
+import Testing
+
+/// Conditions and sorts that indexes can serve, against the memory store, which uses none.
+@Suite struct PlannerTests {
+    private static let indexed = [
+        Sample.name, Sample.number, Sample.ratio, Sample.unsigned, Sample.second, Sample.flag, Sample.note,
+    ]
+
+    private static func value(_ column: Int, _ random: inout SeededRandom) -> Value {
+        if random.chance(8) { return .null }
+        return Population.value(column, items: 64..<700, owners: 64..<80, &random)
+    }
+
+    private static func leaf(_ random: inout SeededRandom) -> StorePredicate {
+        let column = random.pick(indexed)
+        switch Int.random(in: 0...9, using: &random) {
+        case 0...3: return .compare(column, .equal, value(column, &random))
+        case 4...6:
+            return .compare(column, random.pick([.less, .lessOrEqual, .greater, .greaterOrEqual]), value(column, &random))
+        case 7: return .isIn(column, Set((0..<3).map { _ in value(column, &random) }))
+        case 8:
+            return .string(random.pick([Sample.name, Sample.note]), .hasPrefix, random.pick(["a", "A", "x", "S"]), .sensitive)
+        default: return .compare(Sample.owned, .equal, .reference(ObjectKey.random(in: 64..<80, using: &random)))
+        }
+    }
+
+    private static func predicate(_ random: inout SeededRandom) -> StorePredicate {
+        var parts = (0..<Int.random(in: 0...3, using: &random)).map { _ in leaf(&random) }
+        if random.chance(20) { parts.append(.or([leaf(&random), leaf(&random)])) }
+        if random.chance(10) { parts.append(.toOne(Sample.owned, .string(0, .hasPrefix, random.pick(["a", "b"]), .sensitive))) }
+        if random.chance(10) { parts.append(.toOne(Sample.parent, leaf(&random))) }
+        if random.chance(10) { parts.append(.keys(Set((0..<40).map { _ in ObjectKey.random(in: 64..<800, using: &random) }))) }
+        return parts.count == 1 ? parts[0] : .and(parts)
+    }
+
+    private static func sort(_ random: inout SeededRandom) -> [StoreSort] {
+        let direction = random.pick([StoreSort.Direction.ascending, .descending])
+        let columns = random.pick([
+            [], [Sample.name], [Sample.number], [Sample.ratio], [Sample.unsigned], [Sample.name, Sample.number],
+            [Sample.second, Sample.note], [Sample.note], [Sample.flag, Sample.second, Sample.note],
+        ])
+        return columns.map { StoreSort(column: $0, direction: random.chance(90) ? direction : .ascending) }
+    }
+
+    @Test(arguments: StoreKind.allCases.filter { $0 != .memory })
+    func S135_indexesChangeNoResult(_ kind: StoreKind) throws {
+        var random = SeededRandom("plans on \(kind)")
+        let reference = try ContractStore(.memory)
+        let contract = try ContractStore(kind)
+        var copy = random
+        try reference.save { Population.fill($0, items: 64..<700, owners: 64..<80, &copy) }
+        try contract.save { Population.fill($0, items: 64..<700, owners: 64..<80, &random) }
+        let long = String(repeating: "long", count: 200)
+        for store in [reference, contract] {
+            try store.save { layer in
+                for key in ObjectKey(64)..<80 { layer.updateItem(key, [Sample.name: .string(long + "\(key % 3)")]) }
+                for key in ObjectKey(80)..<90 { layer.delete(Sample.item, key) }
+            }
+        }
+        let (expected, found) = (try reference.snapshot(), try contract.snapshot())
+        for _ in 0..<500 {
+            let query = StoreQuery(
+                entity: Sample.item, predicate: Self.predicate(&random), sort: Self.sort(&random),
+                offset: random.chance(30) ? Int.random(in: 0...20, using: &random) : 0,
+                limit: random.chance(60) ? Int.random(in: 0...40, using: &random) : nil)
+            let keys = try expected.keys(query)
+            let isSame = try found.keys(query) == keys
+            let plan = try found.explain(query)
+            #expect(isSame, "\(query): \(plan)")
+            #expect(try found.count(query) == keys.count, "\(query)")
+            if !isSame { return }
+        }
+    }
+}
