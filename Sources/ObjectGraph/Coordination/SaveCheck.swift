@@ -115,6 +115,8 @@ struct SaveCheck {
 
     mutating func writable() -> Layer {
         if let resolved { return resolved }
+        // Nobody writes what was folded here any more, and only sealed layers are copied.
+        if !folded.isSealed { folded.seal() }
         let copy = Layer(copying: folded)
         resolved = copy
         return copy
