@@ -85,7 +85,7 @@ fuzz: setup ## run every fuzz target for 60 s (FUZZ_SECONDS=n)
 	done
 
 bench: strata-bench ## run every benchmark at its default size
-	@set -eu; for benchmark in shootout stall chat storage children; do \
+	@set -eu; for benchmark in shootout stall chat storage children scale readers compaction; do \
 	    $(call say,"strata-bench $$benchmark"); $(STRATA_BENCH) $$benchmark; \
 	done
 

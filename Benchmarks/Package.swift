@@ -10,6 +10,7 @@ let package = Package(
     dependencies: [
         .package(name: "strata", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     ],
     targets: [
         // C libraries, each imported by one file of ours.
@@ -32,6 +33,7 @@ let package = Package(
             name: "Workloads",
             dependencies: [
                 "Datasets", "Figures", "Floors",
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
                 .product(name: "ObjectGraph", package: "strata"),
                 .product(name: "SQLiteStore", package: "strata"),
                 .product(name: "StoreInterface", package: "strata"),

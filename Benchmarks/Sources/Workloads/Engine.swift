@@ -26,6 +26,12 @@ public enum Engine: String, Sendable, CaseIterable {
 struct EngineFigures: Sendable {
     var costs: [StorageOperation: Double] = [:]
     var fileBytes = 0
+
+    func adding(_ more: [StorageOperation: Double]) -> EngineFigures {
+        var sum = self
+        sum.costs.merge(more) { _, new in new }
+        return sum
+    }
 }
 
 public enum StorageOperation: String, Sendable, CaseIterable {
@@ -39,4 +45,10 @@ public enum StorageOperation: String, Sendable, CaseIterable {
     case scan = "full scan"
     /// One property of a random object, saves of 500.
     case update = "random update"
+    /// The ids of the hundred objects in a random range of an indexed attribute.
+    case range = "indexed range"
+    /// One property of each object at the far end of a to-many relationship, a hundred an owner.
+    case walk = "to-many walk"
+    /// Every fifth object of an entity with two indexes, saves of 500.
+    case delete
 }

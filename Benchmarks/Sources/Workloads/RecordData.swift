@@ -25,6 +25,15 @@ enum RecordData {
         return Dataset(name: "records", tables: [Table(name: entity, attributes: attributes, rowCount: count)])
     }
 
+    /// The values of one object, for data that is made while it is imported.
+    static func values(_ random: inout SeededNumbers) -> [Value] {
+        [
+            .int(Int64(random.below(1_000_000))), .int(Int64(random.below(10))), .double(Double(random.below(100_000)) / 100),
+            .bool(random.below(2) == 0), .double(Double(random.below(1_000_000_000))), .string(random.word(8...16)),
+            .string(random.word(14...22)),
+        ]
+    }
+
     /// How many rows satisfy the scan's condition.
     static func matching(_ dataset: Dataset) -> Int {
         let table = dataset.tables[0]

@@ -12,6 +12,7 @@ public struct Storage: Sendable {
     private let picks: [Int]
     private let saveEvery: Int
     private let durability: DurabilityKind
+    private let shelves: Shelves
 
     public init(imported: Dataset, objects: Int, seed: UInt64, saveEvery: Int, durability: DurabilityKind) {
         self.imported = imported
@@ -19,6 +20,7 @@ public struct Storage: Sendable {
         self.durability = durability
         records = RecordData.make(objects, seed: seed)
         matching = RecordData.matching(records)
+        shelves = Shelves(objects: objects, seed: seed, saveEvery: saveEvery, durability: durability)
         var random = SeededNumbers(seed: seed &+ 1)
         picks = (0..<min(objects, 100_000)).map { _ in random.below(objects) }
     }
@@ -54,11 +56,11 @@ public struct Storage: Sendable {
 
     private func run(_ engine: Engine) async throws -> EngineFigures {
         switch engine {
-        case .sqliteRaw: try runSQLite()
+        case .sqliteRaw: try runSQLite().adding(shelves.runSQLite())
         case .lmdbRaw: try runLMDB()
-        case .strata: try await runStrata(.lmdb)
-        case .strataSQLite: try await runStrata(.sqlite)
-        case .strataMemory: try await runStrata(.memory)
+        case .strata: try await runStrata(.lmdb).adding(shelves.runStrata(.lmdb))
+        case .strataSQLite: try await runStrata(.sqlite).adding(shelves.runStrata(.sqlite))
+        case .strataMemory: try await runStrata(.memory).adding(shelves.runStrata(.memory))
         }
     }
 

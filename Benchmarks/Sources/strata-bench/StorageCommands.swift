@@ -45,3 +45,44 @@ struct ChildrenCommand: BenchmarkCommand {
         return (rows, ["Nanoseconds are those of one child. Medians of \(options.repeats)."])
     }
 }
+
+struct ScaleCommand: BenchmarkCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "scale", abstract: "What an object costs as the store grows tenfold from 10,000 objects: time, file, memory."
+    )
+
+    @OptionGroup var options: BenchmarkOptions
+
+    func measure() async throws -> (rows: [Report.Row], notes: [String]) {
+        let scale = Scale(
+            objects: options.objects ?? 1_000_000, seed: options.seed, saveEvery: options.saveEvery ?? 500,
+            durability: try options.durabilityKind())
+        let stores = try options.stores()
+        let progress = ProgressBar(steps: scale.sizes.count * stores.count * options.repeats, style: options.progressStyle)
+        defer { progress.finish() }
+        return try await scale.rows(stores, repeats: options.repeats, progress: progress)
+    }
+}
+
+struct ReadersCommand: BenchmarkCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "readers", abstract: "Latencies of 1, 2, 4, 8 readers, with and without a writer at full speed.")
+
+    @OptionGroup var options: BenchmarkOptions
+
+    @Option(help: ArgumentHelp("How long each configuration runs.", valueName: "seconds"))
+    var seconds = 1.0
+
+    func measure() async throws -> (rows: [Report.Row], notes: [String]) {
+        guard seconds > 0, seconds <= 3600 else {
+            throw WrongInput(description: "--seconds \(seconds): must be above 0, at most 3600")
+        }
+        let readers = Readers(
+            objects: options.objects ?? 100_000, seed: options.seed, saveEvery: options.saveEvery ?? 500,
+            durability: try options.durabilityKind(), seconds: seconds)
+        let stores = try options.stores()
+        let progress = ProgressBar(steps: Readers.counts.count * 2 * stores.count * options.repeats, style: options.progressStyle)
+        defer { progress.finish() }
+        return try await readers.rows(stores, repeats: options.repeats, progress: progress)
+    }
+}

@@ -1,0 +1,181 @@
+import Datasets
+import Figures
+import Histogram
+import ObjectGraph
+import StoreInterface
+
+/// Readers at full speed beside a writer at full speed: whether one makes the other wait.
+public struct Readers: Sendable {
+    public static let counts = [1, 2, 4, 8]
+
+    private let objects: Int
+    private let seed: UInt64
+    private let saveEvery: Int
+    private let durability: DurabilityKind
+    private let seconds: Double
+
+    public init(objects: Int, seed: UInt64, saveEvery: Int, durability: DurabilityKind, seconds: Double) {
+        self.objects = objects
+        self.seed = seed
+        self.saveEvery = saveEvery
+        self.durability = durability
+        self.seconds = seconds
+    }
+
+    /// Reads that one reader does on one state before it moves to the newest.
+    private static let readsAState = 1_000
+
+    private struct Figures: Sendable {
+        var median = 0.0
+        var p99 = 0.0
+        var p999 = 0.0
+        var readNanoseconds = 0.0
+        /// nil without a writer.
+        var writeNanoseconds: Double?
+    }
+
+    public func rows(_ stores: [StoreKind], repeats: Int, progress: ProgressBar) async throws -> (
+        rows: [Report.Row], notes: [String]
+    ) {
+        var rows: [Report.Row] = []
+        var notes: [String] = []
+        for store in stores {
+            for count in Self.counts {
+                var alone: [Figures] = []
+                var beside: [Figures] = []
+                for _ in 0..<repeats {
+                    progress.step("readers: \(store.rawValue), \(count), no writer")
+                    alone.append(try await run(store, count, writes: false))
+                    progress.step("readers: \(store.rawValue), \(count), a writer")
+                    beside.append(try await run(store, count, writes: true))
+                }
+                rows += self.rows("\(count) readers", store, alone) + self.rows("\(count) readers and a writer", store, beside)
+                let ratio = Spread(beside.map(\.p99)).median / Spread(alone.map(\.p99)).median
+                notes.append("\(store.rawValue), \(count) readers: p99 with a writer / without \((ratio * 100).rounded() / 100).")
+            }
+        }
+        return (
+            rows,
+            notes + [
+                "One read: one property of a random object in a context, which moves to the newest state every \(Self.readsAState) reads. "
+                    + "Latencies by HdrHistogram, with three digits, of all readers together; \"all\" is wall time by all reads. Where there are "
+                    + "more readers and writers than cores, the tail is the scheduler's. Medians of \(repeats) runs of \(seconds) s."
+            ]
+        )
+    }
+
+    private func rows(_ name: String, _ store: StoreKind, _ runs: [Figures]) -> [Report.Row] {
+        func row(_ operation: String, _ values: [Double]) -> [Report.Row] {
+            guard !values.isEmpty else { return [] }
+            var row = Report.Row(benchmark: "readers", durability: durability.rawValue, objects: objects, verified: true)
+            row.operation = "\(name): \(operation)"
+            row.engine = Engine.allCases.first { $0.store == store }?.rawValue
+            row.store = store.rawValue
+            row.saveEvery = saveEvery
+            row.nanosecondsPerObject = Spread(values)
+            return [row]
+        }
+        return row("read p50", runs.map(\.median)) + row("read p99", runs.map(\.p99)) + row("read p99.9", runs.map(\.p999))
+            + row("read, all", runs.map(\.readNanoseconds)) + row("update", runs.compactMap(\.writeNanoseconds))
+    }
+
+    private func run(_ store: StoreKind, _ count: Int, writes: Bool) async throws -> Figures {
+        let folder = try RunFolder()
+        let model = try DatasetModel(RecordData.make(1, seed: seed))
+        let container = try await PersistentContainer(model: model.model, store: folder.store(store, .snapshot), stack: .siblings)
+        let ids = try await fill(container, model)
+        let end = Clock.now() + UInt64(seconds * 1e9)
+        let start = Clock.now()
+        return try await withThrowingTaskGroup(of: Part.self) { group in
+            for number in 0..<count {
+                group.addTask { try await read(container, model, ids, seed: seed &+ UInt64(number), until: end) }
+            }
+            if writes { group.addTask { try await write(container, model, ids, until: end) } }
+            var all = Self.emptyHistogram
+            var figures = Figures()
+            for try await part in group {
+                switch part {
+                case .reads(let values, let number):
+                    for value in values.recordedValues() { all.record(value.value, count: value.count) }
+                    figures.readNanoseconds += Double(number)
+                case .updates(let number): figures.writeNanoseconds = Double(Clock.now() - start) / Double(max(number, 1))
+                }
+            }
+            figures.median = Double(all.valueAtPercentile(50))
+            figures.p99 = Double(all.valueAtPercentile(99))
+            figures.p999 = Double(all.valueAtPercentile(99.9))
+            figures.readNanoseconds = seconds * 1e9 / max(figures.readNanoseconds, 1)
+            return figures
+        }
+    }
+
+    private enum Part: Sendable {
+        case reads(Histogram<UInt64>, Int)
+        case updates(Int)
+    }
+
+    /// Up to ten seconds, with three digits.
+    private static var emptyHistogram: Histogram<UInt64> {
+        Histogram(highestTrackableValue: 10_000_000_000, numberOfSignificantValueDigits: .three)
+    }
+
+    private func fill(_ container: PersistentContainer, _ model: DatasetModel) async throws -> [ObjectID] {
+        let importer = await container.newBackgroundContext(name: "import")
+        let (seed, objects) = (seed, objects)
+        let ids = await importer.perform { context in
+            var random = SeededNumbers(seed: seed)
+            return (0..<objects).map { _ in context.insert(model.entities[0], values: RecordData.values(&random)).objectID }
+        }
+        try await importer.save()
+        return ids
+    }
+
+    private func read(
+        _ container: PersistentContainer, _ model: DatasetModel, _ ids: [ObjectID], seed: UInt64, until end: UInt64
+    ) async throws -> Part {
+        var latencies = Self.emptyHistogram
+        var random = SeededNumbers(seed: seed)
+        var count = 0
+        let attribute = model.entities[0].attributes[0]
+        while Clock.now() < end {
+            let reader = await container.newBackgroundContext(name: "reader")
+            let picks = (0..<Self.readsAState).map { _ in ids[random.below(ids.count)] }
+            let (times, found) = await reader.perform { context in
+                var times: [UInt64] = []
+                times.reserveCapacity(picks.count)
+                var found = 0
+                for id in picks {
+                    let start = Clock.now()
+                    if case .int = context.object(with: id)[attribute: attribute] { found += 1 }
+                    times.append(Clock.now() - start)
+                }
+                return (times, found)
+            }
+            guard found == picks.count else { throw VerificationError("readers: \(found) of \(picks.count) objects had a value") }
+            for time in times { latencies.record(time) }
+            count += picks.count
+        }
+        return .reads(latencies, count)
+    }
+
+    private func write(
+        _ container: PersistentContainer, _ model: DatasetModel, _ ids: [ObjectID], until end: UInt64
+    ) async throws -> Part {
+        let writer = await container.newBackgroundContext(name: "writer")
+        var random = SeededNumbers(seed: seed &+ 77)
+        var count = 0
+        while Clock.now() < end {
+            let picks = (0..<saveEvery).map { _ in ids[random.below(ids.count)] }
+            let base = count
+            await writer.perform { context in
+                let amount = model.entities[0].attributes[2]
+                for (number, id) in picks.enumerated() {
+                    context.object(with: id)[attribute: amount] = .double(Double(base + number))
+                }
+            }
+            try await writer.save(durability.durability)
+            count += picks.count
+        }
+        return .updates(count)
+    }
+}
