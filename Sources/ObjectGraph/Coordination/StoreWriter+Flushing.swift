@@ -51,7 +51,11 @@ extension StoreWriter {
         disk.async {
             let result = Result { try self.write(flush) }
             flush.result.withLock { $0 = result }
-            self.queue.async { self.adopt(flush) }
+            self.queue.async {
+                self.adopt(flush)
+                // Saves taken meanwhile may have become due.
+                self.flushOverdue()
+            }
         }
     }
 
@@ -63,7 +67,7 @@ extension StoreWriter {
         return try store.snapshot()
     }
 
-    /// Waits for the running flush, if there is one, and publishes its state. On the queue.
+    /// Waits for the running flush, if there is one, and publishes its state. On the queue; no flush is running then.
     func finishFlush() {
         guard let flush = shared.withLock({ $0.flush }) else { return }
         disk.sync {}
@@ -82,10 +86,7 @@ extension StoreWriter {
                 shared.deadline = .now() + .seconds(1)
             }
             queue.asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in self?.flushOverdue() }
-        case .success(let base):
-            adopt(flush, on: base)
-            // Saves taken meanwhile may have become due.
-            flushOverdue()
+        case .success(let base): adopt(flush, on: base)
         }
     }
 
