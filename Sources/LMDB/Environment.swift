@@ -13,6 +13,12 @@ import Locking
 /// `@unchecked Sendable` is right because LMDB locks what threads share of an environment, the pool of readers has a lock of
 /// its own, and the map is replaced only while no transaction of this process lives.
 public final class Environment: @unchecked Sendable {
+    public enum Access: Sendable, Hashable {
+        case readWrite
+        /// For a file that nobody writes: makes no lock file beside it.
+        case readOnlyWithoutLock
+    }
+
     public struct Options: Sendable {
         public var mapSize: Int
         /// The map is halved until the address space takes it, down to this.
@@ -20,16 +26,18 @@ public final class Environment: @unchecked Sendable {
         public var maximumReaders: Int
         public var maximumDatabases: Int
         public var fileMode: UInt32
+        public var access: Access
 
         public init(
             mapSize: Int, smallestMapSize: Int = 1 << 24, maximumReaders: Int = 1024, maximumDatabases: Int = 64,
-            fileMode: UInt32 = 0o644
+            fileMode: UInt32 = 0o644, access: Access = .readWrite
         ) {
             self.mapSize = mapSize
             self.smallestMapSize = smallestMapSize
             self.maximumReaders = maximumReaders
             self.maximumDatabases = maximumDatabases
             self.fileMode = fileMode
+            self.access = access
         }
     }
 
@@ -81,7 +89,8 @@ public final class Environment: @unchecked Sendable {
             try check(.setMaxDatabases) { mdb_env_set_maxdbs(made, UInt32(options.maximumDatabases)) }
             try check(.setMaxReaders) { mdb_env_set_maxreaders(made, UInt32(options.maximumReaders)) }
             // Never MDB_WRITEMAP, MDB_NOSYNC or MDB_NOMETASYNC: a power cut must neither damage the file nor lose a commit.
-            let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS)
+            let access = options.access == .readWrite ? 0 : MDB_RDONLY | MDB_NOLOCK
+            let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS | access)
             try check(.environmentOpen) { mdb_env_open(made, path, flags, options.fileMode) }
         } catch {
             mdb_env_close(made)
@@ -142,6 +151,11 @@ public final class Environment: @unchecked Sendable {
     /// Writes a copy of the newest state to a new file, without free pages. Blocking; readers and writers go on.
     public func copy(to path: String) throws(LMDBError) {
         try check(.copy) { mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT)) }
+    }
+
+    /// Writes such a copy to a descriptor: a file, pipe or socket. Blocking; readers and writers go on.
+    public func copy(to descriptor: Int32) throws(LMDBError) {
+        try check(.copyToDescriptor) { mdb_env_copyfd2(pointer, descriptor, UInt32(MDB_CP_COMPACT)) }
     }
 
     // MARK: The map

@@ -11,6 +11,7 @@ public enum LMDBCall: String, Sendable, Hashable, CaseIterable {
     case environmentStatistics = "mdb_env_stat"
     case readerCheck = "mdb_reader_check"
     case readerList = "mdb_reader_list"
+    case copyToDescriptor = "mdb_env_copyfd2"
     case copy = "mdb_env_copy2"
     case begin = "mdb_txn_begin"
     case renew = "mdb_txn_renew"

@@ -147,6 +147,10 @@ public struct HandleTransaction {
         try openDatabase(pointer, name, kind.flags)
     }
 
+    public func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
+        try lookUp(pointer, database, key)
+    }
+
     public func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try lookUp(pointer, database, key)
     }

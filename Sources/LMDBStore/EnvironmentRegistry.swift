@@ -34,6 +34,9 @@ enum EnvironmentRegistry {
         return store
     }
 
+    /// Whether this process has the file open.
+    static func isOpen(_ file: FileIdentity) -> Bool { entries.withLock { $0[file] != nil } }
+
     /// Called when the last reference to a store goes.
     static func close(_ environment: Environment, _ file: FileIdentity) {
         entries.withLock { entries in

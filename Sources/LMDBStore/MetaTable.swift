@@ -69,6 +69,7 @@ protocol ByteReading {
 
 extension ReadTransaction: ByteReading {}
 extension WriteTransaction: ByteReading {}
+extension HandleTransaction: ByteReading {}
 
 extension ByteReading {
     /// A value of the meta table, valid as the transaction says.

@@ -74,6 +74,9 @@ final class SQLiteConnection: @unchecked Sendable {
         guard code == SQLITE_OK else { throw SQLiteStatement.error(code, handle, path) }
     }
 
+    /// Copies the whole database in one step. The caller uses the connection alone.
+    func backup(to copy: DatabaseQueue) throws { try queue.backup(to: copy) }
+
     func integer(_ sql: String, _ values: [Value] = []) throws -> Int64? {
         let statement = try statement(sql)
         statement.bind(values)

@@ -6,7 +6,7 @@ import StoreInterface
 /// Work is given to it as closures that return `Sendable` values; objects never leave (S170). Dropping the last reference drops
 /// the context and what it has not saved.
 public actor BackgroundContext: ContextHost {
-    private let context: ManagedObjectContext
+    let context: ManagedObjectContext
     private nonisolated let executor: QueueExecutor
     public nonisolated let name: String
 

@@ -332,7 +332,7 @@ extension ManagedObjectContext {
 
 extension SaveOrigin {
     /// With another author where none is named.
-    fileprivate func orAuthor(_ other: String?) -> SaveOrigin {
+    func orAuthor(_ other: String?) -> SaveOrigin {
         var origin = self
         if author.isEmpty { origin.author = other ?? "" }
         return origin

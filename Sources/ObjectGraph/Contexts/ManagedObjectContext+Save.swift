@@ -42,7 +42,7 @@ extension ManagedObjectContext {
 
     // MARK: One save at a time
 
-    nonisolated(nonsending) private func beginSave() async {
+    nonisolated(nonsending) func beginSave() async {
         if !isSaving {
             isSaving = true
             return

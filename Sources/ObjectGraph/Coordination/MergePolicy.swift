@@ -12,6 +12,22 @@ public enum MergePolicy: Sendable {
     case overwrite
     /// The context's changes to the objects in conflict are dropped; the rest of the save goes on.
     case rollback
+    /// A function of yours gets every conflict of the save, by entity and key, with base, ours and theirs, and says for each what is to be
+    /// written (S109). Conflicts that it leaves out, and what it throws, end the save. Values of unique attributes that another
+    /// object has still throw.
+    ///
+    /// Called on the writer's thread, inside the transaction when there is one, and again when that is repeated: it must be quick,
+    /// have no effects, and not wait for a context.
+    case custom(@Sendable ([MergeConflict]) throws -> [ObjectID: ConflictResolution])
+}
+
+/// What a ``MergePolicy/custom(_:)`` policy does about one object.
+public enum ConflictResolution: Sendable, Hashable {
+    /// As the policy of this name.
+    case storeTrump, objectTrump, overwrite, rollback
+    /// The object gets these values by property, attributes and to-one relationships; all else is as in the store. An object that was
+    /// deleted there comes back with the context's other values, one that was deleted here stays.
+    case values([String: Value])
 }
 
 /// One object that was changed here and in the store since it was read.

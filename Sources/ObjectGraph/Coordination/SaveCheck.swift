@@ -9,6 +9,10 @@ struct SaveCheck {
     let state: StoreState
     let writer: StoreWriter
     private var conflicts: [MergeConflict] = []
+    /// For a policy of the user's, which gets all of them at once.
+    var contested: [Contested] = []
+    /// For a preview: every conflict, whatever the policy makes of it.
+    private(set) var met: [MergeConflict] = []
     /// Made when a policy changes what is written; the request's own layers stay as they are.
     private var resolved: Layer?
     private let folded: Layer
@@ -28,6 +32,7 @@ struct SaveCheck {
         if request.base.generation != state.generation {
             try checkVersions()
             try checkWatched()
+            if case .custom(let resolve) = request.policy { conflicts = try settleContested(resolve) }
             if !conflicts.isEmpty { throw SaveError.conflicts(conflicts) }
         }
         try checkUnique()
@@ -60,16 +65,34 @@ struct SaveCheck {
         for id in request.watched where folded.row(id.entity, id.key) == nil {
             let theirs = try current.version(id.entity, id.key)
             guard try base.version(id.entity, id.key) != theirs else { continue }
-            conflicts.append(try conflict(nil, id.entity, id.key, isInStore: theirs != nil))
+            let found = try conflict(nil, id.entity, id.key, isInStore: theirs != nil)
+            if request.isPreview { met.append(found) }
+            if case .custom = request.policy {
+                contested.append(Contested(conflict: found, row: nil, isInStore: theirs != nil))
+            } else {
+                conflicts.append(found)
+            }
         }
     }
 
     private mutating func resolve(_ row: Row, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws {
-        switch (request.policy, row.kind, isInStore) {
+        if request.isPreview, row.kind != .delete || isInStore {
+            met.append(try conflict(row, entity, key, isInStore: isInStore))
+        }
+        try apply(request.policy, row, entity, key, isInStore: isInStore)
+    }
+
+    /// Makes what is to be written of one object in conflict.
+    mutating func apply(_ policy: MergePolicy, _ row: Row, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws {
+        switch (policy, row.kind, isInStore) {
         case (_, .delete, false):
             writable().remove(entity: entity, key: key)
         case (.error, _, _):
             conflicts.append(try conflict(row, entity, key, isInStore: isInStore))
+        case (.custom, _, _):
+            contested.append(
+                Contested(
+                    conflict: try conflict(row, entity, key, isInStore: isInStore), row: row, isInStore: isInStore))
         case (.rollback, _, _), (.storeTrump, .delete, _), (.storeTrump, _, false):
             writable().remove(entity: entity, key: key)
         case (.objectTrump, .delete, _), (.overwrite, .delete, _):

@@ -71,19 +71,10 @@ extension StoreWriter {
             let layer = try check.resolvedLayer()
             guard !layer.isEmpty else { return ChangeSet() }
             layer.stamp(state.generation + 1)
-            let changes = try changes(of: layer, request)
+            let changes = try writer.changes(of: layer, request, before: state)
             layer.seal()
             state = state.adding(layer)
             unwritten.append(changes)
-            return changes
-        }
-
-        private func changes(of layer: Layer, _ request: SaveRequest) throws -> ChangeSet {
-            var changes = layer.changeSet(
-                origin: .now(author: request.origin.author, contextName: request.origin.contextName))
-            if !request.preserved.isEmpty, layer.mayDelete {
-                try changes.bury(preserving: request.preserved, from: state.view)
-            }
             return changes
         }
     }

@@ -1,0 +1,66 @@
+import LMDB
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+extension LMDBStore: BackupableStore {
+    /// LMDB's own copy of one read transaction, without free pages; its trees are walked before it gets its name. Writing it takes
+    /// as long as the disk; while it runs the state that it copies stays alive.
+    ///
+    /// - Throws: `StoreError`: `.cannotOpen` when the file is there or is this store's, `.inputOutput`, `.damaged` when what was
+    ///   written is not sound.
+    public func backup(to url: URL, existing: ExistingFile) throws -> Generation {
+        try checkProcess()
+        if let found = try FileIdentity.of(path: url.path), EnvironmentRegistry.isOpen(found) {
+            throw StoreError(.cannotOpen, "\(url.path) is a store that is open. Give another name")
+        }
+        let partial = try PartialFile(for: url, existing: existing)
+        defer { partial.discard() }
+        let descriptor = try partial.openForWriting()
+        do {
+            defer { close(descriptor) }
+            try backup(to: descriptor)
+        }
+        let generation = try checkCopy(partial)
+        try partial.finish()
+        return generation
+    }
+
+    public func backup(to descriptor: Int32) throws {
+        try checkProcess()
+        try withoutBrokenPipeSignal { try translating { try environment.copy(to: descriptor) } }
+    }
+
+    /// The newest save in a copy that nobody else has open.
+    private func checkCopy(_ partial: PartialFile) throws -> Generation {
+        do {
+            if let finding = try TreeCheck.findings(path: partial.path, scope: .everything)?.first {
+                throw StoreError(
+                    .damaged, "\(partial.target) was not made, because the copy is damaged: \(finding). Verify the store")
+            }
+            let copy = try Environment(
+                path: partial.path,
+                options: .init(mapSize: 1 << 20, maximumReaders: 8, maximumDatabases: 8, access: .readOnlyWithoutLock))
+            defer { copy.close() }
+            let generation = try copy.openDatabases { transaction -> Generation? in
+                guard let meta = try transaction.open(MetaTable.name, .bytes) else { return nil }
+                return try transaction.metaNumber(MetaTable.Key.generation, meta)
+            }
+            guard let generation else {
+                throw StoreError(.damaged, "\(partial.target) was not made, because the copy has no generation. Verify the store")
+            }
+            return generation
+        } catch let error as LMDBError {
+            throw StoreError(error, path: partial.target)
+        }
+    }
+}

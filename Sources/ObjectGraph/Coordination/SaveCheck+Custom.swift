@@ -1,0 +1,68 @@
+import StoreInterface
+
+/// Merge policies of the user's own (S109).
+extension SaveCheck {
+    /// An object whose conflict waits for the user's policy.
+    struct Contested {
+        var conflict: MergeConflict
+        /// Our change; nil for an object that was only watched.
+        var row: Row?
+        var isInStore: Bool
+    }
+
+    /// Asks once for all conflicts and does what was said. Gives those of which nothing was said.
+    mutating func settleContested(
+        _ resolve: ([MergeConflict]) throws -> [ObjectID: ConflictResolution]
+    ) throws -> [MergeConflict] {
+        let all = contested
+        guard !all.isEmpty else { return [] }
+        let answers = try resolve(all.map(\.conflict))
+        var open: [MergeConflict] = []
+        for contest in all {
+            let id = contest.conflict.objectID
+            switch answers[id] {
+            case nil: open.append(contest.conflict)
+            case .values(let values): try write(values, contest)
+            case .storeTrump: try apply(.storeTrump, contest)
+            case .objectTrump: try apply(.objectTrump, contest)
+            case .overwrite: try apply(.overwrite, contest)
+            case .rollback: try apply(.rollback, contest)
+            }
+        }
+        return open
+    }
+
+    private mutating func apply(_ policy: MergePolicy, _ contest: Contested) throws {
+        guard let row = contest.row else { return }
+        let id = contest.conflict.objectID
+        try apply(policy, row, id.entity, id.key, isInStore: contest.isInStore)
+    }
+
+    private mutating func write(_ values: [String: Value], _ contest: Contested) throws {
+        let id = contest.conflict.objectID
+        let schema = writer.store.schema.entities[id.entity]
+        let layer = writable()
+        let row: Row
+        if contest.isInStore {
+            guard !values.isEmpty else { return layer.remove(entity: id.entity, key: id.key) }
+            row = Row.make(kind: .update, layer: layer.id, columnCount: schema.columns.count)
+        } else {
+            row =
+                contest.row?.copy(layer: layer.id) ?? Row.make(kind: .insert, layer: layer.id, columnCount: schema.columns.count)
+            row.kind = .insert
+            let base = request.base.view
+            for column in schema.columns.indices where !row.isSet(column) {
+                row[column] = try base.value(id.entity, id.key, column) ?? .null
+            }
+        }
+        for (name, value) in values {
+            guard let column = schema.columns.firstIndex(where: { $0.name == name }), schema.columns[column].accepts(value) else {
+                throw StoreError(
+                    .unsupported,
+                    "a merge policy gave \(schema.name).\(name) the value \(value), which it cannot have. Give one of its type")
+            }
+            row[column] = value
+        }
+        layer.put(row, entity: id.entity, key: id.key)
+    }
+}

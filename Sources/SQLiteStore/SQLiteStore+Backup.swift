@@ -1,0 +1,58 @@
+import Foundation
+import GRDB
+import StoreInterface
+
+extension SQLiteStore: BackupableStore {
+    /// SQLite's backup API, in one step, from a connection of its own.
+    ///
+    /// - Throws: `StoreError`: `.cannotOpen` when the file is there or is this store's, `.inputOutput`, `.damaged`.
+    public func backup(to url: URL, existing: ExistingFile) throws -> Generation {
+        guard url.standardizedFileURL.resolvingSymlinksInPath() != URL(fileURLWithPath: path).resolvingSymlinksInPath() else {
+            throw StoreError(.cannotOpen, "\(path) is a store that is open. Give another name")
+        }
+        let partial = try PartialFile(for: url, existing: existing)
+        defer { partial.discard() }
+        let generation = try copy(to: partial)
+        try partial.finish()
+        return generation
+    }
+
+    /// By way of a file in the temporary folder: SQLite writes its pages in no order.
+    public func backup(to descriptor: Int32) throws {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(UUID().uuidString)")
+        let partial = try PartialFile(for: url, existing: .refuse)
+        defer { partial.discard() }
+        _ = try copy(to: partial)
+        let source = try FileHandle(forReadingFrom: URL(fileURLWithPath: partial.path))
+        let target = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
+        do {
+            try withoutBrokenPipeSignal {
+                while let part = try source.read(upToCount: 1 << 18), !part.isEmpty { try target.write(contentsOf: part) }
+            }
+        } catch {
+            throw StoreError(.inputOutput, "a copy of \(path) could not be written: \(error). Check who reads it")
+        }
+    }
+
+    private func copy(to partial: PartialFile) throws -> Generation {
+        do {
+            let source = try SQLiteConnection(path: path, role: .reader)
+            // Not in the write-ahead mode, so that all of the copy is in one file.
+            let copy = try DatabaseQueue(path: partial.path)
+            try source.backup(to: copy)
+            return try copy.inDatabase { database in
+                let findings = try String.fetchAll(database, sql: "PRAGMA quick_check")
+                guard findings == ["ok"],
+                    let generation = try Int64.fetchOne(database, sql: "SELECT generation FROM strata_state")
+                else {
+                    throw StoreError(
+                        .damaged, "\(partial.target) was not made, because the copy is damaged: \(findings). Verify the store")
+                }
+                try database.execute(sql: "PRAGMA journal_mode = DELETE")
+                return Generation(bitPattern: generation)
+            }
+        } catch let error as DatabaseError {
+            throw StoreError(.inputOutput, "\(partial.target): \(error.message ?? error.resultCode.description). Check the disk")
+        }
+    }
+}

@@ -1,0 +1,130 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A store that can be copied while it is in use.
+public protocol BackupableStore: ObjectStore {
+    /// Writes one committed state of the store to a new file, which opens like the store itself and has its identity.
+    ///
+    /// Blocking, for a background thread; readers and writers go on. Under the name there is nothing, or what was there, until
+    /// all of the copy is on disk and checked.
+    /// - Returns: the newest save that the copy holds.
+    func backup(to url: URL, existing: ExistingFile) throws -> Generation
+    /// Writes the bytes of such a file to a descriptor: a file, pipe or socket. Blocking; ends with the last byte, or with an
+    /// error when nobody reads any more.
+    func backup(to descriptor: Int32) throws
+}
+
+/// Runs `body` so that writing to a pipe or socket that nobody reads is an error and does not kill the process: also in
+/// threads that `body` makes.
+public func withoutBrokenPipeSignal<R>(_ body: () throws -> R) rethrows -> R {
+    var blocked = sigset_t()
+    var before = sigset_t()
+    sigemptyset(&blocked)
+    sigaddset(&blocked, SIGPIPE)
+    pthread_sigmask(SIG_BLOCK, &blocked, &before)
+    defer {
+        // One that came meanwhile waits for this thread, and must not meet it when it is let through again.
+        var pending = sigset_t()
+        if sigismember(&before, SIGPIPE) == 0, sigpending(&pending) == 0, sigismember(&pending, SIGPIPE) == 1 {
+            var taken: Int32 = 0
+            sigwait(&blocked, &taken)
+        }
+        pthread_sigmask(SIG_SETMASK, &before, nil)
+    }
+    return try body()
+}
+
+/// What to do when there is a file of the wanted name.
+public enum ExistingFile: Sendable, Hashable {
+    /// Throw, and leave it.
+    case refuse
+    /// Put the new file in its place, in one step, when it is whole.
+    case replace
+}
+
+/// A file that gets its name when it is whole: a temporary name beside it, a sync, a rename, a sync of the folder.
+///
+/// A process that is killed meanwhile leaves the temporary file, which the next one for the same name removes.
+public struct PartialFile: Sendable {
+    public let target: String
+    /// Where to write.
+    public let path: String
+    private let folder: String
+    private let existing: ExistingFile
+
+    /// Makes the file under its temporary name, empty.
+    /// - Throws: `StoreError` `.cannotOpen` when there is a file of the wanted name and it is not to be replaced, `.inputOutput`.
+    public init(for url: URL, existing: ExistingFile) throws {
+        target = url.path
+        self.existing = existing
+        let folder = url.deletingLastPathComponent().path
+        self.folder = folder.isEmpty ? "." : folder
+        let prefix = ".\(url.lastPathComponent).partial-"
+        path = "\(self.folder)/\(prefix)\(SaveOrigin.thisProcess)-\(UUID().uuidString)"
+        try Self.checkFree(target, existing)
+        Self.removeLeftovers(prefix, in: self.folder)
+        let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw failure("cannot be made beside it") }
+        close(descriptor)
+    }
+
+    private static func checkFree(_ target: String, _ existing: ExistingFile) throws {
+        var status = stat()
+        if existing == .refuse, stat(target, &status) == 0 {
+            throw StoreError(
+                .cannotOpen, "\(target) is there already. Give another name, remove it, or ask for it to be replaced")
+        }
+    }
+
+    /// Opens the temporary file for writing; the caller closes it.
+    public func openForWriting() throws -> Int32 {
+        let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("cannot be opened under its temporary name") }
+        return descriptor
+    }
+
+    /// Puts the file on disk and gives it its name.
+    public func finish() throws {
+        try sync(path)
+        try Self.checkFree(target, existing)
+        guard rename(path, target) == 0 else { throw failure("cannot be given to the copy") }
+        // The name is on disk only when its folder is.
+        try sync(folder)
+    }
+
+    /// Removes the file under its temporary name, and what stands beside it; nothing when it is finished.
+    public func discard() {
+        for suffix in ["", "-lock", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
+    }
+
+    private func sync(_ path: String) throws {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure("cannot be opened to be synced") }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw failure("cannot be synced") }
+    }
+
+    private func failure(_ what: String) -> StoreError {
+        StoreError(.inputOutput, "\(target) \(what): \(String(cString: strerror(errno))). Check rights and disk")
+    }
+
+    /// Temporary files for the same name whose process is gone.
+    private static func removeLeftovers(_ prefix: String, in folder: String) {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] where name.hasPrefix(prefix) {
+            guard let process = name.dropFirst(prefix.count).split(separator: "-").first.flatMap({ Int32($0) }),
+                kill(process, 0) != 0, errno == ESRCH
+            else { continue }
+            unlink("\(folder)/\(name)")
+        }
+    }
+}
