@@ -120,6 +120,21 @@ import Testing
             } == 6)
     }
 
+    @Test(arguments: StoreKind.allCases) func S160_aSaveHasOneRowHoweverItCameToTheDisk(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = await container.newBackgroundContext()
+        let id = await worker.perform { $0.makeTrack("counter").objectID }
+        try await worker.save()
+        // Bounds so short that deferred saves become due while others are written.
+        for number in 1...400 {
+            try await worker.perform { try $0.existingObject(with: id)["plays"] = .int(Int64(number)) }
+            try await worker.save(number % 7 == 0 ? .durable : .deferred(within: .microseconds(number % 5 * 200)))
+        }
+        try await container.flush()
+        #expect(try await container.coordinator.history().map(\.id) == Array(1...401))
+    }
+
     private static let model: Model = {
         do {
             return try Model([

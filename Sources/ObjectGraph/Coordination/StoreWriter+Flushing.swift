@@ -69,9 +69,11 @@ extension StoreWriter {
 
     /// Waits for the running flush, if there is one, and publishes its state. On the queue; no flush is running then.
     func finishFlush() {
-        guard let flush = shared.withLock({ $0.flush }) else { return }
-        disk.sync {}
-        adopt(flush)
+        // Adopting one begins the next when saves have become due: nothing may be on its way to the disk in the end.
+        while let flush = shared.withLock({ $0.flush }) {
+            disk.sync {}
+            adopt(flush)
+        }
     }
 
     /// Publishes the state after a flush: what was taken meanwhile over a newer base.
