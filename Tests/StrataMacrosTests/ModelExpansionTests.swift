@@ -9,7 +9,7 @@ import Testing
         @Model final class Song {
             @Attribute(.unique) var isrc: String
             @Attribute(renamedFrom: "name") var title: String
-            @Attribute(.indexed) var plays: Int = 0
+            @Attribute(.indexed, .preserveValueOnDeletion) var plays: Int = 0
             var rating: Double?
             @Relationship(inverse: \\Band.songs) var band: Band?
             @Transient var isPlaying = false

@@ -70,7 +70,8 @@ final class Song {
         properties: [
             .attribute(AttributeDescription("isrc", of: \Song.isrc, index: .unique)),
             .attribute(AttributeDescription("title", of: \Song.title, renamedFrom: "name")),
-            .attribute(AttributeDescription("plays", of: \Song.plays, index: .indexed, default: 0)),
+            .attribute(
+                AttributeDescription("plays", of: \Song.plays, index: .indexed, default: 0, preservesValueOnDeletion: true)),
             .attribute(AttributeDescription("rating", of: \Song.rating)),
             .relationship(RelationshipDescription(name: "band", destination: "Band", inverse: "songs", cardinality: .toOne)),
         ])
