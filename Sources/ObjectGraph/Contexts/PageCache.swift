@@ -13,6 +13,9 @@ struct PageCache {
         return try read(entity, number, base)
     }
 
+    /// Whether a page is known, so that reading it asks nobody.
+    func holds(_ entity: Int, _ number: UInt64) -> Bool { entity < tables.count && tables[entity][number] != nil }
+
     private mutating func read(_ entity: Int, _ number: UInt64, _ base: any StoreSnapshot) throws -> (any StorePage)? {
         guard let page = try base.page(entity, number) else { return nil }
         if count >= base.pagesWorthKeeping { removeAll() }

@@ -20,6 +20,10 @@ public struct FetchRequest<M: PersistentModel>: Sendable {
     public var offset: Int
     /// Whether unsaved changes of the context count. When false, the context's parents and the store answer alone.
     public var includesPendingChanges = true
+    /// How many objects are made at a time by ``ManagedObjectContext/fetchInBatches(_:)`` and streams; 0: their own default.
+    public var fetchBatchSize = 0
+    /// Relationships, by name or as a path of names, whose objects are read together with the result.
+    public var relationshipKeyPathsForPrefetching: [String] = []
 
     public init(
         where predicate: Predicate<M>? = nil, matching condition: Condition = .always, sortBy: [SortBy<M>] = [],
@@ -43,6 +47,10 @@ public struct EntityFetchRequest: Sendable, Hashable {
     public var offset: Int
     /// Whether unsaved changes of the context count. When false, the context's parents and the store answer alone.
     public var includesPendingChanges = true
+    /// How many objects are made at a time by ``ManagedObjectContext/fetchInBatches(_:)`` and streams; 0: their own default.
+    public var fetchBatchSize = 0
+    /// Relationships, by name or as a path of names, whose objects are read together with the result.
+    public var relationshipKeyPathsForPrefetching: [String] = []
 
     public init(
         _ entityName: String, matching condition: Condition = .always, sortBy: [AttributeSort] = [], limit: Int? = nil,
@@ -57,6 +65,13 @@ public struct EntityFetchRequest: Sendable, Hashable {
 }
 
 extension FetchRequest {
+    /// The same request, reading the objects of these relationships together with its result.
+    public func prefetching(_ relationships: PartialKeyPath<M>...) -> FetchRequest {
+        var copy = self
+        copy.relationshipKeyPathsForPrefetching += relationships.map { M.name(of: $0) }
+        return copy
+    }
+
     /// The request in column numbers. Costs microseconds; throws ``FetchError``.
     func storeQuery(in model: Model) throws -> StoreQuery {
         guard let entity = model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }

@@ -8,14 +8,22 @@ extension ManagedObjectContext {
     /// The objects that a request selects, in its order, pending changes included (S130).
     public func fetch<M: PersistentModel>(_ request: FetchRequest<M>) throws -> [M] {
         let query = try request.storeQuery(in: model)
-        let keys = try answer(request.includesPendingChanges) { try $0.keys(query) }
+        let keys = try keys(query, request.options)
         return keys.map { wrapped(object(query.entity, $0), as: M.self) }
     }
 
     /// The objects that a request by names selects.
     public func fetch(_ request: EntityFetchRequest) throws -> [ManagedObject] {
         let query = try request.storeQuery(in: model)
-        return try answer(request.includesPendingChanges) { try $0.keys(query) }.map { object(query.entity, $0) }
+        return try keys(query, request.options).map { object(query.entity, $0) }
+    }
+
+    private func keys(_ query: StoreQuery, _ options: FetchOptions) throws -> [ObjectKey] {
+        let prefetching = PrefetchPlan(options)
+        if let prefetching { try check(prefetching, query.entity) }
+        let keys = try answer(options.includesPendingChanges) { try $0.keys(query) }
+        if let prefetching { try prefetch(prefetching, of: keys, query.entity) }
+        return keys
     }
 
     /// The ids of what a request selects: no object is made.

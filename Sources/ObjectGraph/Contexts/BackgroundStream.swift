@@ -1,0 +1,67 @@
+import StoreInterface
+
+/// What a background context makes of each object of a request, as an asynchronous sequence for anybody (S136).
+///
+/// A batch of objects is read and transformed on the context's executor; one batch of results waits here.
+public struct BackgroundStream<Element: Sendable>: AsyncSequence, Sendable {
+    let context: BackgroundContext
+    let start: @Sendable (ManagedObjectContext) throws -> BatchSource
+    let transform: @Sendable (ManagedObjectContext, BatchSource) throws -> [Element]?
+
+    public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
+
+    /// `@unchecked Sendable` is right because it is used on the context's executor only, inside `perform`.
+    private final class State: @unchecked Sendable {
+        var source: BatchSource?
+    }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let stream: BackgroundStream<Element>
+        private let state = State()
+        private var batch: ArraySlice<Element> = []
+
+        fileprivate init(stream: BackgroundStream<Element>) { self.stream = stream }
+
+        public mutating func next() async throws -> Element? {
+            while batch.isEmpty {
+                try Task.checkCancellation()
+                let (state, stream) = (state, stream)
+                let next = try await stream.context.perform { context throws in
+                    let source = try state.source ?? stream.start(context)
+                    state.source = source
+                    return try stream.transform(context, source)
+                }
+                guard let next else { return nil }
+                batch = next[...]
+            }
+            return batch.removeFirst()
+        }
+    }
+}
+
+extension BackgroundContext {
+    /// Transforms each object of a request on this context's executor, a batch of `fetchBatchSize` at a time. Holds the snapshot of its
+    /// beginning while it is iterated.
+    public nonisolated func stream<M: PersistentModel, R: Sendable>(
+        _ request: FetchRequest<M>, _ transform: @escaping @Sendable (M) throws -> R
+    ) -> BackgroundStream<R> {
+        BackgroundStream(context: self) { context in
+            try context.source(request.storeQuery(in: context.model), request.options)
+        } transform: { context, source in
+            try context.nextObjects(of: source, PrefetchPlan(request.options))?.map {
+                try transform(context.wrapped($0, as: M.self))
+            }
+        }
+    }
+
+    /// The same by names.
+    public nonisolated func stream<R: Sendable>(
+        _ request: EntityFetchRequest, _ transform: @escaping @Sendable (ManagedObject) throws -> R
+    ) -> BackgroundStream<R> {
+        BackgroundStream(context: self) { context in
+            try context.source(request.storeQuery(in: context.model), request.options)
+        } transform: { context, source in
+            try context.nextObjects(of: source, PrefetchPlan(request.options))?.map(transform)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import StoreInterface
+
+/// The objects of a request as an asynchronous sequence: `for try await track in context.stream(request)` (S136).
+///
+/// It is used where its context lives. Objects are made a batch at a time, and go when nobody holds them; the task may be
+/// suspended between batches, and a cancelled one throws there. What the sequence gives is what the context showed when the
+/// iteration began, whatever is saved meanwhile; objects that were deleted since are left out. It keeps that snapshot alive.
+public struct FetchStream<Element>: AsyncSequence {
+    let context: ManagedObjectContext
+    let makeSource: () throws -> BatchSource
+    let prefetching: PrefetchPlan?
+    let wrap: (ManagedObject) -> Element
+
+    public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let stream: FetchStream<Element>
+        private var source: BatchSource?
+        private var batch: ArraySlice<ManagedObject> = []
+
+        fileprivate init(stream: FetchStream<Element>) { self.stream = stream }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
+            while batch.isEmpty {
+                if source != nil {
+                    try Task.checkCancellation()
+                    await Task.yield()
+                }
+                let source = try self.source ?? stream.makeSource()
+                self.source = source
+                guard let objects = try stream.context.nextObjects(of: source, stream.prefetching) else { return nil }
+                batch = objects[...]
+            }
+            return stream.wrap(batch.removeFirst())
+        }
+
+        public mutating func next() async throws -> Element? { try await next(isolation: nil) }
+    }
+}
+
+extension ManagedObjectContext {
+    /// The objects of a request, a batch of `fetchBatchSize` at a time. Reading begins with the iteration, which throws as `fetch`.
+    public func stream<M: PersistentModel>(_ request: FetchRequest<M>) -> FetchStream<M> {
+        FetchStream(
+            context: self, makeSource: { try self.source(request.storeQuery(in: self.model), request.options) },
+            prefetching: PrefetchPlan(request.options), wrap: { self.wrapped($0, as: M.self) })
+    }
+
+    /// The objects of a request by names, a batch at a time.
+    public func stream(_ request: EntityFetchRequest) -> FetchStream<ManagedObject> {
+        FetchStream(
+            context: self, makeSource: { try self.source(request.storeQuery(in: self.model), request.options) },
+            prefetching: PrefetchPlan(request.options), wrap: { $0 })
+    }
+
+    /// The same for code that does not suspend, as in `perform`: calls `body` with each batch, whose objects go when it returns
+    /// unless they have changes or somebody holds them.
+    public func forEachBatch<M: PersistentModel>(of request: FetchRequest<M>, _ body: ([M]) throws -> Void) throws {
+        let source = try source(request.storeQuery(in: model), request.options)
+        while let objects = try nextObjects(of: source, PrefetchPlan(request.options)) {
+            try body(objects.map { wrapped($0, as: M.self) })
+        }
+    }
+
+    /// The same by names.
+    public func forEachBatch(of request: EntityFetchRequest, _ body: ([ManagedObject]) throws -> Void) throws {
+        let source = try source(request.storeQuery(in: model), request.options)
+        while let objects = try nextObjects(of: source, PrefetchPlan(request.options)) { try body(objects) }
+    }
+
+    func source(_ query: StoreQuery, _ options: FetchOptions) throws -> BatchSource {
+        checkIsolation()
+        if let prefetching = PrefetchPlan(options) { try check(prefetching, query.entity) }
+        // What changes later goes into another top layer, so the layers below it stay as they are.
+        sealTop()
+        let batchSize = options.fetchBatchSize > 0 ? options.fetchBatchSize : 256
+        return try answer(options.includesPendingChanges) { shown in
+            let layers = options.includesPendingChanges ? Array(shown.layers.dropFirst()) : shown.layers
+            return try BatchSource(query, in: LayeredView(base: shown.base, layers: layers), batchSize: batchSize)
+        }
+    }
+
+    /// nil at the end; never empty.
+    func nextObjects(of source: BatchSource, _ prefetching: PrefetchPlan?) throws -> [ManagedObject]? {
+        checkIsolation()
+        while let keys = try source.next() {
+            let entity = source.query.entity
+            let present = try keys.filter { try exists(entity, $0) }
+            if let prefetching { try prefetch(prefetching, of: present, entity) }
+            if !present.isEmpty { return present.map { object(entity, $0) } }
+        }
+        return nil
+    }
+}
+
+/// What both kinds of request say of how they are answered.
+struct FetchOptions {
+    var fetchBatchSize: Int
+    var relationshipKeyPathsForPrefetching: [String]
+    var includesPendingChanges: Bool
+}
+
+extension FetchRequest {
+    var options: FetchOptions {
+        FetchOptions(
+            fetchBatchSize: fetchBatchSize, relationshipKeyPathsForPrefetching: relationshipKeyPathsForPrefetching,
+            includesPendingChanges: includesPendingChanges)
+    }
+}
+
+extension EntityFetchRequest {
+    var options: FetchOptions {
+        FetchOptions(
+            fetchBatchSize: fetchBatchSize, relationshipKeyPathsForPrefetching: relationshipKeyPathsForPrefetching,
+            includesPendingChanges: includesPendingChanges)
+    }
+}

@@ -1,0 +1,60 @@
+import StoreInterface
+
+/// Relationships whose objects are read together with those of a request: by name, or a path of names, "album.artist".
+struct PrefetchPlan {
+    let paths: [String]
+
+    /// nil when nothing is to be prefetched.
+    init?(_ options: FetchOptions) {
+        guard !options.relationshipKeyPathsForPrefetching.isEmpty else { return nil }
+        paths = options.relationshipKeyPathsForPrefetching
+    }
+}
+
+extension ManagedObjectContext {
+    /// Throws for a path that is no relationship, before anything is read.
+    func check(_ plan: PrefetchPlan, _ entity: Int) throws {
+        for path in plan.paths { _ = try relationships(path, entity) }
+    }
+
+    private func relationships(_ path: String, _ entity: Int) throws -> [Relationship] {
+        var entity = model.entities[entity]
+        return try path.split(separator: ".", omittingEmptySubsequences: false).map { name in
+            guard let found = entity.relationship(named: String(name)) else {
+                throw FetchError.unknownProperty(entity: entity.name, property: String(name))
+            }
+            entity = model.entities[found.destination]
+            return found
+        }
+    }
+
+    /// Reads the pages of related objects into the context's cache, each page once, so that following the relationships and
+    /// reading properties asks the store no more until the context moves on. No object is made. In a child too, and for
+    /// unsaved objects: what layers hold needs no reading.
+    func prefetch(_ plan: PrefetchPlan, of keys: [ObjectKey], _ entity: Int) throws {
+        for path in plan.paths {
+            var sources = keys
+            var place = entity
+            for relationship in try relationships(path, entity) {
+                sources = try related(relationship, of: sources, place)
+                place = relationship.destination
+                for key in sources {
+                    _ = try pages.page(place, PageAddress.page(of: key), in: view.base)?.contains(PageAddress.slot(of: key))
+                }
+            }
+        }
+    }
+
+    private func related(_ relationship: Relationship, of keys: [ObjectKey], _ entity: Int) throws -> [ObjectKey] {
+        var found: Set<ObjectKey> = []
+        for key in keys {
+            switch relationship.kind {
+            case .toOne(let column):
+                if let other = readBelow(entity, key, column)?.referenceKey { found.insert(other) }
+            case .toMany(let relation):
+                found.formUnion(try view.related(relation, to: key))
+            }
+        }
+        return found.sorted()
+    }
+}
