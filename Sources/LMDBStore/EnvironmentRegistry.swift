@@ -37,6 +37,37 @@ enum EnvironmentRegistry {
     /// Whether this process has the file open.
     static func isOpen(_ file: FileIdentity) -> Bool { entries.withLock { $0[file] != nil } }
 
+    /// The store of a file that this process has open.
+    static func openStore(path: String) -> LMDBStore? {
+        entries.withLock { entries in
+            guard let file = try? FileIdentity.of(path: path), let entry = entries[file], !entry.environment.isOfForkedParent
+            else { return nil }
+            return entry.store
+        }
+    }
+
+    /// Runs `body` while nobody of this process has the file open, nor opens one.
+    static func exclusively<R>(path: String, _ body: () throws -> R) throws -> R {
+        // Let go of outside of the lock, because dropping the last reference takes it.
+        var inUse: LMDBStore?
+        let result: Result<R, any Error> = entries.withLock { entries in
+            Result {
+                if let file = try FileIdentity.of(path: path), let entry = entries[file], !entry.environment.isOfForkedParent {
+                    inUse = entry.store
+                    guard inUse == nil else {
+                        throw StoreError(
+                            .inUseElsewhere, "\(path) is open in this process. Close it before it is migrated in stages")
+                    }
+                    entry.environment.close()
+                    entries[file] = nil
+                }
+                return try body()
+            }
+        }
+        withExtendedLifetime(inUse) {}
+        return try result.get()
+    }
+
     /// Called when the last reference to a store goes.
     static func close(_ environment: Environment, _ file: FileIdentity) {
         entries.withLock { entries in

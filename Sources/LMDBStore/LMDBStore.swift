@@ -228,6 +228,8 @@ public final class LMDBStore: ObjectStore {
 extension StoreDescription {
     /// A store in one file at `url`, with a lock file beside it. Snapshots route reads: no context waits for another.
     public static func lmdb(_ url: URL, options: LMDBStore.Options = LMDBStore.Options()) -> StoreDescription {
-        StoreDescription(name: "lmdb") { schema in try LMDBStore.open(url, schema: schema, options: options) }
+        StoreDescription(name: "lmdb", migration: MigratableLMDBFile(url, options)) { schema in
+            try LMDBStore.open(url, schema: schema, options: options)
+        }
     }
 }

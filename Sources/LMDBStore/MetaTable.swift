@@ -14,6 +14,9 @@ enum MetaTable {
     /// The line of LMDB whose files differ from those of other lines.
     static let libraryLine = "0.9"
 
+    /// In a file whose place another one has taken: who still has it open writes no more.
+    static let replacedSchemaNumber = UInt64.max
+
     enum Key {
         static let format = "format"
         static let library = "library"

@@ -110,7 +110,7 @@ extension StoreDescription {
     /// - Parameter routing: `snapshot` gives each context a read transaction of its own; `ancestors` one serialized connection
     ///   for reads and writes, as Core Data has, kept for comparison.
     public static func sqlite(_ url: URL, routing: Routing = .snapshot) -> StoreDescription {
-        StoreDescription(name: "sqlite", routing: routing) { schema in
+        StoreDescription(name: "sqlite", routing: routing, migration: MigratableSQLiteFile(url)) { schema in
             try SQLiteStore(url: url, schema: schema, routing: routing)
         }
     }

@@ -193,12 +193,16 @@ public struct StoreDescription: Sendable {
     public var routing: Routing
     /// Blocking; called off the cooperative threads.
     public var open: @Sendable (StoreSchema) throws -> any ObjectStore
+    /// For a store in a file: how it is migrated in stages. nil: what it holds does not outlive the model.
+    public var migration: (any MigratableFile)?
 
     public init(
-        name: String, routing: Routing = .snapshot, open: @escaping @Sendable (StoreSchema) throws -> any ObjectStore
+        name: String, routing: Routing = .snapshot, migration: (any MigratableFile)? = nil,
+        open: @escaping @Sendable (StoreSchema) throws -> any ObjectStore
     ) {
         self.name = name
         self.routing = routing
+        self.migration = migration
         self.open = open
     }
 }

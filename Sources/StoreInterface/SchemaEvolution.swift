@@ -84,7 +84,7 @@ public struct SchemaEvolution: Sendable, Hashable {
                 let verb = new.type.widens(to: old.type) ? "would be narrowed" : "would change its type"
                 throw mismatch(
                     "\(entity).\(new.name) \(verb) from \(old.type.rawValue) to \(new.type.rawValue)",
-                    "Give the attribute another name, or convert its values in a custom stage of a MigrationPlan")
+                    "Convert its values in a custom stage of a MigrationPlan, or give the attribute another name")
             }
             change.isWidened = true
         }
@@ -110,7 +110,7 @@ public struct SchemaEvolution: Sendable, Hashable {
                 throw Self.mismatch(
                     "\(new.entities[number].name).\(new.entities[number].columns[column].name) led to "
                         + "\(old.entities[oldDestination].name) and leads to \(new.entities[destination].name)",
-                    "Give the relationship another name, or move its objects in a custom stage of a MigrationPlan")
+                    "Give the relationship another name, and move its objects in a custom stage of a MigrationPlan")
             }
         }
     }
@@ -127,7 +127,7 @@ public struct SchemaEvolution: Sendable, Hashable {
                 guard entities[link.source].source == ends.0, entities[link.destination].source == ends.1 else {
                     throw Self.mismatch(
                         "relationship \(link.name) had other ends",
-                        "Give it another name, or move its objects in a custom stage of a MigrationPlan")
+                        "Give it another name, and move its objects in a custom stage of a MigrationPlan")
                 }
                 guard taken.insert(found.source).inserted else {
                     throw Self.mismatch("relationship \(link.name) says that it was another one", "Correct renamedFrom")
@@ -173,7 +173,7 @@ public struct SchemaEvolution: Sendable, Hashable {
     private static func changedCardinality(_ name: String, _ before: String, _ after: String) -> StoreError {
         mismatch(
             "relationship \(name) led \(before) and leads \(after)",
-            "Give it another name, or move its objects in a custom stage of a MigrationPlan")
+            "Give it another name, and move its objects in a custom stage of a MigrationPlan")
     }
 
     private static func mismatch(_ what: String, _ remedy: String) -> StoreError {

@@ -15,6 +15,18 @@ struct SaveRequest: Sendable {
     var preserved: [ColumnSet]
     /// Whether the save is only tried; then its check notes every conflict.
     var isPreview = false
+
+    /// Of a batch: makes the layer when its turn has come, from the state that it follows. Called again when a transaction is repeated.
+    var make: (@Sendable (StoreState) throws -> Layer)?
+
+    /// The request as it is to be checked against a state.
+    func prepared(for state: StoreState) throws -> SaveRequest {
+        guard let make else { return self }
+        var prepared = self
+        prepared.layers = [try make(state)]
+        prepared.base = state
+        return prepared
+    }
 }
 
 /// What came of a save.

@@ -67,6 +67,7 @@ extension StoreWriter {
         }
 
         private func accept(_ request: SaveRequest) throws -> ChangeSet {
+            let request = try request.prepared(for: state)
             var check = SaveCheck(request: request, state: state, writer: writer)
             let layer = try check.resolvedLayer()
             guard !layer.isEmpty else { return ChangeSet() }

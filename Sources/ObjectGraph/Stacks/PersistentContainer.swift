@@ -19,7 +19,18 @@ public final class PersistentContainer: Sendable {
     /// Opens the store and builds the stack. Blocking work is done off the calling executor.
     ///
     /// Throws `StoreError` when the store cannot be opened with the model.
-    public init(model: Model, store: StoreDescription, stack: ContextStack = .siblings) async throws {
+    ///
+    /// - Parameters:
+    ///   - migrationPlan: how a file of an older model comes to this one. Without a plan, or with lightweight stages only, a changed
+    ///     model just comes into force (S163).
+    ///   - progress: called while the plan's stages run, from any thread. Cancelling the task ends a migration between its steps.
+    public init(
+        model: Model, store: StoreDescription, stack: ContextStack = .siblings, migrationPlan: MigrationPlan? = nil,
+        progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
+    ) async throws {
+        if let migrationPlan {
+            try await PlannedMigration(plan: migrationPlan, model: model, store: store, progress: progress).run()
+        }
         self.model = model
         self.stack = stack
         let (first, second) = try await Self.open(model, store, stack)

@@ -1,0 +1,181 @@
+import StoreInterface
+
+/// Many objects changed in the store, without an object of any context (S137).
+///
+/// Each goes through the store's one writer, after the saves before it: it sees them, is checked as they are (values, unique
+/// constraints, delete rules), stands in the history, and is told to contexts, which merge it as any other save. Hooks of models
+/// do not run. Off the calling executor.
+extension PersistentStoreCoordinator {
+    /// Gives properties of all objects that a request selects new values; all of them in one save, or none.
+    ///
+    /// References are set by key (`.reference(id.key)`). About 150 bytes of memory an object until it is saved.
+    /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`; nothing is written then.
+    @discardableResult
+    public func batchUpdate(
+        _ request: EntityFetchRequest, set values: [String: Value], options: BatchOptions = BatchOptions()
+    ) async throws -> BatchResult {
+        try await batchUpdate(request.storeQuery(in: model), values, options)
+    }
+
+    @discardableResult
+    public func batchUpdate<M: PersistentModel>(
+        _ request: FetchRequest<M>, set values: [String: Value], options: BatchOptions = BatchOptions()
+    ) async throws -> BatchResult {
+        try await batchUpdate(request.storeQuery(in: model), values, options)
+    }
+
+    /// Deletes all objects that a request selects, following delete rules; all of them in one save, or none.
+    ///
+    /// - Throws: ``FetchError``, ``SaveError/deleteDenied(object:relationship:blocking:)``, `StoreError`; nothing is written then.
+    @discardableResult
+    public func batchDelete(
+        _ request: EntityFetchRequest, options: BatchOptions = BatchOptions()
+    ) async throws -> BatchResult {
+        try await batchDelete(request.storeQuery(in: model), options)
+    }
+
+    @discardableResult
+    public func batchDelete<M: PersistentModel>(
+        _ request: FetchRequest<M>, options: BatchOptions = BatchOptions()
+    ) async throws -> BatchResult {
+        try await batchDelete(request.storeQuery(in: model), options)
+    }
+
+    /// Imports rows, each with one value a property; properties that are not named get their defaults.
+    ///
+    /// A save holds ``BatchOptions/rowsPerSave`` rows; the next ones are taken from the sequence while it is written. Rows may come in
+    /// any order. With ``UpsertRule/update(on:)`` a row whose values an object has updates it; of rows alike the last one wins.
+    /// - Throws: ``FetchError``, ``BatchError``: `importStopped` tells how many rows were saved before the error.
+    @discardableResult
+    public func insert<Rows: Sequence>(
+        into entityName: String, _ properties: [String], rows: Rows, rule: UpsertRule = .insert,
+        options: BatchOptions = BatchOptions()
+    ) async throws -> BatchResult where Rows.Element == [Value] {
+        guard let entity = model.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
+        let empty = try BatchInsertion(entity, properties: properties, rule: rule)
+        var result = BatchResult(entity: entity.number, store: store.identity)
+        var saved = 0
+        var number = 0
+        var waiting: (task: Task<ChangeSet, any Error>, rows: Int)?
+        do {
+            var rows = rows.makeIterator()
+            while true {
+                var chunk = empty
+                chunk.rows.reserveCapacity(min(options.rowsPerSave, 1 << 16))
+                while chunk.rows.count < max(options.rowsPerSave, 1), let row = rows.next() {
+                    try Task.checkCancellation()
+                    try chunk.append(row, number: number)
+                    number += 1
+                }
+                let next = chunk.rows.isEmpty ? nil : (task: save(chunk, options), rows: chunk.rows.count)
+                if let before = waiting {
+                    waiting = next
+                    result.add(try await before.task.value)
+                    saved += before.rows
+                } else {
+                    waiting = next
+                }
+                if waiting == nil { return result }
+            }
+        } catch {
+            // What was handed over is saved or not; how many rows are there must be known.
+            if let last = waiting, (try? await last.task.value) != nil { saved += last.rows }
+            if saved == 0 { throw error }
+            throw BatchError.importStopped(savedRows: saved, error: error)
+        }
+    }
+
+    // MARK: Through the writer
+
+    private func save(_ chunk: BatchInsertion, _ options: BatchOptions) -> Task<ChangeSet, any Error> {
+        Task {
+            var chunk = chunk
+            // On the writer's queue, because it may wait for the disk.
+            chunk.keys = try await writer.onQueue { [entity = chunk.entity.number, count = chunk.rows.count] writer in
+                try writer.takeKeys(entity, atLeast: count)
+            }
+            let schema = model.storeSchema
+            let outcome = try await submit(options) { [chunk] state in try chunk.layer(over: state, schema: schema) }
+            let used = outcome.change(of: chunk.entity.number)?.insertedKeys.count ?? 0
+            giveBack(chunk, used)
+            return outcome
+        }
+    }
+
+    /// Keys are used from the first one on. A page that has begun stays with those who began it only while they insert.
+    private func giveBack(_ chunk: BatchInsertion, _ used: Int) {
+        var used = used
+        for range in chunk.keys {
+            let taken = min(used, range.count)
+            used -= taken
+            writer.keys.giveBack(range.dropFirst(taken), chunk.entity.number)
+        }
+    }
+
+    private func batchUpdate(
+        _ query: StoreQuery, _ values: [String: Value], _ options: BatchOptions
+    ) async throws -> BatchResult {
+        let entity = model.entities[query.entity]
+        var columns: [Int: Value] = [:]
+        for (name, value) in values {
+            let column = try BatchInsertion.column(name, entity)
+            guard entity.columns[column].accepts(value) else {
+                throw BatchError.wrongValue(entity: entity.name, property: name, value: value)
+            }
+            columns[column] = value
+        }
+        let schema = model.storeSchema
+        return try await result(query.entity, options) { [columns] state in
+            let layer = Layer(schema: schema)
+            for key in try state.view.keys(query) {
+                let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
+                for (column, value) in columns { row[column] = value }
+                layer.put(row, entity: entity.number, key: key)
+            }
+            return layer
+        }
+    }
+
+    private func batchDelete(_ query: StoreQuery, _ options: BatchOptions) async throws -> BatchResult {
+        let model = model
+        let identity = store.identity
+        return try await result(query.entity, options) { state in
+            var deletion = BatchDeletion(model, state, identity)
+            return try deletion.delete(query.entity, try state.view.keys(query))
+        }
+    }
+
+    private func result(
+        _ entity: Int, _ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
+    ) async throws -> BatchResult {
+        var result = BatchResult(entity: entity, store: store.identity)
+        result.add(try await submit(options, make))
+        return result
+    }
+
+    private func submit(
+        _ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
+    ) async throws -> ChangeSet {
+        let request = SaveRequest(
+            layers: [], base: writer.state, watched: [], policy: .error, durability: options.durability,
+            origin: SaveOrigin(author: options.author, contextName: "batch"), preserved: traits.preserved, make: make)
+        return try await withCheckedThrowingContinuation { continuation in
+            // No context: all of them are told, and other coordinators on the file too.
+            writer.submit(request, origin: .max) { result in continuation.resume(with: result.map(\.changes)) }
+        }
+    }
+}
+
+extension StoreWriter {
+    /// At least so many fresh keys.
+    fileprivate func takeKeys(_ entity: Int, atLeast count: Int) throws -> [Range<ObjectKey>] {
+        var ranges: [Range<ObjectKey>] = []
+        var total = 0
+        while total < count {
+            let range = try takeKeys(entity)
+            ranges.append(range)
+            total += range.count
+        }
+        return ranges
+    }
+}

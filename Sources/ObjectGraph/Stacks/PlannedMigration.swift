@@ -1,0 +1,103 @@
+import Dispatch
+import StoreInterface
+
+/// Runs the stages of a plan on a copy of a file and puts it in the file's place.
+struct PlannedMigration {
+    let plan: MigrationPlan
+    let model: Model
+    let store: StoreDescription
+    let progress: @Sendable (MigrationProgress) -> Void
+
+    /// - Throws: `StoreError`, what the work of a stage throws, `CancellationError`; the file is as it was then.
+    func run() async throws {
+        guard let file = store.migration else { return }
+        guard let found = try await Self.blocking({ try file.storedSchema() }) else { return }
+        let stages = try plan.stages(from: found, to: model)
+        guard stages.contains(where: \.isCustom) else { return }
+        // One step before each stage, one inside, one after: what a stage does takes as long as it takes.
+        let total = 2 + 3 * stages.count
+        func report(_ activity: String, _ step: Int) throws {
+            try Task.checkCancellation()
+            progress(MigrationProgress(activity: activity, completed: step, total: total))
+        }
+        try report("copying the file", 0)
+        let copy = try await Self.blocking { try file.makeCopy() }
+        do {
+            for (number, stage) in stages.enumerated() {
+                let name = "from \(stage.source.version) to \(stage.target.version)"
+                try report("before the change \(name)", 1 + 3 * number)
+                if let work = stage.willMigrate { try await Self.work(work, stage.source, copy.store) }
+                try report("the change \(name)", 2 + 3 * number)
+                try await Self.evolve(stage, copy.store)
+                try report("after the change \(name)", 3 + 3 * number)
+                if let work = stage.didMigrate { try await Self.work(work, stage.target, copy.store) }
+            }
+            try report("putting the copy in the file's place", total - 1)
+            try await Self.blocking { try copy.replaceOriginal() }
+        } catch {
+            try? await Self.blocking { copy.discard() }
+            throw error
+        }
+        progress(MigrationProgress(activity: "done", completed: total, total: total))
+    }
+
+    /// Opens the copy with the new model, first without what a custom stage converts.
+    private static func evolve(_ stage: MigrationStage, _ store: StoreDescription) async throws {
+        let target = stage.target.storeSchema
+        let plain = stage.isCustom ? target.withoutConversions(from: stage.source.storeSchema) : target
+        for schema in plain == target ? [target] : [plain, target] {
+            try await closing { try store.open(schema) }
+        }
+    }
+
+    private static func work(_ work: @escaping MigrationStage.Work, _ model: Model, _ description: StoreDescription) async throws
+    {
+        let end = Released()
+        do {
+            let store = try await blocking { try description.open(model.storeSchema) }
+            end.watch(store)
+            let coordinator = try await blocking {
+                try PersistentStoreCoordinator(
+                    model: model, store: store, routing: description.routing, name: "migration")
+            }
+            let context = coordinator.newBackgroundContext(name: "migration")
+            try await context.perform { context in try work(context) }
+            try await context.save(.durable)
+            try await coordinator.finishMigration()
+        }
+        try await end.wait()
+    }
+
+    private static func closing(_ open: @escaping @Sendable () throws -> any ObjectStore) async throws {
+        let end = Released()
+        try await blocking {
+            let store = try open()
+            end.watch(store)
+            while try store.continueMigration() != nil {}
+        }
+        try await end.wait()
+    }
+
+    private static func blocking<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }
+        }
+    }
+}
+
+/// Waits for a store to be closed: its writer lets go of it on a queue of its own.
+///
+/// `@unchecked Sendable` is right because it is written once, before it is waited for.
+private final class Released: @unchecked Sendable {
+    private weak var store: (any ObjectStore)?
+
+    func watch(_ store: any ObjectStore) { self.store = store }
+
+    func wait() async throws {
+        for _ in 0..<2000 where store != nil { try await Task.sleep(for: .milliseconds(5)) }
+        guard store == nil else {
+            throw StoreError(
+                .inUseElsewhere, "the work of a migration stage has kept its context. Let nothing of it outlive the closure")
+        }
+    }
+}

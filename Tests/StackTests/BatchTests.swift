@@ -1,0 +1,171 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Batches in the store, on every store: what they write, whom they tell, what they refuse (S137).
+@Suite struct BatchTests {
+    private static func rows(_ count: Int, from start: Int = 0) -> [[Value]] {
+        // Neither in the order of isrc nor of plays.
+        (start..<start + count).map { number in
+            [.string("t\(number)"), .string("isrc-\((number &* 7919) % 100_003)"), .int(Int64(number % 10))]
+        }
+    }
+
+    private static let properties = ["title", "isrc", "plays"]
+
+    private static func options(_ rows: Int = 1000) -> BatchOptions {
+        var options = BatchOptions()
+        options.rowsPerSave = rows
+        options.author = "importer"
+        return options
+    }
+
+    private static func count(_ container: PersistentContainer, _ predicate: Condition = .always) async throws -> Int {
+        try await container.newBatchOperationContext().perform { context in
+            try context.count(EntityFetchRequest("Track", matching: predicate))
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases) func S137_anImportOfRowsIsSavedInChunksAndStandsInTheHistory(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let coordinator = container.coordinator
+        let before = try coordinator.snapshot().generation
+        let result = try await coordinator.insert(
+            into: "Track", Self.properties, rows: Self.rows(2500), options: Self.options())
+        #expect(result.insertedCount == 2500)
+        #expect(Set(result.insertedIDs).count == 2500)
+        #expect(result.changes.count == 3)
+        #expect(try await Self.count(container) == 2500)
+        #expect(try await Self.count(container, .equal("plays", .int(3))) == 250)
+        let history = try #require(try coordinator.store.changes(after: before))
+        #expect(history.map(\.author) == ["importer", "importer", "importer"])
+        // The default of what the rows do not name.
+        let first = try #require(result.insertedIDs.first)
+        let rating = await container.newBatchOperationContext().perform { $0.object(with: first)["rating"] }
+        #expect(rating == .double(2.5))
+        // Keys that were leased and not used are given out again, none twice.
+        let more = try await coordinator.insert(
+            into: "Track", Self.properties, rows: Self.rows(70, from: 2500), options: Self.options())
+        #expect(Set(more.insertedIDs).isDisjoint(with: result.insertedIDs))
+        let findings = try coordinator.store.verify()
+        #expect(findings == [])
+    }
+
+    @Test(arguments: StoreKind.allCases) func S137_batchUpdateAndDeleteAreMergedByContextsThatFollow(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings)
+        let coordinator = container.coordinator
+        try await coordinator.insert(into: "Track", Self.properties, rows: Self.rows(300), options: Self.options())
+        let reader = container.newBatchOperationContext()
+        let seen = try await reader.perform { try $0.count(EntityFetchRequest("Track")) }
+        #expect(seen == 300)
+        let request = EntityFetchRequest("Track", matching: .equal("plays", .int(3)))
+        let updated = try await coordinator.batchUpdate(request, set: ["plays": .int(33), "title": .string("x")])
+        #expect(updated.updatedCount == 30)
+        #expect(updated.hasChanged)
+        #expect(try await Self.count(container, .equal("plays", .int(33))) == 30)
+        let again = try await coordinator.batchUpdate(request, set: ["plays": .int(0)])
+        #expect(!again.hasChanged)
+        let deleted = try await coordinator.batchDelete(EntityFetchRequest("Track", matching: .equal("plays", .int(33))))
+        #expect(Set(deleted.deletedIDs) == Set(updated.updatedIDs))
+        #expect(try await Self.count(container) == 270)
+        let left = try await reader.perform { context in
+            for changes in updated.changes + deleted.changes { context.mergeChanges(from: changes) }
+            return try context.count(EntityFetchRequest("Track"))
+        }
+        #expect(left == 270)
+        let findings = try coordinator.store.verify()
+        #expect(findings == [])
+    }
+
+    @Test(arguments: StoreKind.allCases) func S137_batchDeleteFollowsDeleteRules(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.newBatchOperationContext()
+        await worker.perform { context in
+            for name in ["a", "b"] {
+                let artist = context.makeArtist(name)
+                let album = context.insert("Album")
+                album["title"] = .string(name)
+                album.setRelatedObject("artist", to: artist)
+                let profile = context.insert("Profile")
+                profile["text"] = .string(name)
+                profile.setRelatedObject("artist", to: artist)
+                let pupil = context.makeArtist("pupil of \(name)")
+                pupil.setRelatedObject("mentor", to: artist)
+                if name == "a" { context.makeTrack("held").setRelatedObject("album", to: album) }
+            }
+        }
+        try await worker.save()
+        let coordinator = container.coordinator
+        // The track denies the album of a, which goes by cascade with its artist.
+        await #expect(throws: SaveError.self) {
+            try await coordinator.batchDelete(EntityFetchRequest("Artist", matching: .equal("name", .string("a"))))
+        }
+        let result = try await coordinator.batchDelete(EntityFetchRequest("Artist", matching: .equal("name", .string("b"))))
+        #expect(result.deletedCount == 1)
+        let left = try await container.newBatchOperationContext().perform { context in
+            let pupils = try context.fetch(EntityFetchRequest("Artist", matching: .equal("name", .string("pupil of b"))))
+            return [
+                try context.count(EntityFetchRequest("Album")), try context.count(EntityFetchRequest("Profile")),
+                pupils.filter { $0.relatedObject("mentor") == nil }.count,
+            ]
+        }
+        #expect(left == [1, 1, 1])
+        let findings = try coordinator.store.verify()
+        #expect(findings == [])
+    }
+
+    @Test(arguments: StoreKind.allCases) func S137_upsertUpdatesByAUniqueConstraintAndKeepsIDs(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let coordinator = container.coordinator
+        let first = try await coordinator.insert(into: "Track", Self.properties, rows: Self.rows(200), options: Self.options(64))
+        // Half known, half new, one of them twice: the last one wins.
+        var rows = Self.rows(200, from: 100).map { [$0[0], $0[1], Value.int(77)] }
+        rows.append([.string("last"), rows[150][1], .int(78)])
+        rows.append([.string("no isrc"), .null, .int(79)])
+        let result = try await coordinator.insert(
+            into: "Track", Self.properties, rows: rows, rule: .update(on: ["isrc"]), options: Self.options(64))
+        #expect(result.insertedCount == 101)
+        #expect(Set(result.updatedIDs).subtracting(result.insertedIDs).isSubset(of: Set(first.insertedIDs)))
+        #expect(try await Self.count(container) == 301)
+        #expect(try await Self.count(container, .equal("plays", .int(77))) == 199)
+        #expect(try await Self.count(container, .equal("plays", .int(78))) == 1)
+        let kept = try await coordinator.insert(
+            into: "Track", Self.properties, rows: Self.rows(310), rule: .keep(on: ["isrc"]), options: Self.options())
+        #expect(kept.insertedCount == 10)
+        #expect(kept.updatedCount == 0)
+        let findings = try coordinator.store.verify()
+        #expect(findings == [])
+    }
+
+    @Test(arguments: StoreKind.allCases) func S137_whatIsWrongIsRefusedAndTheCountOfSavedRowsIsTold(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let coordinator = container.coordinator
+        await #expect(throws: FetchError.self) { try await coordinator.insert(into: "Track", ["none"], rows: [[.int(1)]]) }
+        await #expect(throws: BatchError.self) { try await coordinator.insert(into: "Track", ["plays"], rows: [[.string("x")]]) }
+        await #expect(throws: BatchError.self) {
+            try await coordinator.batchUpdate(EntityFetchRequest("Track"), set: ["plays": .null])
+        }
+        var rows = Self.rows(250)
+        rows[249][1] = rows[0][1]
+        do {
+            try await coordinator.insert(into: "Track", Self.properties, rows: rows, options: Self.options(100))
+            Issue.record("a duplicate was taken")
+        } catch BatchError.importStopped(let savedRows, let error) {
+            #expect(savedRows == 200)
+            #expect(error is SaveError)
+        }
+        #expect(try await Self.count(container) == 200)
+    }
+}

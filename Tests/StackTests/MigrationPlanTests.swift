@@ -1,0 +1,168 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import Synchronization
+import TestSupport
+import Testing
+
+/// Models of three versions: a name that is split, a number that becomes text.
+enum People {
+    static func model(_ version: SchemaVersion, _ attributes: [AttributeDescription]) throws -> Model {
+        try Model([EntityDescription(name: "Person", properties: attributes.map { .attribute($0) })], version: version)
+    }
+
+    static func first() throws -> Model {
+        try model(.init(1), [.init(name: "name", type: .string), .init(name: "zip", type: .int32)])
+    }
+
+    static func second() throws -> Model {
+        try model(
+            .init(2),
+            [
+                .init(name: "name", type: .string), .init(name: "given", type: .string), .init(name: "family", type: .string),
+                .init(name: "zip", type: .int32),
+            ])
+    }
+
+    static func third() throws -> Model {
+        try model(
+            .init(3),
+            [
+                .init(name: "given", type: .string), .init(name: "family", type: .string, index: .indexed),
+                .init(name: "zip", type: .string),
+            ])
+    }
+
+    static func plan(_ failure: (@Sendable () throws -> Void)? = nil) throws -> MigrationPlan {
+        let zips = Mutex<[ObjectID: Value]>([:])
+        let shared = Shared(zips)
+        return MigrationPlan([
+            .custom(
+                from: try first(), to: try second(),
+                didMigrate: { context in
+                    for person in try context.fetch(EntityFetchRequest("Person")) {
+                        guard case .string(let name) = person["name"] else { continue }
+                        let parts = name.split(separator: " ")
+                        person["given"] = .string(String(parts[0]))
+                        person["family"] = .string(String(parts[1]))
+                    }
+                }),
+            .custom(
+                from: try second(), to: try third(),
+                willMigrate: { context in
+                    for person in try context.fetch(EntityFetchRequest("Person")) {
+                        shared.zips.withLock { $0[person.objectID] = person["zip"] }
+                    }
+                },
+                didMigrate: { context in
+                    try failure?()
+                    for person in try context.fetch(EntityFetchRequest("Person")) {
+                        guard case .int(let zip)? = shared.zips.withLock({ $0[person.objectID] }) else { continue }
+                        person["zip"] = .string("D-\(zip)")
+                    }
+                }),
+        ])
+    }
+
+    private final class Shared: Sendable {
+        let zips: Mutex<[ObjectID: Value]>
+        init(_ zips: consuming Mutex<[ObjectID: Value]>) { self.zips = zips }
+    }
+
+    static func fill(_ bed: TestBed, _ count: Int) async throws {
+        let container = try await bed.container(model: try first())
+        let rows = (0..<count).map { [Value.string("G\($0) F\($0 % 10)"), .int(Int64($0))] }
+        try await container.coordinator.insert(into: "Person", ["name", "zip"], rows: rows)
+    }
+
+    /// The stages' result, or the beginning's.
+    static func isMigrated(_ container: PersistentContainer, _ count: Int) async throws -> Bool {
+        try await container.newBatchOperationContext().perform { context in
+            let people = try context.fetch(EntityFetchRequest("Person"))
+            guard people.count == count else { return false }
+            return people.enumerated().allSatisfy { number, person in
+                person["given"] == .string("G\(number)") && person["family"] == .string("F\(number % 10)")
+                    && person["zip"] == .string("D-\(number)")
+            }
+        }
+    }
+}
+
+@Suite struct MigrationPlanTests {
+    static let kinds: [StoreKind] = [.lmdb, .sqlite]
+
+    private static func open(_ bed: TestBed, _ plan: MigrationPlan) async throws -> PersistentContainer {
+        try await PersistentContainer(model: try People.third(), store: bed.description, migrationPlan: plan)
+    }
+
+    private static func leftovers(_ bed: TestBed) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: bed.folder.path).filter { $0.contains("migrating") }
+    }
+
+    @Test(arguments: kinds) func S164_customStagesRunInOrderWithProgress(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await People.fill(bed, 500)
+        let steps = Mutex<[MigrationProgress]>([])
+        let container = try await PersistentContainer(
+            model: try People.third(), store: bed.description, migrationPlan: try People.plan(),
+            progress: { step in steps.withLock { $0.append(step) } })
+        #expect(try await People.isMigrated(container, 500))
+        let seen = steps.withLock { $0 }
+        #expect(seen.map(\.completed) == seen.map(\.completed).sorted())
+        #expect(seen.last?.completed == seen.last?.total)
+        let findings = try container.coordinator.store.verify()
+        #expect(findings == [])
+        #expect(try Self.leftovers(bed) == [])
+        // A new file needs no migration, a migrated one no second.
+        let fresh = try TestBed(kind)
+        _ = try await Self.open(fresh, People.plan())
+    }
+
+    private struct Refusal: Error {}
+
+    @Test(arguments: kinds) func S164_aFailureLeavesTheFileAsItWas(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await People.fill(bed, 100)
+        try await Self.settled(bed)
+        let before = try Data(contentsOf: bed.file)
+        await #expect(throws: Refusal.self) { try await Self.open(bed, People.plan { throw Refusal() }) }
+        // SQLite moves its log into the file whenever it is closed.
+        if kind == .lmdb { #expect(try Data(contentsOf: bed.file) == before) }
+        #expect(try Self.leftovers(bed) == [])
+        let container = try await Self.open(bed, People.plan())
+        #expect(try await People.isMigrated(container, 100))
+    }
+
+    /// The writer lets go of the file on its own queue.
+    private static func settled(_ bed: TestBed) async throws {
+        for _ in 0..<400 {
+            if let file = bed.description.migration, let copy = try? file.makeCopy() {
+                copy.discard()
+                return
+            }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    @Test(arguments: kinds) func S164_cancellingEndsAMigrationAndLeavesTheFile(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await People.fill(bed, 100)
+        try await Self.settled(bed)
+        let task = Task {
+            try await PersistentContainer(
+                model: try People.third(), store: bed.description, migrationPlan: try People.plan(),
+                progress: { step in if step.completed == 3 { withUnsafeCurrentTask { $0?.cancel() } } })
+        }
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+        let old = try await bed.container(model: try People.first())
+        #expect(try await old.newBatchOperationContext().perform { try $0.count(EntityFetchRequest("Person")) } == 100)
+    }
+
+    @Test func S164_aFileOfAModelThatThePlanDoesNotKnowIsRefused() async throws {
+        let bed = try TestBed(.lmdb)
+        _ = try await bed.container(model: try People.model(.init(0, 5), [.init(name: "other", type: .bool)]))
+        let error = await #expect(throws: StoreError.self) { try await Self.open(bed, People.plan()) }
+        #expect(error?.code == .schemaMismatch)
+        #expect(error?.message.contains("0.5.0") == true)
+    }
+}
