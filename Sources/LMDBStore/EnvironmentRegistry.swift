@@ -50,22 +50,19 @@ enum EnvironmentRegistry {
     static func exclusively<R>(path: String, _ body: () throws -> R) throws -> R {
         // Let go of outside of the lock, because dropping the last reference takes it.
         var inUse: LMDBStore?
-        let result: Result<R, any Error> = entries.withLock { entries in
-            Result {
-                if let file = try FileIdentity.of(path: path), let entry = entries[file], !entry.environment.isOfForkedParent {
-                    inUse = entry.store
-                    guard inUse == nil else {
-                        throw StoreError(
-                            .inUseElsewhere, "\(path) is open in this process. Close it before it is migrated in stages")
-                    }
-                    entry.environment.close()
-                    entries[file] = nil
+        defer { withExtendedLifetime(inUse) {} }
+        return try entries.withLock { entries in
+            if let file = try FileIdentity.of(path: path), let entry = entries[file], !entry.environment.isOfForkedParent {
+                inUse = entry.store
+                guard inUse == nil else {
+                    throw StoreError(
+                        .inUseElsewhere, "\(path) is open in this process. Close it before it is migrated in stages")
                 }
-                return try body()
+                entry.environment.close()
+                entries[file] = nil
             }
+            return try body()
         }
-        withExtendedLifetime(inUse) {}
-        return try result.get()
     }
 
     /// Called when the last reference to a store goes.
