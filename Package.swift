@@ -42,7 +42,7 @@ let package = Package(
         .target(name: "StoreInterface", dependencies: ["Locking"]),
 
         // Layer 3: bytes to records and back; the only importer of CZstd.
-        .target(name: "PageCodec", dependencies: ["StoreInterface", "CZstd"]),
+        .target(name: "PageCodec", dependencies: ["StoreInterface", "CZstd", "Locking"]),
 
         // Layer 4: stores.
         .target(

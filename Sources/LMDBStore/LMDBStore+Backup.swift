@@ -36,7 +36,9 @@ extension LMDBStore: BackupableStore {
     }
 
     public func backup(to descriptor: Int32) throws {
-        try checkProcess()
+        // Makes room for a reader, and takes over a map that another process has made larger, as LMDB's copy does not.
+        let state = try newestSnapshot()
+        defer { withExtendedLifetime(state) {} }
         try withoutBrokenPipeSignal { try translating { try environment.copy(to: descriptor) } }
     }
 

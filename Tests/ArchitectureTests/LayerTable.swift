@@ -13,7 +13,7 @@ enum LayerTable {
         Module(name: "Locking", below: []),
         Module(name: "LMDB", below: ["Locking"], outside: ["CLMDB"]),
         Module(name: "StoreInterface", below: ["Locking"]),
-        Module(name: "PageCodec", below: ["StoreInterface"], outside: ["CZstd"]),
+        Module(name: "PageCodec", below: ["StoreInterface", "Locking"], outside: ["CZstd"]),
         Module(name: "MemoryStore", below: ["StoreInterface", "Locking"], outside: ["HashTreeCollections"]),
         Module(name: "LMDBStore", below: ["PageCodec", "StoreInterface", "LMDB", "Locking"]),
         Module(name: "SQLiteStore", below: ["StoreInterface", "Locking"], outside: ["GRDB", "GRDBSQLite"]),

@@ -145,6 +145,29 @@ import Testing
         coordinator.snapshotBudget = nil
     }
 
+    @Test func S152_aBudgetIsNeverSilent() async throws {
+        let bed = try TestBed(.lmdb)
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            [path = bed.file.path as String] in
+            let container = try await PersistentContainer(model: Music.model, store: .lmdb(URL(fileURLWithPath: path)))
+            let coordinator = container.coordinator
+            let kept = try coordinator.snapshot(owner: "the forgotten export")
+            coordinator.snapshotBudget = SnapshotBudget(maximumAge: .milliseconds(1))
+            let worker = coordinator.newBackgroundContext()
+            for number in 0..<6 {
+                await worker.perform { _ = $0.makeTrack("t\(number)") }
+                try await worker.save()
+                try await Task.sleep(for: .milliseconds(60))
+            }
+            withExtendedLifetime(kept) {}
+        }
+        let log = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let warnings = log.split(separator: "\n").filter {
+            $0.contains("exceeds the budget") && $0.contains("the forgotten export")
+        }
+        #expect(warnings.count == 1, "said once, and again only after a while: \(log)")
+    }
+
     @Test func S152_aFileStaysBoundedThoughAReaderSleeps() async throws {
         let budget = SnapshotBudget(maximumBytes: 1 << 20, responses: .advanceCleanContexts)
         let bounded = try await Self.fileBytes(after: Self.saves, budget)

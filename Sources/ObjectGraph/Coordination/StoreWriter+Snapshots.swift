@@ -15,8 +15,13 @@ final class SnapshotBudgetState: Sendable {
         var isResting = false
         /// Whether the last look found a snapshot over the budget.
         var isExceeded = false
-        /// When a snapshot was last warned of, by the time when it was taken.
-        var warned: [ContinuousClock.Instant: ContinuousClock.Instant] = [:]
+        /// By owners: when they were last warned of, and how often they were over the budget since.
+        var warned: [String: Warning] = [:]
+    }
+
+    struct Warning {
+        var time: ContinuousClock.Instant
+        var repeated = 0
     }
 
     var budget: SnapshotBudget? { withLock { $0.budget } }
@@ -27,7 +32,7 @@ final class SnapshotBudgetState: Sendable {
 extension StoreWriter {
     /// Between two looks at the snapshots.
     private static let budgetInterval: DispatchTimeInterval = .milliseconds(50)
-    /// Between two warnings of one snapshot.
+    /// Between two warnings of the same owners; the second says how often it happened between.
     private static let warningInterval: Duration = .seconds(10)
 
     func liveSnapshots() throws -> [LiveSnapshot] { try report(pins.live()) }
@@ -101,9 +106,7 @@ extension StoreWriter {
             for (place, snapshot) in over {
                 let holders = place < live.count ? live[place].pins : []
                 let advances = budget.responses.contains(.advanceCleanContexts)
-                warn(
-                    snapshot, live.indices.contains(place) ? live[place].taken : nil,
-                    advances ? "; clean contexts are moved on" : "")
+                warn(snapshot, advances ? "; clean contexts are moved on" : "")
                 if advances { for pin in holders { pin.place?.host?.enqueue { $0.advanceIfClean() } } }
             }
         } catch {
@@ -111,15 +114,21 @@ extension StoreWriter {
         }
     }
 
-    private func warn(_ snapshot: LiveSnapshot, _ taken: ContinuousClock.Instant?, _ what: String) {
+    private func warn(_ snapshot: LiveSnapshot, _ what: String) {
         let now = ContinuousClock.now
-        let isNew = pins.budget.withLock { state in
-            guard let taken else { return true }
-            if let last = state.warned[taken], now - last < Self.warningInterval { return false }
-            state.warned = state.warned.filter { now - $0.value < Self.warningInterval }
-            state.warned[taken] = now
-            return true
+        let owners = snapshot.owners.isEmpty ? "process \(snapshot.processID)" : snapshot.owners.joined(separator: ", ")
+        let repeated = pins.budget.withLock { state -> Int? in
+            if let last = state.warned[owners], now - last.time < Self.warningInterval {
+                state.warned[owners]?.repeated += 1
+                return nil
+            }
+            let repeated = state.warned[owners]?.repeated ?? 0
+            state.warned = state.warned.filter { now - $0.value.time < Self.warningInterval }
+            state.warned[owners] = SnapshotBudgetState.Warning(time: now)
+            return repeated
         }
-        if isNew { Self.log.warning("a snapshot exceeds the budget: \(snapshot)\(what)") }
+        guard let repeated else { return }
+        let before = repeated == 0 ? "" : " (as \(repeated) times since the last warning)"
+        Self.log.warning("a snapshot exceeds the budget: \(snapshot)\(what)\(before)")
     }
 }
