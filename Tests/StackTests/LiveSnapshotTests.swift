@@ -8,7 +8,7 @@ import Testing
 /// Who keeps old states of a store alive, and what a budget does about it.
 @Suite struct LiveSnapshotTests {
     /// Some hundred durable saves; a million deferred ones in long runs.
-    static let saves = Rounds.of(800, long: 1_000_000)
+    static let saves = Rounds.of(400, long: 1_000_000)
 
     private static func fill(_ container: PersistentContainer, tracks: Int = 64) async throws -> [ObjectID] {
         let worker = container.newBatchOperationContext(name: "fill")
@@ -171,9 +171,9 @@ import Testing
     @Test func S152_aFileStaysBoundedThoughAReaderSleeps() async throws {
         let budget = SnapshotBudget(maximumBytes: 1 << 20, responses: .advanceCleanContexts)
         let bounded = try await Self.fileBytes(after: Self.saves, budget)
-        let unbounded = try await Self.fileBytes(after: min(Self.saves, 2_000), nil)
+        let unbounded = try await Self.fileBytes(after: min(Self.saves, 400), nil)
         print("\(Self.saves) saves while a reader sleeps: \(bounded) bytes with a budget of 1 MiB, \(unbounded) without")
-        #expect(bounded < 12 << 20)
+        #expect(bounded < 8 << 20)
         #expect(unbounded > bounded)
     }
 
