@@ -71,7 +71,9 @@ let package = Package(
         .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
         .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreInterface"]),
         .testTarget(name: "PageCodecTests", dependencies: ["PageCodec", "StoreInterface"]),
-        .testTarget(name: "LMDBStoreTests", dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreInterface"]),
+        .testTarget(
+            name: "LMDBStoreTests", dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreInterface"],
+            exclude: ["Fixtures"]),
         .testTarget(
             name: "StoreContractTests",
             dependencies: ["MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface", "Locking"]),
