@@ -22,7 +22,7 @@ import Testing
                 name: "Thing",
                 columns: [ColumnSchema(name: "name", type: .string, index: .unique)]
                     + types.map {
-                        ColumnSchema(name: $0.rawValue, type: $0, isOptional: true, index: $0 == .double ? .indexed : .none)
+                        ColumnSchema(name: $0.rawValue, type: $0, isOptional: true)
                     }
                     + [ColumnSchema(name: "owner", type: .reference, isOptional: true, index: .indexed, destination: 1)],
                 indexes: [IndexSchema(columns: [2, 13])]),
