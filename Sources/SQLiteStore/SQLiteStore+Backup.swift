@@ -10,6 +10,11 @@ extension SQLiteStore: BackupableStore {
         guard url.standardizedFileURL.resolvingSymlinksInPath() != URL(fileURLWithPath: path).resolvingSymlinksInPath() else {
             throw StoreError(.cannotOpen, "\(path) is a store that is open. Give another name")
         }
+        for suffix in ["-wal", "-journal"] where FileManager.default.fileExists(atPath: url.path + suffix) {
+            // SQLite would take it for the new file's.
+            throw StoreError(
+                .cannotOpen, "\(url.path)\(suffix) is there: the file is open, or was not closed. Close it, or give another name")
+        }
         let partial = try PartialFile(for: url, existing: existing)
         defer { partial.discard() }
         let generation = try copy(to: partial)

@@ -48,7 +48,7 @@ public func withoutBrokenPipeSignal<R>(_ body: () throws -> R) rethrows -> R {
 public enum ExistingFile: Sendable, Hashable {
     /// Throw, and leave it.
     case refuse
-    /// Put the new file in its place, in one step, when it is whole.
+    /// Put the new file in its place, in one step, when it is whole. Who has the old one open stays with it.
     case replace
 }
 

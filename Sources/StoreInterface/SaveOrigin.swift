@@ -22,7 +22,7 @@ public struct SaveOrigin: Sendable, Hashable, Codable {
         self.processID = processID
     }
 
-    /// An origin with the time of now and this process. About 0.1 µs.
+    /// An origin with the time of now and this process. About 0.2 µs.
     public static func now(author: String = "", contextName: String = "") -> SaveOrigin {
         SaveOrigin(author: author, contextName: contextName, time: Self.time(of: Date()), processID: thisProcess)
     }

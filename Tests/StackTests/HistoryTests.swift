@@ -87,6 +87,22 @@ import Testing
         #expect(save.changes.map(\.tombstone) == [["remote": .string("r0")], ["remote": .string("r1")]])
     }
 
+    @Test(arguments: StoreKind.allCases) func S160_batchesAreRecordedWithTheirAuthorAndTombstones(_ kind: StoreKind) async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Self.model)
+        let coordinator = container.coordinator
+        var options = BatchOptions()
+        options.author = "importer"
+        let rows = (0..<100).map { [Value.string("r\($0)"), .string("t")] }
+        let inserted = try await coordinator.insert(into: "Note", ["remote", "text"], rows: rows, options: options)
+        try await coordinator.batchDelete(EntityFetchRequest("Note"), options: options)
+        let history = try await coordinator.history(.init(authors: ["importer"]))
+        #expect(history.map(\.changes.count) == [100, 100] && history.allSatisfy { $0.contextName == "batch" })
+        #expect(history.first?.changes.map(\.objectID) == inserted.insertedIDs)
+        #expect(history.last?.changes.map(\.tombstone) == (0..<100).map { ["remote": .string("r\($0)")] })
+    }
+
     @Test(arguments: StoreKind.allCases) func S160_oldSavesAreDeletedByTokenAndByAge(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()

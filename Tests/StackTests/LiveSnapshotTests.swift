@@ -60,7 +60,7 @@ import Testing
             #expect(try container.coordinator.snapshots().contains { $0.owners == ["export", "reader"] })
         }
         // A context's executor may hold it for a moment longer.
-        for _ in 0..<200 {
+        for _ in 0..<6000 {
             if try container.coordinator.snapshots().allSatisfy({ !$0.owners.contains("reader") }) { break }
             try await Task.sleep(for: .milliseconds(5))
         }
@@ -77,10 +77,10 @@ import Testing
             let container = try await PersistentContainer(model: Music.model, store: .lmdb(URL(fileURLWithPath: path)))
             let kept = try container.coordinator.snapshot()
             _ = FileManager.default.createFile(atPath: sign, contents: nil)
-            for _ in 0..<2000 where FileManager.default.fileExists(atPath: sign) { usleep(5000) }
+            for _ in 0..<12_000 where FileManager.default.fileExists(atPath: sign) { usleep(5000) }
             withExtendedLifetime(kept) {}
         }
-        for _ in 0..<2000 where !FileManager.default.fileExists(atPath: sign) { try await Task.sleep(for: .milliseconds(5)) }
+        for _ in 0..<12_000 where !FileManager.default.fileExists(atPath: sign) { try await Task.sleep(for: .milliseconds(5)) }
         let worker = container.coordinator.newBackgroundContext()
         for id in ids.prefix(20) {
             try await worker.perform { try $0.existingObject(with: id)["plays"] = .int(-1) }
@@ -108,7 +108,7 @@ import Testing
         coordinator.snapshotBudget = SnapshotBudget(maximumAge: .milliseconds(1), responses: .advanceCleanContexts)
         _ = try await Self.fill(container)
         let newest = coordinator.currentHistoryToken.generation
-        for _ in 0..<400 {
+        for _ in 0..<6000 {
             if await child.perform({ $0.snapshot.generation }) == newest { break }
             try await Task.sleep(for: .milliseconds(5))
         }
@@ -129,7 +129,7 @@ import Testing
         var kept: [Snapshot] = [try coordinator.snapshot(owner: "forgotten")]
         _ = try await Self.fill(container)
         var refusal: SnapshotError?
-        for _ in 0..<400 where refusal == nil {
+        for _ in 0..<6000 where refusal == nil {
             do { _ = try coordinator.snapshot() } catch let error as SnapshotError { refusal = error }
             try await Task.sleep(for: .milliseconds(5))
         }
@@ -137,7 +137,7 @@ import Testing
         kept.removeAll()
         // Main stands on the old state too until it has merged.
         await MainActor.run { container.mainContext.refreshAllObjects() }
-        for _ in 0..<400 {
+        for _ in 0..<6000 {
             if (try? coordinator.snapshot()) != nil { break }
             try await Task.sleep(for: .milliseconds(5))
         }

@@ -46,7 +46,7 @@ import Testing
         }
         // Nobody calls refresh() here: the context has to come by itself.
         var seen = 0
-        for _ in 0..<500 where seen < Self.saves {
+        for _ in 0..<6000 where seen < Self.saves {
             seen = try await MainActor.run { try container.mainContext.trackTitles().count }
             try await Task.sleep(for: .milliseconds(10))
         }
