@@ -8,7 +8,8 @@ import Locking
 struct Compaction {
     /// Pages of a batch at most, so that a batch fits into little memory.
     private static let maximumBatch = 512
-    private static let smallestBatch = 4
+    /// Each transaction copies LMDB's branches and waits for the disk once: smaller batches cost that more often and save nobody time.
+    private static let smallestBatch = 64
     /// A batch is halved when its transaction takes longer, and grows while it takes less than a quarter.
     private static let longestWrite = Duration.milliseconds(4)
     /// Pages looked at in one snapshot, which is held meanwhile.
@@ -27,7 +28,7 @@ struct Compaction {
     private let cancellation: Cancellation
     private let report: (CompactionProgress) -> Void
     private var progress = CompactionProgress()
-    private var batchSize = 32
+    private var batchSize = 64
 
     init(
         _ store: LMDBStore, _ options: CompactionOptions, _ cancellation: Cancellation,

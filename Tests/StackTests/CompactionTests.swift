@@ -27,6 +27,32 @@ import Testing
         #expect(try container.coordinator.store.verify().isEmpty)
     }
 
+    /// A main context that only watches must not keep every page from before a compaction.
+    @Test func compactionsGiveRoomBackWhileAMainContextIsOpen() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        let worker = await container.newBackgroundContext()
+        await worker.perform { context in
+            for number in 0..<6400 { context.makeTrack("track \(number)", plays: number) }
+        }
+        try await worker.save()
+        let ids = try await worker.perform { try $0.objects("Track").map(\.objectID) }
+        var sizes: [Int] = []
+        for round in 0..<8 {
+            await worker.perform { context in
+                for id in ids { context.object(with: id)["rating"] = .double(Double(round)) }
+            }
+            try await worker.save()
+            try await container.compact(CompactionOptions(age: .any, effort: .fast))
+            // One frame, within which main is told.
+            try await Task.sleep(for: .milliseconds(30))
+            let seen = await MainActor.run { container.mainContext.object(with: ids[round])["rating"] }
+            #expect(seen == .double(Double(round)))
+            sizes.append(try container.coordinator.store.fileBytes())
+        }
+        #expect(sizes[7] < sizes[2] * 3 / 2, "\(sizes)")
+    }
+
     @Test func aStoreInMemoryHasNothingToCompact() async throws {
         let container = try await TestBed(.memory).container()
         #expect(try await container.compact() == CompactionProgress())

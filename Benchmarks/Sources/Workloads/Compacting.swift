@@ -15,6 +15,11 @@ public struct Compacting: Sendable {
         self.effort = effort
     }
 
+    /// One table without indexes: what `storage` works on.
+    public init(records: Int, seed: UInt64, effort: CompactionOptions.Effort) {
+        self.init(RecordData.make(records, seed: seed), effort: effort)
+    }
+
     /// The rows, and lines that tell about the compaction.
     public func rows(progress: ProgressBar) async throws -> (rows: [Report.Row], notes: [String]) {
         progress.step("compaction: raw SQLite")

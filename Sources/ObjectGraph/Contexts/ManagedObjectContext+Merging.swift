@@ -15,7 +15,19 @@ extension ManagedObjectContext {
 
     /// Called on the context's executor after one or more saves elsewhere on the coordinator (S093): one move for all of them.
     func storeDidChange() {
-        if isRoot, automaticallyMergesChanges { advance(to: setup.writer.state) }
+        guard isRoot, automaticallyMergesChanges else { return }
+        let newest = setup.writer.state
+        if newest.generation == foundation.state.generation { renewSnapshot(newest) } else { advance(to: newest) }
+    }
+
+    /// Reads the same saves in a newer snapshot, as after a compaction: nothing changes for anybody, and pages that only the old one
+    /// needs can be used again.
+    private func renewSnapshot(_ state: StoreState) {
+        guard state.base !== foundation.state.base, state.base.generation >= foundation.state.base.generation else { return }
+        foundation.state = state
+        pin.state = state
+        pages.removeAll()
+        rebuildView()
     }
 
     func advance(to state: StoreState) {

@@ -10,7 +10,8 @@ extension PersistentStoreCoordinator {
     /// Makes the store's file hold its objects in less room while it is in use: see `CompactableStore`. Saves go on between its
     /// transactions; what is saved and not yet on disk is not packed. A store that cannot be compacted has nothing to do.
     ///
-    /// Off the calling executor. Contexts and snapshots that stay at an old state keep its pages from reuse (S150).
+    /// Off the calling executor. Root contexts that merge automatically move on to the packed pages, without a notice; others, and
+    /// snapshots, keep the pages from before from reuse until they move (S150).
     /// - Throws: `CancellationError` when the task is cancelled, what was packed stays so; `StoreError`.
     @discardableResult
     public func compact(
@@ -20,7 +21,7 @@ extension PersistentStoreCoordinator {
         guard let compactable = store as? any CompactableStore else { return CompactionProgress() }
         let writer = writer
         return try await compactable.compact(options) { step in
-            writer.renewSnapshot()
+            writer.renewSnapshot { [weak self] in self?.didSave(0) }
             progress(step)
         }
     }
@@ -39,7 +40,13 @@ extension PersistentStoreCoordinator {
 
 extension StoreWriter {
     /// Lets go of pages that only an older snapshot of the same state needs, so that they can be used again.
-    func renewSnapshot() { queue.async { self.renewSnapshotNow() } }
+    /// - Parameter done: runs on the writer's queue.
+    func renewSnapshot(then done: @escaping @Sendable () -> Void = {}) {
+        queue.async {
+            self.renewSnapshotNow()
+            done()
+        }
+    }
 
     private func renewSnapshotNow() {
         let current = state

@@ -55,7 +55,8 @@ public final class PersistentStoreCoordinator: Sendable {
         _ = contexts.withLock { $0.removeValue(forKey: number) }
     }
 
-    private func didSave(_ origin: UInt64) {
+    /// Tells the contexts but the one that saved; 0 for none.
+    func didSave(_ origin: UInt64) {
         let others = contexts.withLock { contexts in
             contexts.compactMap { $0.key == origin ? nil : $0.value }
         }
