@@ -95,7 +95,9 @@ struct Compaction {
             guard isOld else { return .next }
             try cancellation.check()
             do {
-                guard let packed = try packer.pack(bytes), cost.pays(packed.count, insteadOf: bytes.count) else { return .next }
+                guard let packed = try packer.pack(bytes),
+                    cost.pays(packed.count, insteadOf: bytes.count, canSplit: Tails.allows(number))
+                else { return .next }
                 let header = Array(bytes.prefix(PackedPage.headerByteCount))
                 prepared.append(PreparedPage(number: number, header: header, packed: packed, rawByteCount: bytes.count))
             } catch let error as PageError {
@@ -113,6 +115,7 @@ struct Compaction {
         let clock = ContinuousClock()
         var begun: ContinuousClock.Instant?
         let table = store.tables.pages[entity]
+        let cost = PageCost(pageSize: store.pageSize)
         let written = try store.writeTables { transaction -> [Int] in
             // Waiting for other writers is not our time.
             begun = clock.now
@@ -122,8 +125,14 @@ struct Compaction {
                     guard let found = try cursor.find(page.number), found.value.count == page.rawByteCount,
                         found.value.prefix(page.header.count).elementsEqual(page.header)
                     else { continue }
-                    let target = try cursor.reserve(page.number, byteCount: page.packed.count, order: .any)
-                    page.packed.withUnsafeBytes { target.copyMemory(from: $0) }
+                    let first = cost.firstPart(page.packed.count)
+                    let target = try cursor.reserve(page.number, byteCount: first, order: .any)
+                    try page.packed.withUnsafeBytes { packed in
+                        target.copyMemory(from: UnsafeRawBufferPointer(rebasing: packed[..<first]))
+                        guard first < packed.count else { return }
+                        let rest = UnsafeRawBufferPointer(rebasing: packed[first...])
+                        try store.tails.put(rest, entity, page.number, in: transaction)
+                    }
                     written.append(index)
                 }
                 return written
@@ -152,13 +161,22 @@ struct PageCost {
     /// and a node has 8 bytes and the key, which has 8.
     private var largestInLeaf: Int { ((pageSize - 16) / 2) & ~1 - 2 - 16 }
 
-    func bytes(_ byteCount: Int) -> Int {
+    /// Of one value.
+    private func bytes(_ byteCount: Int) -> Int {
         if byteCount <= largestInLeaf { return byteCount + 18 }
         return (byteCount + 16 + pageSize - 1) / pageSize * pageSize + 26
     }
 
+    /// What of a packed page goes to the table of pages. Two such parts fill a leaf; the rest, if any, goes to `tails`.
+    func firstPart(_ packed: Int) -> Int { packed > largestInLeaf && packed <= 2 * largestInLeaf ? largestInLeaf : packed }
+
     /// Whether packing saves at least an eighth.
-    func pays(_ packed: Int, insteadOf raw: Int) -> Bool { bytes(packed) * 8 <= bytes(raw) * 7 }
+    func pays(_ packed: Int, insteadOf raw: Int, canSplit: Bool) -> Bool {
+        let first = firstPart(packed)
+        if first < packed, !canSplit { return false }
+        let cost = bytes(first) + (first < packed ? bytes(packed - first) : 0)
+        return cost * 8 <= bytes(raw) * 7
+    }
 }
 
 extension CompactionOptions.Age {

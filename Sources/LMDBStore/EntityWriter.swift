@@ -44,6 +44,7 @@ struct EntityWriter {
             // Pages before the end are looked up; beyond the end there are none.
             let found = isAppending ? nil : try cursor.find(number)
             let merge = try merged(found?.value, page, number)
+            let hadTail = found.map { PackedPage.missingByteCount($0.value) > 0 } ?? false
             // From here on the old page's bytes may go at any time.
             if merge.byteCount == 0 {
                 if found != nil { try cursor.delete() }
@@ -51,6 +52,7 @@ struct EntityWriter {
                 merge.write(
                     into: try cursor.reserve(number, byteCount: merge.byteCount, order: isAppending ? .ascending : .any))
             }
+            if hadTail { try store.tails.delete(entity, number, in: transaction) }
         }
     }
 

@@ -69,6 +69,7 @@ public final class LMDBStore: ObjectStore {
     let writes = Atomic<Int>(0)
     let signal: SaveSignal
     let dictionaries: Dictionaries
+    let tails: Tails
     let unpackedPages: UnpackedPageCache
 
     /// The newest snapshot that was handed out, for those who ask for the same state.
@@ -91,6 +92,7 @@ public final class LMDBStore: ObjectStore {
         pageSize = opened.pageSize
         signal = SaveSignal(besideFile: opened.url.path)
         dictionaries = Dictionaries(opened.tables)
+        tails = Tails(opened.tables)
         unpackedPages = UnpackedPageCache(maximumByteCount: opened.options.pageCacheBytes)
     }
 

@@ -30,7 +30,7 @@ struct PresenceCache {
             do {
                 mask =
                     PackedPage.isPacked(bytes)
-                    ? try PackedPage(bytes).presence : try ObjectPage(bytes, layout: table.layout, check: .header).presence
+                    ? try PackedPage.presence(bytes) : try ObjectPage(bytes, layout: table.layout, check: .header).presence
             } catch {
                 throw StoreError.damagedPage(store, place.entity, place.number, error)
             }

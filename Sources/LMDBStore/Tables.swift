@@ -31,6 +31,8 @@ struct Tables: Sendable {
     var history: Database
     /// Dictionaries of packed pages, by entity and number.
     var dictionaries: Database
+    /// The rests of packed pages that are split, by entity and page number.
+    var tails: Database
     /// By entity.
     var pages: [Database]
     /// By entity: those of one column, ascending, then those of several in the schema's order.
@@ -46,7 +48,7 @@ struct Tables: Sendable {
 
     static func count(_ schema: StoreSchema) -> Int {
         let indexes = schema.entities.reduce(0) { $0 + $1.columns.count { isIndexed($0) } + $1.indexes.count }
-        return 3 + schema.entities.count + indexes + 2 * schema.links.count
+        return 4 + schema.entities.count + indexes + 2 * schema.links.count
     }
 
     static func isIndexed(_ column: ColumnSchema) -> Bool { column.type == .reference || column.index != .none }
@@ -58,6 +60,7 @@ struct Tables: Sendable {
         entityNumbers = stored.entities.map(\.number)
         history = try transaction.open("history", .integers)
         dictionaries = try transaction.open("dictionaries", .integers)
+        tails = try transaction.open("tails", .integers)
         pages = try names.pages.map { try transaction.open($0, .integers) }
         indexes = try names.indexes.map { indexes in
             try indexes.map { index in

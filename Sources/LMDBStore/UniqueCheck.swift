@@ -46,7 +46,7 @@ struct UniqueCheck {
         try transaction.withCursor(tables.pages[entity]) { cursor in
             while let entry = try cursor.move(.next) {
                 do {
-                    let packed = PackedPage.isPacked(entry.value) ? try unpacked(entry.value, entity, transaction) : nil
+                    let packed = PackedPage.isPacked(entry.value) ? try unpacked(entry, entity, transaction) : nil
                     try withExtendedLifetime(packed) {
                         let page = try ObjectPage(packed?.bytes ?? entry.value, layout: layouts[entity], check: .header)
                         for slot in SlotIterator(page.presence) {
@@ -65,11 +65,13 @@ struct UniqueCheck {
     }
 
     private func unpacked(
-        _ bytes: UnsafeRawBufferPointer, _ entity: Int, _ transaction: WriteTransaction
+        _ entry: Cursor.Entry, _ entity: Int, _ transaction: WriteTransaction
     ) throws -> UnpackedPage {
-        let packed = try PackedPage(bytes)
-        return try UnpackedPage(
-            packed, dictionary: try dictionaries.dictionary(entity, packed.dictionaryNumber, in: transaction))
+        try Tails(tables).withWhole(entry.value, entity, entry.number, in: transaction) { bytes in
+            let packed = try PackedPage(bytes)
+            return try UnpackedPage(
+                packed, dictionary: try dictionaries.dictionary(entity, packed.dictionaryNumber, in: transaction))
+        }
     }
 
     private func duplicate(_ columns: [Int], _ entity: Int, _ values: [Value], _ keys: [ObjectKey]) -> StoreError {

@@ -36,13 +36,15 @@ extension LMDBStore {
         _ bytes: UnsafeRawBufferPointer, _ entity: Int, _ number: UInt64, for use: PageUse, in reader: some ByteReading
     ) throws -> UnpackedPage {
         do {
-            let packed = try PackedPage(bytes)
-            let identity = PageIdentity(packed, entity: entity, number: number)
-            if let known = unpackedPages.page(identity, for: use) { return known }
-            let dictionary = try dictionaries.dictionary(entity, packed.dictionaryNumber, in: reader)
-            let made = try UnpackedPage(packed, dictionary: dictionary)
-            if use != .writing { unpackedPages.insert(made, identity, for: use) }
-            return made
+            return try tails.withWhole(bytes, entity, number, in: reader) { bytes in
+                let packed = try PackedPage(bytes)
+                let identity = PageIdentity(packed, entity: entity, number: number)
+                if let known = unpackedPages.page(identity, for: use) { return known }
+                let dictionary = try dictionaries.dictionary(entity, packed.dictionaryNumber, in: reader)
+                let made = try UnpackedPage(packed, dictionary: dictionary)
+                if use != .writing { unpackedPages.insert(made, identity, for: use) }
+                return made
+            }
         } catch let error as PageError {
             throw StoreError.damagedPage(self, entity, number, error)
         }

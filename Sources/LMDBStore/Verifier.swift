@@ -10,6 +10,8 @@ struct Verifier {
     private(set) var findings: [VerificationFinding] = []
     /// By entity, which objects each page has. 16 bytes a page.
     private var presence: [[UInt64: UInt64]] = []
+    /// Packed pages whose rest is in `tails`.
+    private var splitPages = 0
 
     init(_ snapshot: LMDBSnapshot) { self.snapshot = snapshot }
 
@@ -26,6 +28,8 @@ struct Verifier {
         for entity in schema.entities.indices where !isFull { try checkObjects(entity) }
         for link in schema.links.indices where !isFull { try checkLink(link) }
         try checkHistory()
+        let tails = try store.translating { try store.tails.count(in: snapshot.transaction) }
+        if tails != splitPages { note("tails: has \(tails) entries for \(splitPages) packed pages") }
     }
 
     private func contains(_ entity: Int, _ key: ObjectKey) -> Bool {
@@ -39,7 +43,9 @@ struct Verifier {
         let name = schema.entities[entity].name
         var found: [UInt64: UInt64] = [:]
         var problems: [String] = []
+        var split = 0
         try snapshot.eachPage(entity) { number, bytes in
+            if PackedPage.missingByteCount(bytes) > 0 { split += 1 }
             do {
                 try store.withPage(bytes, entity, number, for: .scanning, check: .full, in: snapshot.transaction) { page in
                     found[number] = page.presence
@@ -55,6 +61,7 @@ struct Verifier {
             return problems.count < Self.maximumFindings ? .next : .stop
         }
         presence.append(found)
+        splitPages += split
         for problem in problems { note(problem) }
     }
 

@@ -30,6 +30,21 @@ public struct PackedPage {
         return UInt16(littleEndian: base.loadUnaligned(fromByteOffset: 6, as: UInt16.self)) & 1 != 0
     }
 
+    /// How many bytes of a packed page lie elsewhere, when these are its first ones: its byte count counts them too. 0 for bytes
+    /// that are no beginning of a packed page.
+    public static func missingByteCount(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard let base = bytes.baseAddress, bytes.count >= PageFormat.headerSize, isPacked(bytes) else { return 0 }
+        return max(0, Int(base.number(UInt32.self, at: PageFormat.byteCountOffset)) - bytes.count)
+    }
+
+    /// Which slots hold an object, from the first bytes of a packed page.
+    public static func presence(_ bytes: UnsafeRawBufferPointer) throws(PageError) -> UInt64 {
+        guard let base = bytes.baseAddress, bytes.count >= PageFormat.headerSize else {
+            throw PageError(offset: bytes.count, field: "packed page", reason: "ends inside its header")
+        }
+        return base.number(UInt64.self, at: PageFormat.presenceOffset)
+    }
+
     /// Looks at the header and at what the frame says of itself. Some tens of nanoseconds.
     /// - Throws: ``PageError`` for bytes that are not a packed page.
     public init(_ bytes: UnsafeRawBufferPointer) throws(PageError) {
