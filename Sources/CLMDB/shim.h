@@ -1,4 +1,10 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
 #include <lmdb.h>
+#include <sys/resource.h>
 #ifdef __linux__
 #include <sys/statfs.h>
 #else
@@ -7,3 +13,21 @@
 
 /* Asks the processor for a line of memory; an address that is not mapped does no harm. */
 static inline void strata_prefetch(const void *address) { __builtin_prefetch(address); }
+
+/*
+ * Has the system set room aside for a file from `start` to `end`, without changing the file's size. 0 also where the file system
+ * cannot do that; otherwise an error number.
+ */
+static inline int strata_set_aside(int file, long long start, long long end) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && (unsigned long long)end > limit.rlim_cur)
+        return EFBIG;
+#if defined(__linux__)
+    if (fallocate(file, 0x01 /* FALLOC_FL_KEEP_SIZE */, start, end - start) == 0) return 0;
+    return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : 0;
+#else
+    fstore_t store = {F_ALLOCATEALL, F_PEOFPOSMODE, 0, end - start, 0};
+    if (fcntl(file, F_PREALLOCATE, &store) == 0) return 0;
+    return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : 0;
+#endif
+}

@@ -13,6 +13,9 @@ public enum LMDBCall: String, Sendable, Hashable, CaseIterable {
     case readerList = "mdb_reader_list"
     case copyToDescriptor = "mdb_env_copyfd2"
     case copy = "mdb_env_copy2"
+    case fileDescriptor = "mdb_env_get_fd"
+    /// Of the system: `fallocate`, `F_PREALLOCATE`.
+    case setAside = "fallocate"
     case begin = "mdb_txn_begin"
     case renew = "mdb_txn_renew"
     case commit = "mdb_txn_commit"

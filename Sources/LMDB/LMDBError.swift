@@ -37,7 +37,7 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case incompatible
         /// `MDB_BAD_RSLOT`: a thread used a reader slot of another.
         case badReaderSlot
-        /// `ENOSPC`, `EDQUOT`
+        /// `ENOSPC`, `EDQUOT`, `EFBIG`
         case diskFull
         /// `EACCES`, `EROFS`, `EPERM`
         case permission
@@ -81,9 +81,9 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case .badValueSize: "Keys have 1 to 511 bytes; integer keys have 8."
         case .incompatible: "Open the sub-database with the flags that it was made with."
         case .badReaderSlot: "Use a read transaction from one thread at a time."
-        case .diskFull: "Make room on the disk."
+        case .diskFull: "Make room on the disk, or raise the limit of the file's size."
         case .permission: "Check the rights of the file and its folder."
-        case .system: "Check the path, the disk and the limits of the process."
+        case .system: "Check the path, the disk, whether it is full, and the limits of the process."
         }
     }
 
@@ -103,7 +103,7 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case MDB_BAD_VALSIZE: .badValueSize
         case MDB_INCOMPATIBLE, MDB_BAD_DBI: .incompatible
         case MDB_BAD_RSLOT: .badReaderSlot
-        case ENOSPC, EDQUOT: .diskFull
+        case ENOSPC, EDQUOT, EFBIG: .diskFull
         case EACCES, EROFS, EPERM: .permission
         default: .system(number)
         }

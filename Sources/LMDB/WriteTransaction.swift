@@ -107,14 +107,21 @@ extension Environment {
             mdb_txn_abort(begun)
             throw error
         }
+        try commit(begun)
+        return result
+    }
+
+    /// The transaction has ended when this returns or throws.
+    private func commit(_ transaction: OpaquePointer) throws(LMDBError) {
         #if DEBUG
+            // A call that is made to fail must end the transaction all the same: the next would wait for it for ever.
             if let fault = LMDBFaults.injector?(.commit) {
-                mdb_txn_abort(begun)
+                mdb_txn_abort(transaction)
                 throw LMDBError(returnCode: fault, call: .commit)
             }
         #endif
-        try check(.commit) { mdb_txn_commit(begun) }
-        return result
+        let code = mdb_txn_commit(transaction)
+        guard code == MDB_SUCCESS else { throw LMDBError(returnCode: code, call: .commit) }
     }
 
     /// Opens sub-databases in a read transaction of their own, so that the handles stay valid when `body` returns.
@@ -130,7 +137,7 @@ extension Environment {
             throw error
         }
         // Committing keeps the handles; an abort would forget them.
-        try check(.commit) { mdb_txn_commit(begun) }
+        try commit(begun)
         return result
     }
 }

@@ -67,6 +67,8 @@ public final class LMDBStore: ObjectStore {
     /// Where what takes long and is not a save runs, one at a time.
     let background = DispatchQueue(label: "strata.background", qos: .utility)
     let writes = Atomic<Int>(0)
+    /// Up to here, in bytes, the disk has room for the file; 0 until somebody has asked for some.
+    let setAside = Atomic<Int>(0)
     let signal: SaveSignal
     let dictionaries: Dictionaries
     let tails: Tails

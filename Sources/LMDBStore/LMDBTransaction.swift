@@ -54,45 +54,6 @@ final class LMDBTransaction: StoreTransaction {
         }
     }
 
-    /// Deleting needs free pages too, since LMDB copies what it changes; so what adds must leave some.
-    private func checkRoom(for layer: Layer) throws {
-        let information = try store.environment.information()
-        let pages = information.mapSize / store.pageSize
-        let untouched = pages - Int(clamping: information.lastPage) - 1
-        // The common case, without looking further: an eighth is free and the layer takes a small part of it.
-        let most = try mostPages(layer)
-        if untouched > pages / 8, most < pages / 16 { return }
-        let headroom = min(1024, pages / 8)
-        guard untouched + (try freePages()) >= headroom + most else { throw LMDBError.noRoom }
-    }
-
-    /// An upper bound of what a layer takes: its pages anew, and of each index the leaves that its entries can meet.
-    private func mostPages(_ layer: Layer) throws -> Int {
-        var most = 16
-        for (number, indexes) in store.tables.indexes.enumerated() {
-            guard let changes = layer.entity(number) else { continue }
-            let rows = changes.pages.values.reduce(0) { $0 + $1.touched.nonzeroBitCount }
-            most += 4 * changes.pages.count
-            for index in indexes {
-                let leaves = try transaction.statistics(index.database).leafPages
-                most += min(rows, leaves) + rows / 32 + 4
-            }
-        }
-        return most
-    }
-
-    /// Of the newest commit. Each value of LMDB's free list begins with the number of pages in it. A write transaction may not
-    /// read that list.
-    private func freePages() throws -> Int {
-        try ReadTransaction(store.environment).withCursor(.free) { cursor in
-            var count = 0
-            while let entry = try cursor.move(.next) {
-                if entry.value.count >= 8 { count += entry.value.loadUnaligned(as: Int.self) }
-            }
-            return count
-        }
-    }
-
     /// The newest save in the file is now this one.
     func advance(to number: Generation) throws {
         generation = number
@@ -111,17 +72,6 @@ final class LMDBTransaction: StoreTransaction {
             try MetaTable.put(end, name, meta, in: transaction)
             return PageAddress.key(page: next, slot: 0)..<PageAddress.key(page: end, slot: 0)
         }
-    }
-}
-
-extension Layer {
-    /// Whether writing the layer may need more room than it frees.
-    fileprivate var mayGrow: Bool {
-        for number in 0..<entityCount {
-            guard let pages = entity(number)?.pages else { continue }
-            if pages.values.contains(where: { $0.inserted | $0.updated != 0 }) { return true }
-        }
-        return links.contains { $0.forward.values.contains { $0.values.contains(true) } }
     }
 }
 

@@ -1,0 +1,13 @@
+internal import CLMDB
+
+extension Environment {
+    /// Has the system set room aside for the file between two places, so that what is written there later cannot meet a full disk.
+    /// The file's size stays. Does nothing where the file system has no such service.
+    ///
+    /// - Throws: ``LMDBError`` `.diskFull`, also when the process may not make a file so large.
+    public func setAside(from start: Int, to end: Int) throws(LMDBError) {
+        var file: mdb_filehandle_t = -1
+        try check(.fileDescriptor) { mdb_env_get_fd(pointer, &file) }
+        try check(.setAside) { strata_set_aside(file, Int64(start), Int64(end)) }
+    }
+}
