@@ -171,7 +171,7 @@ import Testing
     @Test func S152_aFileStaysBoundedThoughAReaderSleeps() async throws {
         let budget = SnapshotBudget(maximumBytes: 1 << 20, responses: .advanceCleanContexts)
         let bounded = try await Self.fileBytes(after: Self.saves, budget)
-        let unbounded = try await Self.fileBytes(after: min(Self.saves, 400), nil)
+        let unbounded = try await Self.fileBytes(after: min(Self.saves, 2_000), nil)
         print("\(Self.saves) saves while a reader sleeps: \(bounded) bytes with a budget of 1 MiB, \(unbounded) without")
         #expect(bounded < 8 << 20)
         #expect(unbounded > bounded)
