@@ -32,6 +32,17 @@ extension LayeredView {
         return min(rest, max(0, query.limit ?? rest))
     }
 
+    /// What ``keys(_:)`` does, in words: what the base says, and what the layers add.
+    public func explain(_ query: StoreQuery) throws -> String {
+        switch scope(of: query) {
+        case .base: return try base.explain(query)
+        case .touched:
+            let touched = touchedPages(query.entity).values.reduce(0) { $0 + $1.nonzeroBitCount }
+            return try base.explain(query) + "; and \(touched) unsaved or recently saved objects"
+        case .everything: return "every object, because unsaved or recently saved ones decide what others the condition leads to"
+        }
+    }
+
     /// How much of a query the layers may change.
     enum Scope { case base, touched, everything }
 

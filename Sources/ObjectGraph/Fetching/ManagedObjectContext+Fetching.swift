@@ -48,14 +48,16 @@ extension ManagedObjectContext {
         return try answer(request.includesPendingChanges) { try $0.count(query) }
     }
 
-    /// How the store would answer a request, in words: which index, or a scan (S135).
+    /// What `fetch` would do, in words: which indexes are read and how, or a scan, and what unsaved objects add (S135).
     public func explain<M: PersistentModel>(_ request: FetchRequest<M>) throws -> String {
-        try view.base.explain(request.storeQuery(in: model))
+        let query = try request.storeQuery(in: model)
+        return try answer(request.includesPendingChanges) { try $0.explain(query) }
     }
 
-    /// How the store would answer a request, in words: which index, or a scan (S135).
+    /// What `fetch` would do, in words: which indexes are read and how, or a scan, and what unsaved objects add (S135).
     public func explain(_ request: EntityFetchRequest) throws -> String {
-        try view.base.explain(request.storeQuery(in: model))
+        let query = try request.storeQuery(in: model)
+        return try answer(request.includesPendingChanges) { try $0.explain(query) }
     }
 
     private func fetchIDs(_ query: StoreQuery, _ includesPendingChanges: Bool) throws -> [ObjectID] {
