@@ -167,7 +167,10 @@ extension StoredSchema {
         let columns = entities.flatMap { $0.columns.map(\.number) } + entities.map(\.number)
         let limits = 0..<(1 << 24)
         return entities.count == schema.entities.count && links.count == schema.links.count
-            && zip(entities, schema.entities).allSatisfy { $0.columns.count == $1.columns.count }
+            && zip(entities, schema.entities).allSatisfy { numbers, entity in
+                numbers.columns.count == entity.columns.count
+                    && zip(numbers.columns, entity.columns).allSatisfy { $0.isSound(in: $1) }
+            }
             && (columns + links.map(\.number)).allSatisfy(limits.contains)
             && schema.entities.allSatisfy { entity in
                 entity.columns.allSatisfy { $0.destination.map(schema.entities.indices.contains) ?? true }
@@ -176,6 +179,14 @@ extension StoredSchema {
             && schema.links.allSatisfy {
                 schema.entities.indices.contains($0.source) && schema.entities.indices.contains($0.destination)
             }
+    }
+}
+
+extension StoredSchema.Column {
+    /// Whether the values that stand in for missing ones are of the column's type.
+    fileprivate func isSound(in column: ColumnSchema) -> Bool {
+        let holder = ColumnSchema(name: column.name, type: column.type, isOptional: true)
+        return ([initial] + fills.map(\.value)).allSatisfy { holder.accepts(column.type.widened($0)) }
     }
 }
 
