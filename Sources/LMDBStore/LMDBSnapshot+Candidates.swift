@@ -12,17 +12,28 @@ extension LMDBSnapshot {
 
     /// Calls `body` with the objects that satisfy a condition, page by page, ascending; pages without any are left out.
     func eachMatch(_ entity: Int, _ predicate: StorePredicate, _ body: (Match) throws -> Step) throws {
+        try eachMatch(entity, predicate, among: candidates(entity, predicate), body)
+    }
+
+    /// - Parameter candidates: nil: all objects.
+    func eachMatch(
+        _ entity: Int, _ predicate: StorePredicate, among candidates: Candidates?, _ body: (Match) throws -> Step
+    ) throws {
         let layout = store.layouts[entity]
         let condition = CompiledPredicate(predicate, layout: layout)
-        func visit(_ number: UInt64, _ bytes: UnsafeRawBufferPointer, _ candidates: UInt64) throws -> Step {
+        let isKnown = candidates?.isExact ?? false
+        func visit(_ number: UInt64, _ bytes: UnsafeRawBufferPointer, _ wanted: UInt64) throws -> Step {
             try store.withPage(bytes, entity, number, for: .scanning, in: transaction) { page in
-                guard page.presence & candidates != 0 else { return .next }
-                var mask = try condition.mask(of: page, number: number) & candidates
-                if !condition.isExact { mask = try exact(mask, number, entity, predicate) }
+                var mask = page.presence & wanted
+                guard mask != 0 else { return .next }
+                if !isKnown {
+                    mask = try condition.mask(of: page, number: number) & wanted
+                    if !condition.isExact { mask = try exact(mask, number, entity, predicate) }
+                }
                 return mask == 0 ? .next : try body(Match(number: number, page: page, mask: mask))
             }
         }
-        guard let candidates = try candidates(entity, predicate) else {
+        guard let candidates else {
             return try eachPage(entity) { number, bytes in try visit(number, bytes, ~0) }
         }
         for group in Self.groups(candidates.keys) {

@@ -8,12 +8,14 @@ extension LMDBSnapshot {
     }
 
     private func keysInOrder(_ query: StoreQuery) throws -> [ObjectKey] {
-        if let exact = try exactKeys(query) {
-            return Array(exact.sorted().dropFirst(max(query.offset, 0)).prefix(query.limit ?? .max))
+        // Where indexes alone tell, no page is looked at.
+        let found = try candidates(query.entity, query.predicate)
+        if let found, found.isExact {
+            return Array(found.keys.sorted().dropFirst(max(query.offset, 0)).prefix(query.limit ?? .max))
         }
         var keys: [ObjectKey] = []
         var toSkip = max(query.offset, 0)
-        try eachMatch(query.entity, query.predicate) { match in
+        try eachMatch(query.entity, query.predicate, among: found) { match in
             let count = match.mask.nonzeroBitCount
             if toSkip >= count {
                 toSkip -= count
@@ -45,14 +47,6 @@ extension LMDBSnapshot {
             return total >= enough ? .stop : .next
         }
         return max(0, min(total, enough) - offset)
-    }
-
-    /// What the query selects, before offset and limit, in no order, where indexes alone tell; nil otherwise.
-    private func exactKeys(_ query: StoreQuery) throws -> [ObjectKey]? {
-        // Without a condition pages are counted and walked faster than an index.
-        guard query.predicate != .constant(true), let found = try candidates(query.entity, query.predicate), found.isExact
-        else { return nil }
-        return found.keys
     }
 
     /// How many objects a query has whose whole condition is stretches of one index; nil for others.
