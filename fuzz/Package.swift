@@ -10,6 +10,10 @@ let package = Package(
         .executableTarget(
             name: name,
             dependencies: [.product(name: "PageCodec", package: "strata"), .product(name: "StoreInterface", package: "strata")])
-    },
+    } + [
+        .executableTarget(
+            name: "fuzz-store",
+            dependencies: [.product(name: "ObjectGraph", package: "strata"), .product(name: "StoreInterface", package: "strata")])
+    ],
     swiftLanguageModes: [.v6]
 )

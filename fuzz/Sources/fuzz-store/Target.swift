@@ -1,0 +1,163 @@
+import LMDBStore
+import MemoryStore
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+private let schema = StoreSchema(
+    entities: [
+        EntitySchema(
+            name: "Thing",
+            columns: [
+                ColumnSchema(name: "number", type: .int32, index: .indexed),
+                ColumnSchema(name: "text", type: .string, isOptional: true, index: .indexed),
+                ColumnSchema(name: "other", type: .reference, isOptional: true, destination: 0),
+                ColumnSchema(name: "bytes", type: .data, isOptional: true),
+            ])
+    ], links: [LinkSchema(name: "Thing.peers", source: 0, destination: 0)])
+
+/// A small key space, so that operations meet.
+private let keys = (64..<64 + 150 as Range<UInt64>)
+
+/// Stands for a process that ends before its commit.
+private struct Crash: Error {}
+
+/// Takes decisions from the bytes; zeros when they are used up.
+private struct Script {
+    var bytes: UnsafeBufferPointer<UInt8>
+    var place = 0
+    var isDone: Bool { place >= bytes.count }
+
+    mutating func byte() -> UInt8 {
+        guard place < bytes.count else { return 0 }
+        defer { place += 1 }
+        return bytes[place]
+    }
+
+    mutating func key() -> ObjectKey { keys.lowerBound + UInt64(byte()) % UInt64(keys.count) }
+
+    mutating func value(_ column: Int) -> Value {
+        let choice = byte()
+        switch column {
+        case 0: return .int(Int64(Int8(bitPattern: choice)))
+        case 1: return choice < 32 ? .null : .string(String(repeating: choice & 1 == 0 ? "a" : "é", count: Int(choice) * 3))
+        case 2: return choice < 64 ? .null : .reference(keys.lowerBound + UInt64(choice) % UInt64(keys.count))
+        default: return choice < 32 ? .null : .data(Data(repeating: choice, count: Int(choice) * Int(choice & 7)))
+        }
+    }
+
+    /// Some changes of objects that exist or not, and of pairs, as a context would hand them over: references and pairs lead to
+    /// objects that are there after the save.
+    mutating func layer(over present: Set<ObjectKey>) -> Layer {
+        let layer = Layer(schema: schema)
+        var left = present
+        for _ in 0..<Int(byte() & 31) {
+            let key = key()
+            switch byte() & 3 {
+            case 0 where present.contains(key):
+                layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: 4), entity: 0, key: key)
+                left.remove(key)
+            case 1 where left.contains(key):
+                let row = Row.make(kind: .update, layer: layer.id, columnCount: 4)
+                for column in 0..<4 where byte() & 1 != 0 { row[column] = value(column) }
+                if !row.set.isEmpty { layer.put(row, entity: 0, key: key) }
+            default:
+                guard !present.contains(key) else { continue }
+                let row = Row.make(kind: .insert, layer: layer.id, columnCount: 4)
+                for column in 0..<4 { row[column] = value(column) }
+                layer.put(row, entity: 0, key: key)
+                left.insert(key)
+            }
+        }
+        for _ in 0..<Int(byte() & 7) { layer.setLink(0, key(), key(), linked: byte() & 1 == 0) }
+        return layer
+    }
+}
+
+/// A store on disk and one in memory that must show the same.
+private final class Pair {
+    let url: URL
+    var file: LMDBStore?
+    let memory = MemoryStore(schema: schema)
+
+    init(_ url: URL) throws {
+        self.url = url
+        file = try LMDBStore.open(url, schema: schema)
+    }
+
+    func save(_ layer: Layer, crashing: Bool) throws {
+        let generation = try memory.snapshot().generation + 1
+        layer.stamp(generation)
+        layer.seal()
+        do {
+            try file?.write(.durable) { transaction in
+                try transaction.apply(layer, changes: layer.changeSet())
+                if crashing { throw Crash() }
+            }
+        } catch is Crash { return }
+        try memory.write(.durable) { try $0.apply(layer, changes: layer.changeSet()) }
+    }
+
+    func reopen() throws {
+        file = nil
+        file = try LMDBStore.open(url, schema: schema)
+    }
+
+    func present() throws -> Set<ObjectKey> { Set(try memory.snapshot().keys(StoreQuery(entity: 0))) }
+
+    func check(_ script: inout Script) throws {
+        guard let file else { return }
+        let (left, right) = (try file.snapshot(), try memory.snapshot())
+        precondition(left.generation == right.generation, "the saves that are there")
+        let found = try left.keys(StoreQuery(entity: 0))
+        precondition(found == (try right.keys(StoreQuery(entity: 0))), "the objects that are there")
+        for key in found {
+            for column in 0..<4 {
+                precondition(try left.value(0, key, column) == right.value(0, key, column), "a value")
+            }
+            precondition(try left.version(0, key) == right.version(0, key), "a version")
+            let relation = Relation.link(0, .backward, destination: 0)
+            precondition(try left.related(relation, to: key) == right.related(relation, to: key), "a relationship")
+        }
+        for column in 0..<2 {
+            let value = script.value(column)
+            let query = StoreQuery(entity: 0, predicate: .compare(column, column == 0 ? .less : .equal, value))
+            precondition(Set(try left.keys(query)) == Set(try right.keys(query)), "an index")
+        }
+    }
+}
+
+/// Saves, saves that fail before their commit, reopenings and compactions, as the bytes say; after them the file shows what a store in
+/// memory shows, and verification agrees but for references that the script left behind.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzStore(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    var script = Script(bytes: UnsafeBufferPointer(start: start, count: count))
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("strata-fuzz-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    do {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let pair = try Pair(folder.appendingPathComponent("store"))
+        var steps = 0
+        while !script.isDone, steps < 40 {
+            steps += 1
+            switch script.byte() & 7 {
+            case 0: try pair.reopen()
+            case 1: try pair.save(script.layer(over: pair.present()), crashing: true)
+            case 2: try pair.check(&script)
+            default: try pair.save(script.layer(over: pair.present()), crashing: false)
+            }
+        }
+        try pair.check(&script)
+        try pair.reopen()
+        try pair.check(&script)
+        let findings = try pair.file?.verify().filter { !$0.description.contains("does not exist") } ?? []
+        precondition(findings.isEmpty, "\(findings)")
+    } catch {
+        preconditionFailure("\(error)")
+    }
+    return 0
+}
