@@ -99,6 +99,8 @@ figures: strata-bench ## measure all that Docs/Benchmarks.md quotes, into Benchm
 	measure stall stall --repeat 5; measure chat chat --repeat 5; \
 	measure storage storage --repeat 5; measure storage-deferred storage --repeat 5 --durability deferred; \
 	measure children children --repeat 5 --store lmdb; \
+	measure scale scale --store lmdb --repeat 3 --durability deferred --objects 1000000; \
+	measure readers readers --repeat 3; \
 	if [ -n "$(CHINOOK)" ]; then measure chinook shootout --repeat 3 --input "$(CHINOOK)"; fi; \
 	if [ -n "$(FLIGHTS)" ]; then measure flights shootout --repeat 1 --input "$(FLIGHTS)"; fi; \
 	awk -v folder=$$out '/^<!-- figures: / { print; file = folder "/" $$3 ".md"; \
