@@ -5,7 +5,8 @@ import Foundation
 struct SwiftCompiler {
     private let modules: URL
     private let plugin: URL
-    private let headers: URL
+    /// Of the C libraries below, which modules name.
+    private let headers: [URL]
 
     static let shared = SwiftCompiler()
 
@@ -20,8 +21,9 @@ struct SwiftCompiler {
         }
         modules = folder.appending(path: "Modules")
         plugin = folder.appending(path: "StrataMacros-tool")
-        headers = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Sources/CLMDB")
+        let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        headers = ["CLMDB", "CZstd"].map { package.appending(path: "Sources/\($0)") }
         guard files.fileExists(atPath: plugin.path()), (try? Self.run(["--version"])) != nil else { return nil }
     }
 
@@ -38,10 +40,10 @@ struct SwiftCompiler {
         let file = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID().uuidString).swift")
         try source.write(to: file, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: file) }
-        let output = try Self.run([
-            "-swift-version", "6", "-parse-as-library", "-emit-sil", "-o", "/dev/null", "-diagnostic-style", "llvm", "-I",
-            modules.path(), "-I", headers.path(), "-load-plugin-executable", "\(plugin.path())#StrataMacros", file.path(),
-        ])
+        let folders = ([modules] + headers).flatMap { ["-I", $0.path()] }
+        let output = try Self.run(
+            ["-swift-version", "6", "-parse-as-library", "-emit-sil", "-o", "/dev/null", "-diagnostic-style", "llvm"] + folders
+                + ["-load-plugin-executable", "\(plugin.path())#StrataMacros", file.path()])
         return output.split(separator: "\n").map(String.init)
     }
 
