@@ -40,10 +40,12 @@ extension StoreWriter {
             defer { migration = Migration(failure: failure) }
             return (migration.waiting, migration.progress != nil)
         }
-        // Contexts that begin now read through the new indexes.
+        // Contexts that begin after it read through the new indexes; the queue has renewed the state before it answers.
         if worked { renewSnapshot() }
-        for continuation in waiting {
-            if let failure { continuation.resume(throwing: failure) } else { continuation.resume() }
+        queue.async {
+            for continuation in waiting {
+                if let failure { continuation.resume(throwing: failure) } else { continuation.resume() }
+            }
         }
     }
 
