@@ -116,6 +116,8 @@ public struct Cursor {
 
     /// Appends the values of the key at which the cursor stands, from `first`, its first value, on. About 1 ns a value.
     public func appendValues(after first: Entry, to numbers: inout [UInt64]) throws(LMDBError) {
+        // Asked first: of a single value after a key with several that was passed over, LMDB 0.9 gives those once more.
+        guard try valueCount() > 1 else { return numbers.append(first.value.loadUnaligned(as: UInt64.self)) }
         var key = MDB_val()
         var value = MDB_val(first.value)
         guard try get(&key, &value, MDB_GET_MULTIPLE) else { return }

@@ -59,6 +59,25 @@ import Testing
         }
     }
 
+    /// Catches: the values of a key that was passed over, in the place of the single value of the next.
+    @Test func theValuesOfAKeyAreItsOwnAfterOthersWerePassedOver() throws {
+        let temporary = try TemporaryEnvironment()
+        let table = try temporary.open("table", .integersToIntegers)
+        try temporary.environment.write { transaction in
+            try transaction.withCursor(table) { cursor throws in
+                for value in [10, 11, 12] as [UInt64] { try cursor.add(1, value: value) }
+                try cursor.add(2, value: 20)
+            }
+        }
+        try ReadTransaction(temporary.environment).withCursor(table) { cursor in
+            _ = try cursor.seek(1)
+            let next = try #require(try cursor.move(.nextKey))
+            var found: [UInt64] = []
+            try cursor.appendValues(after: next, to: &found)
+            #expect(found == [20])
+        }
+    }
+
     @Test func deletingAPairLeavesTheOthers() throws {
         let temporary = try TemporaryEnvironment()
         let table = try temporary.open("table", .integersToIntegers)
