@@ -1,6 +1,3 @@
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
@@ -13,6 +10,11 @@
 
 /* Asks the processor for a line of memory; an address that is not mapped does no harm. */
 static inline void strata_prefetch(const void *address) { __builtin_prefetch(address); }
+
+#if defined(__linux__)
+/* Declared here: asking the headers for it (_GNU_SOURCE) changes others of their types, and Swift's module of them has not asked. */
+extern int fallocate(int file, int mode, off_t start, off_t length);
+#endif
 
 /*
  * Has the system set room aside for a file from `start` to `end`, without changing the file's size. 0 also where the file system

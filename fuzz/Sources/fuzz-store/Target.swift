@@ -114,19 +114,24 @@ private final class Pair {
         let (left, right) = (try file.snapshot(), try memory.snapshot())
         precondition(left.generation == right.generation, "the saves that are there")
         let found = try left.keys(StoreQuery(entity: 0))
-        precondition(found == (try right.keys(StoreQuery(entity: 0))), "the objects that are there")
+        let expected = try right.keys(StoreQuery(entity: 0))
+        precondition(found == expected, "the objects that are there")
         for key in found {
             for column in 0..<4 {
-                precondition(try left.value(0, key, column) == right.value(0, key, column), "a value")
+                let values = (try left.value(0, key, column), try right.value(0, key, column))
+                precondition(values.0 == values.1, "a value")
             }
-            precondition(try left.version(0, key) == right.version(0, key), "a version")
+            let versions = (try left.version(0, key), try right.version(0, key))
+            precondition(versions.0 == versions.1, "a version")
             let relation = Relation.link(0, .backward, destination: 0)
-            precondition(try left.related(relation, to: key) == right.related(relation, to: key), "a relationship")
+            let related = (try left.related(relation, to: key), try right.related(relation, to: key))
+            precondition(related.0 == related.1, "a relationship")
         }
         for column in 0..<2 {
             let value = script.value(column)
             let query = StoreQuery(entity: 0, predicate: .compare(column, column == 0 ? .less : .equal, value))
-            precondition(Set(try left.keys(query)) == Set(try right.keys(query)), "an index")
+            let keys = (Set(try left.keys(query)), Set(try right.keys(query)))
+            precondition(keys.0 == keys.1, "an index")
         }
     }
 }
