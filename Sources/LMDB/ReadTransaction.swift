@@ -10,7 +10,8 @@ public final class ReadTransaction: @unchecked Sendable {
     public let environment: Environment
     // Right because it is used under `lock` only, and goes back to the environment's pool in `deinit`.
     private let reader: Environment.Reader
-    private let lock = Mutex(())
+    // Threads that share a snapshot take it for a moment at each page that they look up.
+    private let lock = PlainMutex(())
     private let isEnded = Atomic(false)
 
     /// About 1 µs; less when a reader slot is kept for reuse. Never waits for a writer.
