@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// Something that one thread sets and another waits for without giving up its executor.
@@ -13,6 +14,8 @@ public final class Flag: Sendable {
         let start = ContinuousClock.now
         while !isSet.load(ordering: .acquiring) {
             if ContinuousClock.now - start > limit { return false }
+            // The thread stays blocked, and the processor is left to whom it waits for.
+            usleep(100)
         }
         return true
     }
