@@ -38,3 +38,68 @@ extension Environment {
         return ReaderSlot(processID: process, transactionNumber: transaction)
     }
 }
+
+// MARK: When every slot is taken
+
+extension Environment.Readers {
+    /// Gives the slots back that are kept for reuse.
+    mutating func dropUnused() {
+        for unused in idle + [spare].compactMap(\.self) { mdb_txn_abort(unused.pointer) }
+        idle = []
+        spare = nil
+    }
+}
+
+extension Environment {
+    /// Keeps a slot for a read transaction that begins when all others are taken. Who is about to commit asks for it, so as
+    /// to read what it has written. About 20 ns when there is one.
+    /// - Throws: ``LMDBError`` `.readersFull`.
+    public func reserveReader() throws(LMDBError) {
+        let outcome: Result<Void, LMDBError> = readers.withLock { readers in
+            guard readers.spare == nil else { return .success(()) }
+            do throws(LMDBError) {
+                if let idle = readers.idle.popLast() {
+                    readers.spare = idle
+                } else {
+                    let begun = try beginOrClearDead()
+                    mdb_txn_reset(begun.pointer)
+                    readers.spare = begun
+                }
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try outcome.get()
+    }
+
+    /// A new read transaction, in a slot of a dead process if need be.
+    func beginOrClearDead() throws(LMDBError) -> Reader {
+        do throws(LMDBError) {
+            return try begin()
+        } catch {
+            guard error.code == .readersFull, try clearDeadReaders() > 0 else { throw error }
+            return try begin()
+        }
+    }
+
+    private func begin() throws(LMDBError) -> Reader {
+        var begun: OpaquePointer?
+        try check(.begin) { mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &begun) }
+        guard let begun else { throw LMDBError(returnCode: MDB_BAD_TXN, call: .begin) }
+        return Reader(pointer: begun)
+    }
+
+    /// Runs a call that takes a slot by itself, once more when all were taken: without the slots kept here for reuse, and those of
+    /// dead processes.
+    func takingSlot<R>(_ body: () throws(LMDBError) -> R) throws(LMDBError) -> R {
+        do throws(LMDBError) {
+            return try body()
+        } catch {
+            guard error.code == .readersFull else { throw error }
+            dropIdleReaders()
+            try clearDeadReaders()
+            return try body()
+        }
+    }
+}

@@ -51,6 +51,8 @@ public final class Environment: @unchecked Sendable {
     struct Readers {
         /// Reset transactions that keep their reader slots, for reuse.
         var idle: [Reader] = []
+        /// One more, for when every slot is taken: see ``Environment/reserveReader()``.
+        var spare: Reader?
         var live = 0
     }
 
@@ -150,12 +152,16 @@ public final class Environment: @unchecked Sendable {
 
     /// Writes a copy of the newest state to a new file, without free pages. Blocking; readers and writers go on.
     public func copy(to path: String) throws(LMDBError) {
-        try check(.copy) { mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT)) }
+        try takingSlot { () throws(LMDBError) in
+            try check(.copy) { mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT)) }
+        }
     }
 
     /// Writes such a copy to a descriptor: a file, pipe or socket. Blocking; readers and writers go on.
     public func copy(to descriptor: Int32) throws(LMDBError) {
-        try check(.copyToDescriptor) { mdb_env_copyfd2(pointer, descriptor, UInt32(MDB_CP_COMPACT)) }
+        try takingSlot { () throws(LMDBError) in
+            try check(.copyToDescriptor) { mdb_env_copyfd2(pointer, descriptor, UInt32(MDB_CP_COMPACT)) }
+        }
     }
 
     // MARK: The map
@@ -167,8 +173,7 @@ public final class Environment: @unchecked Sendable {
         // Under the lock, so that no reader begins meanwhile.
         let outcome: Result<Bool, LMDBError> = readers.withLock { readers in
             guard readers.live == 0 else { return .success(false) }
-            for idle in readers.idle { mdb_txn_abort(idle.pointer) }
-            readers.idle = []
+            readers.dropUnused()
             do throws(LMDBError) {
                 try check(.setMapSize) { mdb_env_set_mapsize(pointer, size) }
                 return .success(true)
@@ -179,12 +184,7 @@ public final class Environment: @unchecked Sendable {
         return try outcome.get()
     }
 
-    func dropIdleReaders() {
-        readers.withLock { readers in
-            for idle in readers.idle { mdb_txn_abort(idle.pointer) }
-            readers.idle = []
-        }
-    }
+    func dropIdleReaders() { readers.withLock { $0.dropUnused() } }
 
     /// Read transactions of this process that are in use.
     public var liveReaders: Int { readers.withLock { $0.live } }

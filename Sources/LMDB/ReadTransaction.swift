@@ -77,19 +77,24 @@ extension Environment {
     }
 
     private func renewOrBegin(_ readers: inout Readers) throws(LMDBError) -> Reader {
-        if let idle = readers.idle.popLast() {
-            do throws(LMDBError) {
-                try check(.renew) { mdb_txn_renew(idle.pointer) }
-                return idle
-            } catch {
-                mdb_txn_abort(idle.pointer)
-                throw error
-            }
+        if let idle = readers.idle.popLast() { return try renew(idle) }
+        do throws(LMDBError) {
+            return try beginOrClearDead()
+        } catch {
+            guard error.code == .readersFull, let spare = readers.spare else { throw error }
+            readers.spare = nil
+            return try renew(spare)
         }
-        var begun: OpaquePointer?
-        try check(.begin) { mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &begun) }
-        guard let begun else { throw LMDBError(returnCode: MDB_BAD_TXN, call: .begin) }
-        return Reader(pointer: begun)
+    }
+
+    private func renew(_ reader: Reader) throws(LMDBError) -> Reader {
+        do throws(LMDBError) {
+            try check(.renew) { mdb_txn_renew(reader.pointer) }
+            return reader
+        } catch {
+            mdb_txn_abort(reader.pointer)
+            throw error
+        }
     }
 
     func endReader(_ reader: Reader) {

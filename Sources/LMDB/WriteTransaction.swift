@@ -1,5 +1,11 @@
 internal import CLMDB
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// The one write transaction of a file, on the thread that began it. Not `Sendable`; ended by ``Environment/write(_:)``.
 public final class WriteTransaction {
     // Right because `Environment.write` ends the transaction after its body, and nobody keeps it longer.
@@ -121,14 +127,25 @@ extension Environment {
             }
         #endif
         let code = mdb_txn_commit(transaction)
-        guard code == MDB_SUCCESS else { throw LMDBError(returnCode: code, call: .commit) }
+        guard code == MDB_SUCCESS else { throw LMDBError(returnCode: try cause(of: code), call: .commit) }
+    }
+
+    /// LMDB tells a write of which only a part found room as EIO: whether the disk is full is asked of the system.
+    private func cause(of code: Int32) throws(LMDBError) -> Int32 {
+        guard code == EIO else { return code }
+        let used = (try information().lastPage + 1) * (try statistics().pageSize)
+        do throws(LMDBError) {
+            // At most what a small transaction takes.
+            try setAside(from: used, to: used + 1 << 20)
+            return code
+        } catch {
+            return error.code == .diskFull ? error.returnCode : code
+        }
     }
 
     /// Opens sub-databases in a read transaction of their own, so that the handles stay valid when `body` returns.
     public func openDatabases<R>(_ body: (HandleTransaction) throws -> R) throws -> R {
-        var begun: OpaquePointer?
-        try check(.begin) { mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &begun) }
-        guard let begun else { throw LMDBError(returnCode: MDB_BAD_TXN, call: .begin) }
+        let begun = try takingSlot { () throws(LMDBError) in try beginOrClearDead().pointer }
         let result: R
         do {
             result = try body(HandleTransaction(begun))

@@ -129,6 +129,6 @@ struct CompactCopy {
     }
 
     private func failed(_ what: String) -> StoreError {
-        StoreError(.inputOutput, "\(target.path) \(what): \(String(cString: strerror(errno))). Check rights and disk")
+        StoreError(errorNumber: errno, "\(target.path) \(what)")
     }
 }

@@ -116,7 +116,9 @@ struct Compaction {
         var begun: ContinuousClock.Instant?
         let table = store.tables.pages[entity]
         let cost = PageCost(pageSize: store.pageSize)
-        let written = try store.writeTables { transaction -> [Int] in
+        // Half-filled leaves, and the branches and leaves on the way to them.
+        let most = 2 * prepared.reduce(0) { $0 + $1.packed.count } / store.pageSize + prepared.count / 8 + 32
+        let written = try store.writeTables(pages: most) { transaction -> [Int] in
             // Waiting for other writers is not our time.
             begun = clock.now
             return try transaction.withCursor(table) { cursor in

@@ -30,7 +30,9 @@ struct CompactionDictionary {
                 return try PagePacker(dictionary: nil, number: 0, level: options.effort.level)
             }
             let record = DictionaryRecord(trained, pageCount: pages)
-            let number = try store.writeTables { try store.dictionaries.add(record.encoded(), entity, in: $0) }
+            let number = try store.writeTables(pages: Self.maximumByteCount / store.pageSize + 16) {
+                try store.dictionaries.add(record.encoded(), entity, in: $0)
+            }
             return try packer(record, number)
         } catch let error as PageError {
             let name = store.schema.entities[entity].name

@@ -122,11 +122,8 @@ public final class LMDBStore: ObjectStore {
         do {
             return try ReadTransaction(environment)
         } catch {
-            switch error.code {
-            case .readersFull: guard try environment.clearDeadReaders() > 0 else { throw error }
-            case .mapResized: guard try environment.resizeMap(to: 0) else { throw error }
-            default: throw error
-            }
+            guard error.code == .mapResized else { throw error }
+            guard try environment.resizeMap(to: 0) else { throw StoreError.outgrown(self) }
         }
         return try ReadTransaction(environment)
     }
@@ -145,11 +142,13 @@ public final class LMDBStore: ObjectStore {
     }
 
     /// Runs `body` in the write transaction for what is not a save, as ``write(_:_:)`` otherwise.
-    func writeTables<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
+    /// - Parameter pages: what it takes of the file at most, when it must leave room for deleting.
+    func writeTables<R>(pages: Int, _ body: (WriteTransaction) throws -> R) throws -> R {
         try write(.durable) { opened in
             guard let opened = opened as? LMDBTransaction else {
                 throw StoreError(.internalInconsistency, "a write transaction of another store; report this as a bug")
             }
+            try opened.checkRoom(pages: pages)
             return try body(opened.transaction)
         }
     }
@@ -164,7 +163,7 @@ public final class LMDBStore: ObjectStore {
                 switch reason.code {
                 case .mapFull: guard try translating(grow) else { throw StoreError.full(self) }
                 case .mapResized:
-                    guard try translating({ try environment.resizeMap(to: 0) }) else { throw StoreError(reason, path: url.path) }
+                    guard try translating(adoptSize) else { throw StoreError.outgrown(self) }
                 default: throw error is LMDBError ? StoreError(reason, path: url.path) : error
                 }
             }
@@ -181,7 +180,11 @@ public final class LMDBStore: ObjectStore {
             let result = try body(opened)
             // Half a layer may be written: that is not to be committed, even when the body went on.
             if let failure = opened.failure { throw failure }
-            if opened.generation != before { saved = opened.generation }
+            if opened.generation != before {
+                saved = opened.generation
+                // Who saves reads the new state next; without a slot for that nothing is saved.
+                try environment.reserveReader()
+            }
             return result
         }
         if let saved { signal.send(saved) }
@@ -197,8 +200,15 @@ public final class LMDBStore: ObjectStore {
         let size = try environment.information().mapSize
         let largest = options.maximumMapSize ?? Int.max / 4
         guard size < largest else { return false }
+        return try waitingForSnapshots { try environment.resizeMap(to: min(size * 2, largest)) }
+    }
+
+    /// Takes the size that another process has given the file. False as ``grow()``.
+    private func adoptSize() throws -> Bool { try waitingForSnapshots { try environment.resizeMap(to: 0) } }
+
+    private func waitingForSnapshots(_ resize: () throws -> Bool) throws -> Bool {
         for _ in 0..<100 {
-            if try environment.resizeMap(to: min(size * 2, largest)) { return true }
+            if try resize() { return true }
             usleep(1000)
         }
         return false

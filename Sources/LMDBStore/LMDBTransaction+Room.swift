@@ -5,9 +5,12 @@ import StoreInterface
 /// Whether there is room for a layer, looked at before anything is written.
 extension LMDBTransaction {
     /// Deleting needs free pages too, since LMDB copies what it changes; so what adds must leave some.
-    func checkRoom(for layer: Layer) throws {
+    func checkRoom(for layer: Layer) throws { try checkRoom(pages: try mostPages(layer)) }
+
+    /// - Parameter most: pages that will be written at most.
+    /// - Throws: `LMDBError` of a full map or disk.
+    func checkRoom(pages most: Int) throws {
         let information = try store.environment.information()
-        let most = try mostPages(layer)
         try checkDisk(information, most)
         let pages = information.mapSize / store.pageSize
         let untouched = pages - Int(clamping: information.lastPage) - 1
@@ -21,7 +24,7 @@ extension LMDBTransaction {
     /// deleting.
     private func checkDisk(_ information: Environment.Information, _ most: Int) throws {
         let used = (Int(clamping: information.lastPage) + 1) * store.pageSize
-        let headroom = min(1 << 20, max(1 << 17, used / 8))
+        let headroom = max(min(1 << 20, max(1 << 17, used / 8)), 2 * (try deletionPages()) * store.pageSize)
         let needed = used + most * store.pageSize + headroom
         guard needed > store.setAside.load(ordering: .relaxed) else { return }
         let end = needed + headroom
@@ -40,12 +43,24 @@ extension LMDBTransaction {
             guard let changes = layer.entity(number) else { continue }
             let rows = changes.pages.values.reduce(0) { $0 + $1.touched.nonzeroBitCount }
             most += 4 * changes.pages.count
-            for index in indexes {
-                let leaves = try transaction.statistics(index.database).leafPages
-                most += min(rows, leaves) + rows / 32 + 4
-            }
+            for index in indexes { most += try mostPages(index, rows: rows) }
         }
         return most
+    }
+
+    /// What new entries of so many objects take in an index at most, or those that go.
+    func mostPages(_ index: Tables.Index, rows: Int) throws -> Int {
+        let statistics = try transaction.statistics(index.database)
+        // Many objects under one key are a tree of their own, whose leaves are not counted: numbers of 8 bytes, half a page of them.
+        let leaves = statistics.leafPages + statistics.entries * 16 / store.pageSize
+        return min(2 * rows, leaves) + rows / 32 + 4
+    }
+
+    /// What deleting the objects of one page takes at most.
+    private func deletionPages() throws -> Int {
+        try store.tables.indexes.reduce(0) { most, indexes in
+            max(most, try indexes.reduce(16) { $0 + (try mostPages($1, rows: PageAddress.slots)) })
+        }
     }
 
     /// Of the newest commit. Each value of LMDB's free list begins with the number of pages in it. A write transaction may not

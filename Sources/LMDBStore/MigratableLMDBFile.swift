@@ -42,7 +42,12 @@ struct MigratableLMDBFile: MigratableFile {
         let transaction = try withEnvironment { environment in
             // Not a page less than the newest commit: were it changed meanwhile, its number would tell.
             let newest = try environment.information().lastTransaction
-            try environment.copy(to: copy.path)
+            do {
+                try environment.copy(to: copy.path)
+            } catch {
+                Self.remove(copy)
+                throw error
+            }
             return newest
         }
         return LMDBMigrationCopy(original: url, copy: copy, options: options, transaction: transaction, file: self)
@@ -129,11 +134,12 @@ struct LMDBMigrationCopy: MigrationCopy {
                     throw StoreError(.inUseElsewhere, "\(original.path) was changed while it was migrated. Open it again")
                 }
                 try MetaTable.put(MetaTable.replacedSchemaNumber, MetaTable.Key.schemaNumber, meta, in: write)
+                // The commit comes after the rename, so a full disk must be met before it.
+                let used = (try environment.information().lastPage + 1) * (try write.statistics(.main).pageSize)
+                try environment.setAside(from: used, to: used + 1 << 17)
                 try Self.sync(copy.path)
                 guard rename(copy.path, original.path) == 0 else {
-                    throw StoreError(
-                        .inputOutput, "\(original.path) cannot be replaced: \(String(cString: strerror(errno))). Check its folder"
-                    )
+                    throw StoreError(errorNumber: errno, "\(original.path) cannot be replaced")
                 }
                 // The lock file belongs to the old file; one that a crash leaves is made anew by the next open.
                 unlink(original.path + "-lock")
@@ -149,7 +155,7 @@ struct LMDBMigrationCopy: MigrationCopy {
         let descriptor = open(path.isEmpty ? "." : path, O_RDONLY | O_CLOEXEC)
         defer { if descriptor >= 0 { close(descriptor) } }
         guard descriptor >= 0, fsync(descriptor) == 0 else {
-            throw StoreError(.inputOutput, "\(path) cannot be synced: \(String(cString: strerror(errno))). Check the disk")
+            throw StoreError(errorNumber: errno, "\(path) cannot be synced")
         }
     }
 }

@@ -31,6 +31,13 @@ extension StoreError {
         StoreError(.damaged, "\(store.url.path): \(what). Restore a copy, or export what is left")
     }
 
+    static func outgrown(_ store: LMDBStore) -> StoreError {
+        StoreError(
+            .full,
+            "\(store.url.path): another process has made the file larger than the map of this one. "
+                + "Drop snapshots so that it can take the new size, or open it with a larger mapSize")
+    }
+
     static func full(_ store: LMDBStore) -> StoreError {
         StoreError(
             .full,

@@ -44,6 +44,19 @@ public func withoutBrokenPipeSignal<R>(_ body: () throws -> R) rethrows -> R {
     return try body()
 }
 
+extension StoreError {
+    /// What a call of the system has refused: `.full` when there was no room.
+    /// - Parameter what: the file and what could not be done with it.
+    package init(errorNumber: Int32, _ what: String) {
+        let reason = "\(what): \(String(cString: strerror(errorNumber)))"
+        if [ENOSPC, EDQUOT, EFBIG].contains(errorNumber) {
+            self.init(.full, "\(reason). Make room on the disk, or raise the limit of the file's size")
+        } else {
+            self.init(.inputOutput, "\(reason). Check rights and disk")
+        }
+    }
+}
+
 /// What to do when there is a file of the wanted name.
 public enum ExistingFile: Sendable, Hashable {
     /// Throw, and leave it.
@@ -115,7 +128,7 @@ public struct PartialFile: Sendable {
     }
 
     private func failure(_ what: String) -> StoreError {
-        StoreError(.inputOutput, "\(target) \(what): \(String(cString: strerror(errno))). Check rights and disk")
+        StoreError(errorNumber: errno, "\(target) \(what)")
     }
 
     /// Temporary files for the same name whose process is gone.

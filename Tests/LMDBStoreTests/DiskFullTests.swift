@@ -32,7 +32,7 @@ import Testing
         #expect(try store.snapshot().count(StoreQuery(entity: Samples.track)) == 640)
     }
 
-    private static func fillUntilFull(_ store: LMDBStore) throws -> [ObjectKey] {
+    static func fillUntilFull(_ store: LMDBStore) throws -> [ObjectKey] {
         var keys: [ObjectKey] = []
         while true {
             do {
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    private static func delete(_ keys: [ObjectKey], in store: LMDBStore) throws {
+    static func delete(_ keys: [ObjectKey], in store: LMDBStore) throws {
         for start in stride(from: 0, to: keys.count, by: 64) {
             try store.save { layer, _ in
                 for key in keys[start..<min(start + 64, keys.count)] {

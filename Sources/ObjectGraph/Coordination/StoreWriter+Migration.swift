@@ -8,7 +8,7 @@ extension StoreWriter {
         /// nil: nothing is left.
         var progress: MigrationProgress?
         var isRunning = false
-        /// Why it stopped; the next open goes on.
+        /// Why it stopped; the next open goes on, or the next who waits for the end.
         var failure: (any Error)?
         var waiting: [CheckedContinuation<Void, any Error>] = []
     }
@@ -16,7 +16,11 @@ extension StoreWriter {
     /// Does what opening with a changed schema left for later, a small transaction at a time, between those of saves.
     /// The writer may go meanwhile: the file knows how far the work has come.
     func startMigration() {
-        migration.withLock { $0.isRunning = true }
+        let isNew = migration.withLock { migration in
+            defer { migration.isRunning = true }
+            return !migration.isRunning
+        }
+        guard isNew else { return }
         disk.async { [weak self] in self?.migrateSome() }
     }
 
@@ -30,7 +34,7 @@ extension StoreWriter {
             // Saves that wait for the disk come first.
             disk.asyncAfter(deadline: .now() + .milliseconds(1)) { [weak self] in self?.migrateSome() }
         } catch {
-            Self.log.warning("building indexes stopped until the store is opened again: \(error)")
+            Self.log.warning("building indexes stopped until the store is opened again or finishMigration() is called: \(error)")
             endMigration(error)
         }
     }
@@ -51,12 +55,14 @@ extension StoreWriter {
 
     func finishMigration() async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            let failure = migration.withLock { migration -> Result<Void, any Error>? in
-                guard migration.isRunning else { return migration.failure.map { .failure($0) } ?? .success(()) }
+            let (isDone, mustStart) = migration.withLock { migration in
+                guard migration.isRunning || migration.failure != nil else { return (true, false) }
                 migration.waiting.append(continuation)
-                return nil
+                return (false, !migration.isRunning)
             }
-            if let failure { continuation.resume(with: failure) }
+            if isDone { continuation.resume() }
+            // What made it stop may be over.
+            if mustStart { startMigration() }
         }
     }
 }
@@ -67,6 +73,6 @@ extension PersistentStoreCoordinator {
     public var migrationProgress: MigrationProgress? { writer.migration.withLock { $0.progress } }
 
     /// Returns when that work is done. It goes on by itself, in small transactions between saves, and after a crash with the next open.
-    /// - Throws: `StoreError` of the transaction that failed; the work then waits for the next open.
+    /// - Throws: `StoreError` of the transaction that failed; the work then waits for the next call, or the next open.
     public func finishMigration() async throws { try await writer.finishMigration() }
 }
