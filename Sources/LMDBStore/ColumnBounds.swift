@@ -3,6 +3,7 @@ import StoreInterface
 /// What the parts of an `and` say of each column, in the forms that an index understands.
 struct ColumnBounds {
     struct Equality {
+        var column: Int
         var value: Value
         var part: Int
     }
@@ -24,35 +25,44 @@ struct ColumnBounds {
     }
 
     struct Range {
+        var column: Int
         var members: Members?
         var prefix: Prefix?
         var limits: [Limit] = []
     }
 
-    /// By column; of several equalities the first.
-    private(set) var equal: [Int: Equality] = [:]
-    private(set) var ranges: [Int: Range] = [:]
+    // Few columns are compared at once: looking through all of them is faster than a dictionary.
+    private var equalities: [Equality] = []
+    private var ranges: [Range] = []
+
+    /// Of several equalities the first.
+    func equality(of column: Int) -> Equality? { equalities.first { $0.column == column } }
+    func range(of column: Int) -> Range? { ranges.first { $0.column == column } }
 
     init(_ parts: [StorePredicate]) {
         for (position, part) in parts.enumerated() {
             switch part {
             case .compare(let column, .equal, let value):
-                if equal[column] == nil { equal[column] = Equality(value: value, part: position) }
+                equalities.append(Equality(column: column, value: value, part: position))
             case .string(let column, .equals, let text, .sensitive):
-                if equal[column] == nil { equal[column] = Equality(value: .string(text), part: position) }
+                equalities.append(Equality(column: column, value: .string(text), part: position))
             case .compare(_, .notEqual, _): break
             case .compare(let column, let comparison, let value):
-                ranges[column, default: Range()].limits.append(Limit(comparison: comparison, value: value, part: position))
+                ranges[place(of: column)].limits.append(Limit(comparison: comparison, value: value, part: position))
             case .isIn(let column, let values):
-                if ranges[column]?.members == nil {
-                    ranges[column, default: Range()].members = Members(values: values, part: position)
-                }
+                let place = place(of: column)
+                if ranges[place].members == nil { ranges[place].members = Members(values: values, part: position) }
             case .string(let column, .hasPrefix, let text, .sensitive) where !text.isEmpty:
-                if ranges[column]?.prefix == nil {
-                    ranges[column, default: Range()].prefix = Prefix(text: text, part: position)
-                }
+                let place = place(of: column)
+                if ranges[place].prefix == nil { ranges[place].prefix = Prefix(text: text, part: position) }
             default: break
             }
         }
+    }
+
+    private mutating func place(of column: Int) -> Int {
+        if let known = ranges.firstIndex(where: { $0.column == column }) { return known }
+        ranges.append(Range(column: column))
+        return ranges.count - 1
     }
 }

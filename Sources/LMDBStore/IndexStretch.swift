@@ -46,8 +46,11 @@ struct IndexStretch {
 
     /// Whether a key lies behind the stretch.
     func isPast(_ key: UnsafeRawBufferPointer) -> Bool {
-        if isAt(upper, upperReach, key) { return !includesUpper }
-        return IndexBytes.order(key, upper) > 0
+        var key = key
+        // What begins with the bound is at it.
+        if upperReach == .leading, key.count > upper.count { key = UnsafeRawBufferPointer(rebasing: key[..<upper.count]) }
+        let order = IndexBytes.order(key, upper)
+        return order == 0 ? !includesUpper : order > 0
     }
 
     /// Whether a key lies before the stretch.

@@ -19,8 +19,7 @@ extension LMDBSnapshot {
     func eachMatch(
         _ entity: Int, _ predicate: StorePredicate, among candidates: Candidates?, _ body: (Match) throws -> Step
     ) throws {
-        let layout = store.layouts[entity]
-        let condition = CompiledPredicate(predicate, layout: layout)
+        let condition = CompiledPredicate(predicate)
         let isKnown = candidates?.isExact ?? false
         func visit(_ number: UInt64, _ bytes: UnsafeRawBufferPointer, _ wanted: UInt64) throws -> Step {
             try store.withPage(bytes, entity, number, for: .scanning, in: transaction) { page in
@@ -69,6 +68,9 @@ extension LMDBSnapshot {
     /// The objects that indexes or the condition name; nil when a scan is better.
     func candidates(_ entity: Int, _ predicate: StorePredicate) throws -> Candidates? {
         guard let source = try PlanMaker(predicate, entity: entity, snapshot: self).best() else { return nil }
+        if case .index(let access) = source.plan, let found = access.found {
+            return Candidates(keys: found, isExact: source.isExact, plan: source.plan)
+        }
         let limit = try candidateLimit(entity, predicate, isExact: source.isExact)
         guard source.estimate <= limit,
             let keys = try gather(source.plan, limit: limit.addingReportingOverflow(limit).partialValue)
@@ -137,17 +139,14 @@ extension LMDBSnapshot {
     }
 
     private func gather(_ access: IndexAccess, limit: Int) throws -> [ObjectKey]? {
+        if let found = access.found { return found }
         if access.index.isReference { return try gatherReferrers(access.index, access.destinations.sorted(), limit: limit) }
         var keys: [ObjectKey] = []
         return try store.translating {
             try transaction.withCursor(access.index.database) { cursor in
                 for stretch in access.stretches {
-                    var entry = try stretch.first(cursor)
-                    while let found = entry, !stretch.isPast(found.key) {
-                        try cursor.appendValues(after: found, to: &keys)
-                        if keys.count > limit { return nil }
-                        entry = try cursor.move(.nextKey)
-                    }
+                    guard let first = try stretch.first(cursor) else { continue }
+                    guard try cursor.appendValues(from: first, to: &keys, limit: limit, until: stretch.isPast) else { return nil }
                 }
                 return keys
             }

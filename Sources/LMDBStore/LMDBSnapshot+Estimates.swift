@@ -12,46 +12,31 @@ extension LMDBSnapshot {
         try store.translating { try transaction.statistics(index.database).entries }
     }
 
-    /// About how many objects a part of an index has. A small part is counted: so many keys at most are looked at.
-    func estimate(_ access: IndexAccess) throws -> Int {
-        let (most, sampled) = (128, 64)
-        return try store.translating {
-            let entries = try transaction.statistics(access.index.database).entries
-            if access.manner.isWhole { return entries }
-            return try transaction.withCursor(access.index.database) { cursor in
-                var total = 0
+    /// About how many objects a part of an index has. A small part is read at once, into ``IndexAccess/found``.
+    func estimate(_ access: inout IndexAccess) throws -> Int {
+        let database = access.index.database
+        if access.manner.isWhole { return try entryCount(access.index) }
+        let sample = try store.translating {
+            let entries = try transaction.statistics(database).entries
+            return try transaction.withCursor(database) { cursor in
                 if access.index.isReference {
-                    for key in access.destinations.prefix(sampled) where try cursor.find(key) != nil {
-                        total += try cursor.valueCount()
-                    }
-                    return Self.scaled(total, from: sampled, to: access.destinations.count)
-                }
-                for stretch in access.stretches.prefix(sampled) {
-                    if let counted = try Self.count(stretch, cursor, most: most) {
-                        total += counted
-                    } else {
-                        total += max(most, Int(try Self.share(stretch, cursor) * Double(entries)))
+                    return try IndexSample(access.destinations.sorted()) { destination, keys, limit in
+                        guard let first = try cursor.find(destination) else { return nil }
+                        let count = try cursor.valueCount()
+                        guard keys.count + count <= limit else { return count }
+                        try cursor.appendValues(after: first, to: &keys)
+                        return nil
                     }
                 }
-                return Self.scaled(total, from: sampled, to: access.stretches.count)
+                return try IndexSample(access.stretches) { stretch, keys, limit in
+                    guard let first = try stretch.first(cursor) else { return nil }
+                    if try cursor.appendValues(from: first, to: &keys, limit: limit, until: stretch.isPast) { return nil }
+                    return Int(try Self.share(stretch, cursor) * Double(entries))
+                }
             }
         }
-    }
-
-    private static func scaled(_ total: Int, from sampled: Int, to all: Int) -> Int {
-        all > sampled ? Int(Double(total) / Double(sampled) * Double(all)) : total
-    }
-
-    /// nil when there are more keys.
-    private static func count(_ stretch: IndexStretch, _ cursor: Cursor, most: Int) throws -> Int? {
-        var entry = try stretch.first(cursor)
-        var total = 0
-        for _ in 0..<most {
-            guard let found = entry, !stretch.isPast(found.key) else { return total }
-            total += try cursor.valueCount()
-            entry = try cursor.move(.nextKey)
-        }
-        return entry == nil ? total : nil
+        access.found = sample.all
+        return sample.estimate
     }
 
     /// Which share of the keys a stretch has, as if they were spread evenly between the first and the last one.
@@ -76,6 +61,30 @@ extension LMDBSnapshot {
         let openUpper = stretch.upperReach == .leading && first.starts(with: stretch.upper)
         let upper = openUpper ? end : min(max(place(stretch.upper, padding: padding), start), end)
         return min(1, max(0, (upper - lower) / (end - start)))
+    }
+}
+
+/// What reading a few keys of each part of an index tells.
+private struct IndexSample {
+    /// All objects, when there are so few.
+    var all: [ObjectKey]?
+    var estimate: Int
+
+    /// - Parameter read: appends the objects of a part; when they would be more in all than its last argument, it gives about how
+    ///   many the part has instead.
+    init<Part>(_ parts: [Part], _ read: (Part, inout [ObjectKey], Int) throws -> Int?) throws {
+        let (most, asked) = (256, 64)
+        var keys: [ObjectKey] = []
+        var others = 0
+        for part in parts.prefix(asked) {
+            let known = keys.count
+            guard let about = try read(part, &keys, known + most) else { continue }
+            keys.removeSubrange(known...)
+            others += max(most, about)
+        }
+        if others == 0, parts.count <= asked { all = keys }
+        let total = keys.count + others
+        estimate = parts.count > asked ? Int(Double(total) / Double(asked) * Double(parts.count)) : total
     }
 }
 

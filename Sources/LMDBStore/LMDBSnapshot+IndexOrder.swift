@@ -47,7 +47,7 @@ extension LMDBSnapshot {
         let wanted = query.limit.map { $0 < Int.max - offset ? $0 + offset : Int.max } ?? Int.max
         var keys: [ObjectKey] = []
         var left = walk.budget
-        let condition = CompiledPredicate(query.predicate, layout: store.layouts[query.entity])
+        let condition = CompiledPredicate(query.predicate)
         let stretches = walk.direction == .ascending ? walk.access.stretches : walk.access.stretches.reversed()
         for stretch in stretches {
             var resume: [UInt8]?

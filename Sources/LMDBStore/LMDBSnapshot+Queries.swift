@@ -10,8 +10,10 @@ extension LMDBSnapshot {
     private func keysInOrder(_ query: StoreQuery) throws -> [ObjectKey] {
         // Where indexes alone tell, no page is looked at.
         let found = try candidates(query.entity, query.predicate)
-        if let found, found.isExact {
-            return Array(found.keys.sorted().dropFirst(max(query.offset, 0)).prefix(query.limit ?? .max))
+        if var found, found.isExact {
+            found.keys.sort()
+            if query.offset <= 0, query.limit == nil { return found.keys }
+            return Array(found.keys.dropFirst(max(query.offset, 0)).prefix(query.limit ?? .max))
         }
         var keys: [ObjectKey] = []
         var toSkip = max(query.offset, 0)
@@ -53,6 +55,7 @@ extension LMDBSnapshot {
     private func countFromIndex(_ query: StoreQuery) throws -> Int? {
         let maker = PlanMaker(query.predicate, entity: query.entity, snapshot: self)
         guard let source = try maker.best(), source.isExact, case .index(let access) = source.plan else { return nil }
+        if let found = access.found { return found.count }
         let pages = try pageCount(query.entity)
         return try store.translating {
             try transaction.withCursor(access.index.database) { cursor in

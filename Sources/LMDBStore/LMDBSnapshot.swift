@@ -182,6 +182,10 @@ final class LMDBPage: StorePage, @unchecked Sendable {
         }
     }
 
+    func presentValue(_ slot: Int, _ column: Int) throws -> Value? {
+        page.presence >> UInt64(slot) & 1 != 0 ? try value(slot, column) : nil
+    }
+
     func value(_ slot: Int, _ column: Int) throws -> Value {
         do {
             return try page.value(slot, column)

@@ -25,10 +25,17 @@ struct PlanMaker {
     func best() throws -> QuerySource? {
         let found = try sources().sorted { ($0.estimate, $0.isExact ? 0 : 1) < ($1.estimate, $1.isExact ? 0 : 1) }
         guard var best = found.first else { return nil }
+        if found.count > 1, best.estimate > 16 { try intersect(&best, with: found.dropFirst()) }
+        best.isExact = best.isExact && best.parts.count == parts.count
+        return best
+    }
+
+    /// Narrows the best source by others, where reading them costs less than the pages that they save.
+    private func intersect(_ best: inout QuerySource, with others: ArraySlice<QuerySource>) throws {
         var plans = [best.plan]
         let pages = try snapshot.pageCount(entity)
         let objects = max(1, pages * PageAddress.slots)
-        for other in found.dropFirst() where !other.parts.isSubset(of: best.parts) && best.estimate > 16 {
+        for other in others where !other.parts.isSubset(of: best.parts) && best.estimate > 16 {
             let both = Int(Double(best.estimate) * Double(other.estimate) / Double(objects))
             let completes = best.isExact && other.isExact && best.parts.union(other.parts).count == parts.count
             // Unit: an entry of an index. A page costs about eight, unless it need not be looked at any more.
@@ -40,21 +47,19 @@ struct PlanMaker {
             best.parts.formUnion(other.parts)
         }
         if plans.count > 1 { best.plan = .all(plans) }
-        best.isExact = best.isExact && best.parts.count == parts.count
-        return best
     }
 
     private func sources() throws -> [QuerySource] {
         var sources: [QuerySource] = []
         for index in snapshot.store.tables.indexes[entity] where snapshot.isReady(index) {
-            guard let found = access(index), !found.parts.isEmpty else { continue }
-            let estimate = try snapshot.estimate(found.access)
+            guard var found = access(index), !found.parts.isEmpty else { continue }
+            let estimate = try snapshot.estimate(&found.access)
             sources.append(
                 QuerySource(plan: .index(found.access), estimate: estimate, isExact: found.isExact, parts: found.parts))
         }
         for (position, part) in parts.enumerated() {
             guard var source = try source(part) else { continue }
-            source.parts = [position]
+            source.parts = PartSet(position)
             sources.append(source)
         }
         return sources
@@ -93,7 +98,7 @@ struct PlanMaker {
     struct Access {
         var access: IndexAccess
         var isExact: Bool
-        var parts: Set<Int>
+        var parts = PartSet()
         /// How many of the index's first columns are held at one value.
         var equalities = 0
     }
@@ -104,8 +109,8 @@ struct PlanMaker {
         if index.isReference { return references(index) }
         let schema = index.columns.map { snapshot.schema.entities[entity].columns[$0] }
         var key: [UInt8] = []
-        var found = Access(access: IndexAccess(index: index, manner: .whole), isExact: true, parts: [])
-        while found.equalities < index.columns.count, let equal = bounds.equal[index.columns[found.equalities]] {
+        var found = Access(access: IndexAccess(index: index, manner: .whole), isExact: true)
+        while found.equalities < index.columns.count, let equal = bounds.equality(of: index.columns[found.equalities]) {
             let column = schema[found.equalities]
             if case .double(let number) = equal.value, number.isNaN { break }
             guard append(equal.value, column, to: &key, index) else { break }
@@ -118,7 +123,7 @@ struct PlanMaker {
             found.access.stretches = [IndexStretch(lower: key, upper: key, reach: .whole)]
         } else {
             let column = index.columns[found.equalities]
-            add(bounds.ranges[column], schema[found.equalities], after: key, to: &found)
+            add(bounds.range(of: column), schema[found.equalities], after: key, to: &found)
         }
         // A bound as long as keys get may have been cut.
         let longest = found.access.stretches.reduce(0) { max($0, $1.lower.count, $1.upper.count) }
@@ -134,13 +139,13 @@ struct PlanMaker {
 
     private func references(_ index: Tables.Index) -> Access? {
         let values: [Value]
-        var access = Access(access: IndexAccess(index: index, manner: .equality), isExact: true, parts: [])
-        if let equal = bounds.equal[index.column] {
+        var access = Access(access: IndexAccess(index: index, manner: .equality), isExact: true)
+        if let equal = bounds.equality(of: index.column) {
             values = [equal.value]
-            access.parts = [equal.part]
-        } else if let members = bounds.ranges[index.column]?.members {
+            access.parts.insert(equal.part)
+        } else if let members = bounds.range(of: index.column)?.members {
             values = members.values.filter { if case .reference = $0 { true } else { $0.isNull } }
-            access.parts = [members.part]
+            access.parts.insert(members.part)
             access.access.manner = .membership(values.count)
         } else {
             return nil
@@ -216,7 +221,7 @@ struct PlanMaker {
         var stretch = IndexStretch(lower: key + [1], upper: key + [1], reach: .leading)
         var hasLower = false
         var hasUpper = false
-        var parts: Set<Int> = []
+        var parts = PartSet()
         for limit in limits {
             if case .double(let number) = limit.value, number.isNaN { continue }
             var longer = key

@@ -20,6 +20,8 @@ struct IndexAccess {
     /// Of an index of references: whose referrers are wanted.
     var destinations: Set<ObjectKey> = []
     var manner: Manner
+    /// Its objects, where estimating their number has read them all.
+    var found: [ObjectKey]?
 
     /// How an index is used, in words.
     enum Manner {
@@ -44,8 +46,27 @@ struct QuerySource {
     var estimate: Int
     /// Whether its candidates are just the objects that satisfy the parts of the condition which it stands for.
     var isExact: Bool
-    /// Positions among the parts of the condition.
-    var parts: Set<Int> = []
+    var parts = PartSet()
+}
+
+/// Parts of a condition by their positions among them. Those from 64 on are left out: no plan is thought to answer them, so they
+/// are checked.
+struct PartSet {
+    private var bits: UInt64 = 0
+
+    init() {}
+    init(_ part: Int) { insert(part) }
+
+    var isEmpty: Bool { bits == 0 }
+    var count: Int { bits.nonzeroBitCount }
+    mutating func insert(_ part: Int) { if part < 64 { bits |= 1 << UInt64(part) } }
+    mutating func formUnion(_ other: PartSet) { bits |= other.bits }
+    func union(_ other: PartSet) -> PartSet {
+        var all = self
+        all.formUnion(other)
+        return all
+    }
+    func isSubset(of other: PartSet) -> Bool { bits & ~other.bits == 0 }
 }
 
 extension QueryPlan {

@@ -1,7 +1,7 @@
 import StoreInterface
 
-/// A column compared with a constant.
-struct ColumnComparison: Sendable {
+/// A column compared with a constant. A class, so that asking it for each page counts no references of its parts.
+final class ColumnComparison: Sendable {
     let column: Int
     let comparison: StorePredicate.Comparison
     let value: Value
@@ -74,9 +74,9 @@ struct ColumnComparison: Sendable {
         let cells = page.base + section.array
         switch section.width {
         case 0: return scan(1, constant) { _ in Int64(0) } == 0 ? 0 : ~0
-        case 1: return scan(page.capacity, constant) { Int64(cells.load(fromByteOffset: $0, as: Int8.self)) }
-        case 2: return scan(page.capacity, constant) { Int64(cells.number(Int16.self, at: $0 &* 2)) }
-        case 4: return scan(page.capacity, constant) { Int64(cells.number(Int32.self, at: $0 &* 4)) }
+        case 1: return scan(narrow: page.capacity, constant) { cells.load(fromByteOffset: $0, as: Int8.self) }
+        case 2: return scan(narrow: page.capacity, constant) { cells.number(Int16.self, at: $0 &* 2) }
+        case 4: return scan(narrow: page.capacity, constant) { cells.number(Int32.self, at: $0 &* 4) }
         default: return scan(page.capacity, constant) { cells.number(Int64.self, at: $0 &* 8) }
         }
     }
@@ -85,9 +85,9 @@ struct ColumnComparison: Sendable {
         let cells = page.base + section.array
         switch section.width {
         case 0: return scan(1, constant) { _ in Int64(0) } == 0 ? 0 : ~0
-        case 1: return scan(page.capacity, constant) { Int64(cells.load(fromByteOffset: $0, as: UInt8.self)) }
-        case 2: return scan(page.capacity, constant) { Int64(cells.number(UInt16.self, at: $0 &* 2)) }
-        default: return scan(page.capacity, constant) { Int64(cells.number(UInt32.self, at: $0 &* 4)) }
+        case 1: return scan(narrow: page.capacity, constant) { cells.load(fromByteOffset: $0, as: UInt8.self) }
+        case 2: return scan(narrow: page.capacity, constant) { cells.number(UInt16.self, at: $0 &* 2) }
+        default: return scan(narrow: page.capacity, constant) { cells.number(UInt32.self, at: $0 &* 4) }
         }
     }
 
@@ -95,9 +95,9 @@ struct ColumnComparison: Sendable {
         let cells = page.base + section.array
         switch section.width {
         case 0: return scan(1, constant) { _ in UInt64(0) } == 0 ? 0 : ~0
-        case 1: return scan(page.capacity, constant) { UInt64(cells.load(fromByteOffset: $0, as: UInt8.self)) }
-        case 2: return scan(page.capacity, constant) { UInt64(cells.number(UInt16.self, at: $0 &* 2)) }
-        case 4: return scan(page.capacity, constant) { UInt64(cells.number(UInt32.self, at: $0 &* 4)) }
+        case 1: return scan(narrow: page.capacity, constant) { cells.load(fromByteOffset: $0, as: UInt8.self) }
+        case 2: return scan(narrow: page.capacity, constant) { cells.number(UInt16.self, at: $0 &* 2) }
+        case 4: return scan(narrow: page.capacity, constant) { cells.number(UInt32.self, at: $0 &* 4) }
         default: return scan(page.capacity, constant) { cells.number(UInt64.self, at: $0 &* 8) }
         }
     }
@@ -112,6 +112,21 @@ struct ColumnComparison: Sendable {
         let cells = page.base + section.array
         if section.width == 0 { return scan(1, constant) { _ in 0.0 } == 0 ? 0 : ~0 }
         return scan(page.capacity, constant) { Double(Float(bitPattern: cells.number(UInt32.self, at: $0 &* 4))) }
+    }
+
+    /// Compares cells at their own width, so that a vector holds many of them.
+    @inline(__always)
+    private func scan<T: FixedWidthInteger, C: FixedWidthInteger>(narrow count: Int, _ constant: C, _ cell: (Int) -> T) -> UInt64
+    {
+        if let constant = T(exactly: constant) { return scan(count, constant, cell) }
+        // All cells lie on the same side of what they cannot hold.
+        let isBelow = constant > C(truncatingIfNeeded: T.max)
+        switch comparison {
+        case .equal: return 0
+        case .notEqual: return ~0
+        case .less, .lessOrEqual: return isBelow ? ~0 : 0
+        case .greater, .greaterOrEqual: return isBelow ? 0 : ~0
+        }
     }
 
     /// Compares every slot below the capacity without branches. For doubles this is `StorePredicate.compare` as well: NaN is

@@ -1,7 +1,7 @@
 import StoreInterface
 
 /// A column's value is one of a set.
-struct ColumnMembership: Sendable {
+final class ColumnMembership: Sendable {
     let column: Int
     private let values: Set<Value>
     /// Few constants of one class become comparisons, which do not build values.

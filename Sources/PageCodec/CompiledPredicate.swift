@@ -6,15 +6,13 @@ import StoreInterface
 /// there the mask is the smallest superset that the rest of the condition allows, and ``isExact`` is false.
 public struct CompiledPredicate: Sendable {
     private let root: PredicateNode
-    private let layout: PageLayout
     /// false: the caller checks the objects of the mask with the whole condition.
     public let isExact: Bool
 
     /// O(size of the condition).
-    public init(_ predicate: StorePredicate, layout: PageLayout) {
+    public init(_ predicate: StorePredicate) {
         root = PredicateNode(predicate, bound: .upper)
         isExact = !predicate.traversesRelationships
-        self.layout = layout
     }
 
     /// The objects of a page that satisfy the condition. A number or a Bool costs about 1 ns a row; strings compare in place.
@@ -30,7 +28,7 @@ struct PredicateSubject {
 }
 
 /// A condition in the form that pages are asked.
-indirect enum PredicateNode: Sendable {
+enum PredicateNode: Sendable {
     case constant(Bool)
     case compare(ColumnComparison)
     case compareColumns(Int, StorePredicate.Comparison, Int)
@@ -40,7 +38,7 @@ indirect enum PredicateNode: Sendable {
     case keys([UInt64: UInt64])
     case and([PredicateNode])
     case or([PredicateNode])
-    case not(PredicateNode)
+    indirect case not(PredicateNode)
 
     /// Of a condition that a page cannot answer: the objects that may satisfy it, or those that do for sure.
     enum Bound {
@@ -85,7 +83,7 @@ indirect enum PredicateNode: Sendable {
         case .keys(let pages): return candidates & (pages[subject.number] ?? 0)
         case .and(let parts):
             var rest = candidates
-            for part in parts where rest != 0 { rest = try part.mask(subject, rest) }
+            for part in parts.indices where rest != 0 { rest = try parts[part].mask(subject, rest) }
             return rest
         case .or(let parts):
             var rest = candidates

@@ -27,7 +27,7 @@ extension ObjectPage {
     /// Makes the invariants true: sections inside the bytes, in order, of the layout's types.
     /// - Parameter columns: those of the schema that wrote the page.
     func checkSections(
-        _ columns: ContiguousArray<PageLayout.Column>, _ layout: borrowing PageLayout
+        _ columns: ContiguousArray<PageLayout.Column>, _ layout: PageLayout
     ) throws(PageError) {
         guard capacity > 0, capacity <= PageAddress.slots, capacity & 7 == 0 else {
             throw PageError(offset: PageFormat.capacityOffset, field: "capacity", reason: "\(capacity) is not 8, 16 ... 64")
@@ -57,7 +57,7 @@ extension ObjectPage {
     /// - Returns: the end of the section without its heap.
     @inline(__always)
     private func checkEntry(
-        _ index: Int, _ column: PageLayout.Column, _ layout: borrowing PageLayout, _ free: Int
+        _ index: Int, _ column: PageLayout.Column, _ layout: PageLayout, _ free: Int
     ) throws(PageError) -> Int {
         let word = base.number(UInt64.self, at: PageFormat.headerSize + index * PageFormat.entrySize)
         let entry = DirectoryEntry(word)
@@ -71,7 +71,7 @@ extension ObjectPage {
 
     /// What is wrong with a directory entry.
     private func fault(
-        _ index: Int, _ entry: DirectoryEntry, _ column: PageLayout.Column, _ layout: borrowing PageLayout, fits: Bool
+        _ index: Int, _ entry: DirectoryEntry, _ column: PageLayout.Column, _ layout: PageLayout, fits: Bool
     ) -> PageError {
         let place = PageFormat.headerSize + index * PageFormat.entrySize
         let code = column.code

@@ -43,7 +43,7 @@ public struct ObjectPage {
     public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: byteCount) }
 
     /// - Throws: ``PageError`` for bytes that are not a page of this layout.
-    public init(_ bytes: UnsafeRawBufferPointer, layout: borrowing PageLayout, check: Check) throws(PageError) {
+    public init(_ bytes: UnsafeRawBufferPointer, layout: PageLayout, check: Check) throws(PageError) {
         guard let base = bytes.baseAddress, bytes.count >= PageFormat.headerSize else {
             throw PageError(offset: bytes.count, field: "page", reason: "ends inside its header")
         }

@@ -1,7 +1,7 @@
 import StoreInterface
 
 /// What the codec knows of one entity. Made once, shared by all threads.
-public struct PageLayout: Sendable {
+public final class PageLayout: Sendable {
     public let entity: EntitySchema
     /// The number that pages of this layout carry.
     public let schemaNumber: UInt32

@@ -1,7 +1,7 @@
 import StoreInterface
 
 /// A string column matched with a pattern, by bytes.
-struct StringCondition: Sendable {
+final class StringCondition: Sendable {
     let column: Int
     private let match: StorePredicate.StringMatch
     private let pattern: String

@@ -64,9 +64,15 @@ public protocol StorePage: AnyObject, Sendable {
     /// Precondition for both: the slot is present.
     func version(_ slot: Int) throws -> Generation
     func value(_ slot: Int, _ column: Int) throws -> Value
+    /// The value of a slot that may be empty; nil when it is.
+    func presentValue(_ slot: Int, _ column: Int) throws -> Value?
 }
 
 extension StorePage {
+    public func presentValue(_ slot: Int, _ column: Int) throws -> Value? {
+        try contains(slot) ? value(slot, column) : nil
+    }
+
     public func contains(_ slot: Int) throws -> Bool { presence >> UInt64(slot) & 1 != 0 }
 }
 

@@ -66,7 +66,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
     @inlinable public var set: ColumnSet { withUnsafeMutablePointerToHeader { $0.pointee.set } }
     @inlinable public var columnCount: Int { withUnsafeMutablePointerToHeader { $0.pointee.columnCount } }
 
-    @inlinable public func isSet(_ column: Int) -> Bool { header.set.contains(column) }
+    @inlinable public func isSet(_ column: Int) -> Bool { set.contains(column) }
 
     /// The value of a column. Precondition: the column exists; one that is not set reads as null.
     @inlinable public subscript(column: Int) -> Value {

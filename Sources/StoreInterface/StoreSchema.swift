@@ -183,7 +183,7 @@ public struct ColumnSet: Sendable, Hashable, Codable {
     @inlinable public var isEmpty: Bool { low | high == 0 }
     @inlinable public var count: Int { low.nonzeroBitCount + high.nonzeroBitCount }
 
-    @inlinable public func contains(_ column: Int) -> Bool {
+    @inlinable @inline(__always) public func contains(_ column: Int) -> Bool {
         column < 64 ? low >> UInt64(column) & 1 != 0 : high >> UInt64(column - 64) & 1 != 0
     }
 

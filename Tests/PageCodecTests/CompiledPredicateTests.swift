@@ -13,7 +13,7 @@ import Testing
             let bytes = try merge([], changes, layout)
             for _ in 0..<60 {
                 let predicate = random.predicate(schema, depth: 3)
-                let compiled = CompiledPredicate(predicate, layout: layout)
+                let compiled = CompiledPredicate(predicate)
                 let mask = try bytes.withUnsafeBytes {
                     try compiled.mask(of: ObjectPage($0, layout: layout, check: .header), number: 5)
                 }
@@ -45,7 +45,7 @@ import Testing
         let bytes = try merge([], changes, layout)
         let related = StorePredicate.toMany(.referrers(entity: 0, column: 0), .any, .constant(true))
         let predicate = StorePredicate.and([.not(related), .compare(0, .greater, .int(1))])
-        let compiled = CompiledPredicate(predicate, layout: layout)
+        let compiled = CompiledPredicate(predicate)
         #expect(!compiled.isExact)
         let mask = try bytes.withUnsafeBytes {
             try compiled.mask(of: ObjectPage($0, layout: layout, check: .full), number: 2)

@@ -37,7 +37,7 @@ import Testing
                     let place = random.chance(60) ? random.below(min(bytes.count, 140)) : random.below(bytes.count)
                     corrupt[place] = random.chance(50) ? UInt8(truncatingIfNeeded: random.next()) : corrupt[place] ^ 1
                 }
-                let predicate = CompiledPredicate(random.predicate(schema, depth: 2), layout: layout)
+                let predicate = CompiledPredicate(random.predicate(schema, depth: 2))
                 var reference = PageReference(schema)
                 let changes = reference.change(&random, generation: 5)
                 corrupt.withUnsafeBytes { use($0, layout, predicate, changes) }
@@ -71,7 +71,7 @@ import Testing
         #expect(bytes[59] == 5)
         bytes[59] = 200
         let layout = try PageLayout(entity, schemaNumber: 7)
-        let condition = CompiledPredicate(.compare(0, .less, .string("b")), layout: layout)
+        let condition = CompiledPredicate(.compare(0, .less, .string("b")))
         let layer = Layer(schema: StoreSchema(entities: [entity]))
         let row = Row.make(kind: .update, layer: layer.id, columnCount: 1)
         row[0] = .string("Eve")

@@ -24,7 +24,7 @@ import Testing
                 #expect(difference == nil, "seed \(random.seed)")
                 for _ in 0..<20 {
                     let predicate = random.predicate(new, depth: 2)
-                    let compiled = CompiledPredicate(predicate, layout: layout)
+                    let compiled = CompiledPredicate(predicate)
                     guard compiled.isExact else { continue }
                     let mask = try compiled.mask(of: page, number: 5)
                     for slot in SlotIterator(page.presence) {

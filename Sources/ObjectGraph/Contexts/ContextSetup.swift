@@ -5,35 +5,24 @@ import Locking
 struct ContextSetup: @unchecked Sendable {
     // `@unchecked Sendable` is right because every part is immutable and every layer in `foundation` is sealed.
     let name: String
-    let model: Model
-    /// What contexts would otherwise work out each for itself.
-    let traits: ModelTraits
     /// The root's coordinator; a child keeps it to take keys and read the store.
-    let coordinator: PersistentStoreCoordinator?
-    let writer: StoreWriter
+    let coordinator: PersistentStoreCoordinator
     /// What the context reads at first; nil in the copy that a context keeps.
     var foundation: ManagedObjectContext.Foundation?
     let parent: ParentLink?
     var automaticallyMergesChanges: Bool
 
     /// The way to a parent. The parent is not kept alive: a save into one that is gone throws (S078).
-    final class ParentLink: Sendable {
-        private let box: Mutex<Box>
+    struct ParentLink: Sendable {
+        let place: ContextPlace
         let name: String
 
-        private struct Box {
-            weak var host: (any ContextHost)?
-        }
-
-        init(_ host: any ContextHost, name: String) {
-            box = Mutex(Box(host: host))
-            self.name = name
-        }
-
-        var host: (any ContextHost)? { box.withLock { $0.host } }
+        var host: (any ContextHost)? { place.host }
     }
 
-    var storeIdentity: StoreIdentity { writer.store.identity }
+    var model: Model { coordinator.model }
+    var traits: ModelTraits { coordinator.traits }
+    var writer: StoreWriter { coordinator.writer }
 
     private static let counter = Atomic<UInt64>(1)
 
@@ -41,7 +30,7 @@ struct ContextSetup: @unchecked Sendable {
 }
 
 /// Facts of a model that contexts ask for often: worked out once a coordinator.
-struct ModelTraits: Sendable {
+final class ModelTraits: Sendable {
     /// By entity: whether its model type has life cycle hooks.
     let hasLifecycle: [Bool]
     let hasAnyLifecycle: Bool

@@ -11,7 +11,7 @@ extension ManagedObjectContext {
     /// properties only.
     func awakeFromFetch(_ object: ManagedObject) {
         object.hasAwoken = true
-        guard setup.traits.hasLifecycle[object.entity], object.row?.kind != .insert else { return }
+        guard traits.hasLifecycle[object.entity], object.row?.kind != .insert else { return }
         lifecycle(object)?.awakeFromFetch()
     }
 
@@ -20,7 +20,7 @@ extension ManagedObjectContext {
     func didSave(_ object: ManagedObject) { lifecycle(object)?.didSave() }
 
     func lifecycle(_ object: ManagedObject) -> (any ManagedObjectLifecycle)? {
-        guard setup.traits.hasLifecycle[object.entity] else { return nil }
+        guard traits.hasLifecycle[object.entity] else { return nil }
         if object.model == nil, let type = model.type(of: model.entities[object.entity]) {
             let made = type.init(managedObject: object)
             object.model = made
@@ -34,7 +34,7 @@ extension ManagedObjectContext {
 
     /// `willSave` for each changed object until a round changes nothing more (S060).
     func runWillSave() throws {
-        guard setup.traits.hasAnyLifecycle else { return }
+        guard traits.hasAnyLifecycle else { return }
         for _ in 0..<Self.maximumRounds {
             let before = changeLog.count
             forEachChanged { object, _ in lifecycle(object)?.willSave() }
@@ -46,7 +46,7 @@ extension ManagedObjectContext {
     /// Validation by state (S061 in its hooks) and the delete rule deny (S043). Throws one error for all failures.
     func validate() throws {
         try checkDenied()
-        guard setup.traits.hasAnyLifecycle else { return }
+        guard traits.hasAnyLifecycle else { return }
         var failures: [(ObjectID, any Error)] = []
         forEachChanged { object, kind in
             guard let model = lifecycle(object) else { return }
@@ -65,7 +65,7 @@ extension ManagedObjectContext {
 
     private func forEachChanged(_ body: (ManagedObject, RowKind) -> Void) {
         let changes = foldedChanges()
-        for entity in 0..<changes.entityCount where setup.traits.hasLifecycle[entity] {
+        for entity in 0..<changes.entityCount where traits.hasLifecycle[entity] {
             guard let layer = changes.entity(entity) else { continue }
             for number in layer.sortedPageNumbers {
                 guard let page = layer.page(number) else { continue }
@@ -79,7 +79,7 @@ extension ManagedObjectContext {
 
     /// Deleted objects whose deny relationships still lead to living ones.
     private func checkDenied() throws {
-        guard setup.traits.hasDenyRules, hasDeletes else { return }
+        guard traits.hasDenyRules, hasDeletes else { return }
         let changes = foldedChanges()
         for entity in model.entities {
             let denying = entity.relationships.filter { $0.deleteRule == .deny }

@@ -25,7 +25,7 @@ extension ManagedObjectContext {
     private func renewSnapshot(_ state: StoreState) {
         guard state.base !== foundation.state.base, state.base.generation >= foundation.state.base.generation else { return }
         foundation.state = state
-        pin.state = state
+        pin.move(to: state)
         pages.removeAll()
         rebuildView()
     }

@@ -168,9 +168,9 @@ extension ManagedObjectContext {
         if let known = registry.object(entity, key) { return known }
         let object = ManagedObject(context: self, entity: entity, key: key)
         registry.register(object)
-        if let kind = newestOwnRow(entity, key) {
-            object.row = kind
-            object.isDeletedHere = kind.kind == .delete
+        if hasLayers, let row = newestOwnRow(entity, key) {
+            object.row = row
+            object.isDeletedHere = row.kind == .delete
             registry.retain(object)
         } else if retainsRegisteredObjects {
             registry.retain(object)

@@ -45,21 +45,22 @@ extension ManagedObjectContext {
     func childSetup(name: String, merging: Bool = false) -> ContextSetup {
         checkIsolation()
         return ContextSetup(
-            name: name, model: model, traits: setup.traits, coordinator: setup.coordinator, writer: setup.writer,
-            foundation: foundationForChild(), parent: .init(requiredHost, name: self.name),
-            automaticallyMergesChanges: merging)
+            name: name, coordinator: setup.coordinator, foundation: foundationForChild(),
+            parent: .init(place: place, name: self.name), automaticallyMergesChanges: merging)
     }
 
     /// What a child made now reads.
     func foundationForChild() -> Foundation {
         sealTop()
-        if setup.coordinator?.routing == .ancestors {
+        if setup.coordinator.routing == .ancestors {
             return Foundation(
                 state: foundation.state, inherited: [], parentEpoch: epoch, parentResetCount: resetCount,
-                ancestors: AncestorSnapshot(parent: .init(requiredHost, name: name), schema: model.storeSchema))
+                ancestors: AncestorSnapshot(parent: .init(place: place, name: name), schema: model.storeSchema))
         }
+        var inherited = foundation.inherited
+        if !sealed.isEmpty { inherited.insert(contentsOf: sealed.reversed(), at: 0) }
         return Foundation(
-            state: foundation.state, inherited: sealed.reversed() + foundation.inherited, parentEpoch: epoch,
+            state: foundation.state, inherited: inherited, parentEpoch: epoch,
             parentResetCount: resetCount)
     }
 
@@ -149,7 +150,7 @@ extension ManagedObjectContext {
     /// objects among them (S079).
     func take(_ push: Push) throws -> PlaceAbove {
         try checkNotReset(push)
-        if setup.coordinator?.routing == .ancestors {
+        if setup.coordinator.routing == .ancestors {
             materialise(push)
             return PlaceAbove(state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false)
         }
@@ -186,7 +187,7 @@ extension ManagedObjectContext {
         let durability = group.map(\.durability).contains(.durable) ? .durable : group[0].durability
         do {
             for waiting in group { try checkNotReset(waiting.push) }
-            if setup.coordinator?.routing == .ancestors {
+            if setup.coordinator.routing == .ancestors {
                 let place = try classicalSaveThrough(group.map(\.push), durability)
                 for waiting in group { waiting.completion(.success(place)) }
                 endSave()

@@ -91,7 +91,7 @@ extension ManagedObjectContext {
         let request = saveRequest(layers, durability)
         let writer = setup.writer
         let origin = number
-        if foundation.ancestors != nil || setup.coordinator?.routing == .ancestors {
+        if foundation.ancestors != nil || setup.coordinator.routing == .ancestors {
             return try writer.submitAndWait(request, origin: origin)
         }
         return try await withCheckedThrowingContinuation { continuation in
@@ -102,7 +102,7 @@ extension ManagedObjectContext {
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
         SaveRequest(
             layers: layers, base: foundation.state, watched: Array(watched), policy: mergePolicy, durability: durability,
-            origin: origin, preserved: setup.traits.preserved)
+            origin: origin, preserved: traits.preserved)
     }
 
     /// Who changes things here. Time and process follow when it is saved.
@@ -168,7 +168,7 @@ extension ManagedObjectContext {
             forEachRegistered(in: layer) { object, saved in
                 let newer = mayHaveNewer ? newestOwnRow(object.entity, object.key) : nil
                 object.row = newer
-                if setup.traits.hasLifecycle[object.entity] { didSave(object) }
+                if traits.hasLifecycle[object.entity] { didSave(object) }
                 if newer == nil, !retainsRegisteredObjects || saved.kind == .delete { registry.release(object) }
             }
         }

@@ -14,17 +14,16 @@ extension ManagedObjectContext {
     func readBelow(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
-        for layer in view.layers {
-            guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
-            if row.kind == .delete { return nil }
-            if row.isSet(column) { return row[column] }
-            if row.kind == .insert { return .null }
+        if hasLayers {
+            for layer in view.layers {
+                guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
+                if row.kind == .delete { return nil }
+                if row.isSet(column) { return row[column] }
+                if row.kind == .insert { return .null }
+            }
         }
         do {
-            guard let page = try pages.page(entity, number, in: view.base), try page.contains(slot) else {
-                return nil
-            }
-            return try page.value(slot, column)
+            return try pages.page(entity, number, in: view.base)?.presentValue(slot, column)
         } catch {
             preconditionFailure("reading \(model.entities[entity].name) \(key) failed: \(error)")
         }

@@ -10,7 +10,7 @@ public final class ManagedObjectContext {
     public let model: Model
     /// For messages, notices, the history and the list of live snapshots.
     public var name: String {
-        didSet { pin.owner = name }
+        didSet { pin.rename(name) }
     }
     /// Who the history names as the author of this context's saves; nil: nobody. A child's save through to the store has the
     /// child's author, or the root's when it has none.
@@ -31,6 +31,7 @@ public final class ManagedObjectContext {
     public var shouldDeleteInaccessibleFaults = true
 
     let setup: ContextSetup
+    let traits: ModelTraits
     /// Unique in the process.
     let number: UInt64
     /// Which store the context's ids belong to.
@@ -52,6 +53,8 @@ public final class ManagedObjectContext {
     var foundation: Foundation
     /// All of it, newest first: what the context shows.
     @exclusivity(unchecked) var view: LayeredView
+    /// Whether the view has layers besides ``top``.
+    @exclusivity(unchecked) private var hasSealedLayers = false
     /// Grows with every change of what a child made now would see.
     var epoch: UInt64 = 0
 
@@ -98,15 +101,17 @@ public final class ManagedObjectContext {
         name = setup.name
         number = ContextSetup.nextNumber()
         automaticallyMergesChanges = setup.automaticallyMergesChanges
-        storeIdentity = setup.storeIdentity
-        registry = ObjectRegistry(entityCount: setup.model.entities.count)
-        let top = Layer(schema: setup.model.storeSchema)
+        let writer = setup.writer
+        traits = setup.traits
+        storeIdentity = writer.store.identity
+        registry = ObjectRegistry(entityCount: model.entities.count)
+        let top = Layer(schema: model.storeSchema)
         self.top = top
         topID = top.id
         foundation = start
-        pin = setup.writer.pins.add(setup.name, start.state, place)
+        pin = writer.pins.add(setup.name, start.state, place)
         view = LayeredView(base: start.state.base, layers: [])
-        keys = setup.traits.noKeys
+        keys = traits.noKeys
         rebuildView()
     }
 
@@ -117,8 +122,8 @@ public final class ManagedObjectContext {
         }
         // Dirty objects are held by the registry alone; letting go of them may deallocate them.
         registry.forEach { self.registry.release($0) }
-        for (entity, rest) in keys.enumerated() { setup.writer.keys.giveBack(rest, entity) }
-        setup.coordinator?.unregister(number)
+        for (entity, rest) in keys.enumerated() where !rest.isEmpty { setup.writer.keys.giveBack(rest, entity) }
+        if isRoot { setup.coordinator.unregister(number) }
     }
 
     var host: (any ContextHost)? { place.host }
@@ -127,7 +132,7 @@ public final class ManagedObjectContext {
     func follow() {
         guard automaticallyMergesChanges, let host else { return }
         if isRoot {
-            setup.coordinator?.register(host, number: number)
+            setup.coordinator.register(host, number: number)
         } else {
             setup.parent?.host?.enqueue { $0.addFollower(host) }
         }
@@ -173,6 +178,10 @@ public final class ManagedObjectContext {
 
     // MARK: Layers
 
+    /// false: what lies below answers alone.
+    @inline(__always)
+    var hasLayers: Bool { hasSealedLayers || top.weight != 0 }
+
     /// Makes the unsaved changes so far immutable, so that others can look at them. O(layers).
     func sealTop() {
         guard !top.isEmpty else { return }
@@ -186,15 +195,25 @@ public final class ManagedObjectContext {
 
     /// After any change of the layers or of what lies below.
     func rebuildView() {
-        let below = foundation.inherited + (foundation.ancestors == nil ? foundation.state.deferred : [])
-        view = LayeredView(
-            base: foundation.ancestors ?? foundation.state.base, layers: [top] + sealed.reversed() + below)
+        let state = foundation.state
+        defer { hasSealedLayers = view.layers.count > 1 }
+        var layers: [Layer] = []
+        layers.reserveCapacity(1 + sealed.count + foundation.inherited.count + state.deferred.count)
+        layers.append(top)
+        layers.append(contentsOf: sealed.reversed())
+        layers.append(contentsOf: foundation.inherited)
+        if let ancestors = foundation.ancestors {
+            view = LayeredView(base: ancestors, layers: layers)
+        } else {
+            layers.append(contentsOf: state.deferred)
+            view = LayeredView(base: state.base, layers: layers)
+        }
     }
 
     /// Moves what lies below the context's own layers. The caller refreshes objects and tells observers.
     func setFoundation(_ new: Foundation) {
         foundation = new
-        pin.state = new.state
+        pin.move(to: new.state)
         pages.removeAll()
         epoch += 1
         rebuildView()

@@ -3,36 +3,18 @@ import StoreInterface
 
 /// One holder of a state: a context, or a `Snapshot` that somebody keeps. Alive as long as the holder.
 final class SnapshotPin: Sendable {
-    private let box: Mutex<Box>
     private let pins: SnapshotPins
     private let number: UInt64
-    /// Where a context lives; nil for a kept snapshot, which nobody can move.
-    let place: ContextPlace?
 
-    private struct Box {
-        var owner: String
-        /// The holder itself keeps it alive.
-        weak var state: StoreState?
-    }
-
-    fileprivate init(_ owner: String, _ state: StoreState, _ place: ContextPlace?, _ number: UInt64, _ pins: SnapshotPins) {
-        box = Mutex(Box(owner: owner, state: state))
-        self.place = place
+    fileprivate init(_ number: UInt64, _ pins: SnapshotPins) {
         self.number = number
         self.pins = pins
     }
 
     deinit { pins.remove(number) }
 
-    var owner: String {
-        get { box.withLock { $0.owner } }
-        set { box.withLock { $0.owner = newValue } }
-    }
-
-    var state: StoreState? {
-        get { box.withLock { $0.state } }
-        set { box.withLock { $0.state = newValue } }
-    }
+    func rename(_ owner: String) { pins.change(number) { $0.owner = owner } }
+    func move(to state: StoreState) { pins.change(number) { $0.state = state } }
 }
 
 /// Who holds which states of one store: what ``PersistentStoreCoordinator/snapshots()`` reads, and what a budget is held against.
@@ -41,14 +23,20 @@ final class SnapshotPins: Sendable {
     let budget = SnapshotBudgetState()
 
     private struct Shared {
-        var pins: [UInt64: WeakPin] = [:]
+        /// By the numbers of their pins, which take them away.
+        var holders: [UInt64: Holder] = [:]
         var next: UInt64 = 0
         /// The snapshots that the writer has published, oldest first; those that are gone are swept now and then.
         var bases: [WeakBase] = []
         var sweepAt = 64
     }
 
-    private struct WeakPin { weak var pin: SnapshotPin? }
+    struct Holder {
+        var owner: String
+        var state: StoreState
+        /// Where a context lives; nil for a kept snapshot, which nobody can move.
+        var place: ContextPlace?
+    }
 
     private struct WeakBase {
         weak var base: (any StoreSnapshot)?
@@ -59,20 +47,31 @@ final class SnapshotPins: Sendable {
     struct Live {
         var base: any StoreSnapshot
         var taken: ContinuousClock.Instant
-        var pins: [SnapshotPin]
+        var holders: [Holder]
     }
 
     func add(_ owner: String, _ state: StoreState, _ place: ContextPlace? = nil) -> SnapshotPin {
-        shared.withLock { shared in
+        let number = shared.withLock { shared in
             shared.next += 1
-            let pin = SnapshotPin(owner, state, place, shared.next, self)
-            shared.pins[shared.next] = WeakPin(pin: pin)
-            return pin
+            shared.holders[shared.next] = Holder(owner: owner, state: state, place: place)
+            return shared.next
+        }
+        return SnapshotPin(number, self)
+    }
+
+    /// What the holder had is let go of behind the lock: with the last reference a snapshot ends.
+    fileprivate func change(_ number: UInt64, _ body: (inout Holder) -> Void) {
+        _ = shared.withLock { shared in
+            guard var holder = shared.holders[number] else { return nil as Holder? }
+            defer { shared.holders[number] = holder }
+            let old = holder
+            body(&holder)
+            return old
         }
     }
 
     fileprivate func remove(_ number: UInt64) {
-        _ = shared.withLock { $0.pins.removeValue(forKey: number) }
+        _ = shared.withLock { $0.holders.removeValue(forKey: number) }
     }
 
     /// Remembers a snapshot that others can hold from now on. Amortised O(1).
@@ -86,12 +85,12 @@ final class SnapshotPins: Sendable {
         }
     }
 
-    /// O(live snapshots + pins).
+    /// O(live snapshots + holders).
     func live() -> [Live] {
-        let (bases, pins) = shared.withLock { shared in
+        let (bases, holders) = shared.withLock { shared in
             (
-                shared.bases.compactMap { entry in entry.base.map { Live(base: $0, taken: entry.taken, pins: []) } },
-                shared.pins.values.compactMap(\.pin)
+                shared.bases.compactMap { entry in entry.base.map { Live(base: $0, taken: entry.taken, holders: []) } },
+                Array(shared.holders.values)
             )
         }
         var places: [ObjectIdentifier: Int] = [:]
@@ -101,9 +100,9 @@ final class SnapshotPins: Sendable {
             places[ObjectIdentifier(entry.base)] = live.count
             live.append(entry)
         }
-        for pin in pins {
-            guard let base = pin.state?.base, let place = places[ObjectIdentifier(base)] else { continue }
-            live[place].pins.append(pin)
+        for holder in holders {
+            guard let place = places[ObjectIdentifier(holder.state.base)] else { continue }
+            live[place].holders.append(holder)
         }
         return live
     }

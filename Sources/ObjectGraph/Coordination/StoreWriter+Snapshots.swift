@@ -43,7 +43,7 @@ extension StoreWriter {
         let now = ContinuousClock.now
         let own = zip(live, retention.bytes).map { entry, bytes in
             LiveSnapshot(
-                owners: entry.pins.map(\.owner).sorted(), processID: SaveOrigin.thisProcess, age: now - entry.taken,
+                owners: entry.holders.map(\.owner).sorted(), processID: SaveOrigin.thisProcess, age: now - entry.taken,
                 generation: entry.base.generation, bytesRetained: bytes, isNewest: entry.base === newest)
         }
         let foreign = retention.foreign.map {
@@ -104,10 +104,10 @@ extension StoreWriter {
             let over = reports.enumerated().filter { budget.isExceeded(by: $0.element) }
             pins.budget.withLock { $0.isExceeded = !over.isEmpty }
             for (place, snapshot) in over {
-                let holders = place < live.count ? live[place].pins : []
+                let holders = place < live.count ? live[place].holders : []
                 let advances = budget.responses.contains(.advanceCleanContexts)
                 warn(snapshot, advances ? "; clean contexts are moved on" : "")
-                if advances { for pin in holders { pin.place?.host?.enqueue { $0.advanceIfClean() } } }
+                if advances { for holder in holders { holder.place?.host?.enqueue { $0.advanceIfClean() } } }
             }
         } catch {
             Self.log.warning("looking at the live snapshots failed: \(error)")

@@ -15,6 +15,8 @@ public final class Entity: Sendable {
     /// Those over several properties.
     public let indexes: [IndexSchema]
     private let columnsByName: [String: Int]
+    /// Of ``columns``.
+    private let names: [String]
 
     init(
         name: String, number: Int, columns: [ColumnSchema], defaults: [Value], attributes: [Attribute],
@@ -27,6 +29,7 @@ public final class Entity: Sendable {
         self.attributes = attributes
         self.relationships = relationships
         self.indexes = indexes
+        names = columns.map(\.name)
         columnsByName = Dictionary(
             columns.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -34,7 +37,10 @@ public final class Entity: Sendable {
     public func attribute(named name: String) -> Attribute? { attributes.first { $0.name == name } }
     public func relationship(named name: String) -> Relationship? { relationships.first { $0.name == name } }
     /// The column of an attribute or a to-one relationship.
-    public func column(named name: String) -> Int? { columnsByName[name] }
+    public func column(named name: String) -> Int? {
+        // Few names are compared faster than one is hashed.
+        names.count <= 16 ? names.firstIndex(of: name) : columnsByName[name]
+    }
 }
 
 /// An attribute of an entity.

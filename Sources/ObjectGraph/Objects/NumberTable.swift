@@ -1,22 +1,33 @@
-/// Elements by small dense numbers, as pages have: found by two array look-ups, without hashing. O(1).
+/// Elements by number, found by two look-ups: for page numbers, which are dense from 1 on.
 ///
-/// Costs 16 bytes a number near those in use. Numbers beyond what any store leases, which only an id made up by hand has, lie in a
-/// dictionary, so that they cost no more than themselves.
-struct NumberTable<Element> {
-    private typealias Chunk = ContiguousArray<Element?>
+/// Numbers up to 2^28 lie in chunks of 256, made when one of their numbers is first used; greater ones in a dictionary.
+/// The pointers are right because they are the table's own memory, which it frees when it goes; through them an element is read
+/// without counting references to what holds it.
+final class NumberTable<Element> {
+    private typealias Chunk = UnsafeMutablePointer<Element?>
     private static var chunkBits: UInt64 { 8 }
     private static var chunkSize: Int { 1 << Int(chunkBits) }
     private static var denseEnd: UInt64 { 1 << 28 }
 
-    private var chunks: ContiguousArray<Chunk> = []
-    private var others: [UInt64: Element] = [:]
+    // As told above.
+    @exclusivity(unchecked) private var chunks: UnsafeMutablePointer<Chunk?>?
+    @exclusivity(unchecked) private var chunkCount: UInt64 = 0
+    @exclusivity(unchecked) private var others: [UInt64: Element] = [:]
+
+    deinit {
+        guard let chunks else { return }
+        for case let chunk? in UnsafeBufferPointer(start: chunks, count: Int(chunkCount)) {
+            chunk.deinitialize(count: Self.chunkSize)
+            chunk.deallocate()
+        }
+        chunks.deallocate()
+    }
 
     subscript(number: UInt64) -> Element? {
         @inline(__always) get {
             let chunk = number >> Self.chunkBits
-            if chunk < UInt64(truncatingIfNeeded: chunks.count) {
-                let index = Int(truncatingIfNeeded: chunk)
-                return chunks[index].isEmpty ? nil : chunks[index][Int(truncatingIfNeeded: number) & (Self.chunkSize - 1)]
+            if chunk < chunkCount, let chunks {
+                return chunks[Int(truncatingIfNeeded: chunk)]?[Int(truncatingIfNeeded: number) & (Self.chunkSize - 1)]
             }
             return others.isEmpty ? nil : others[number]
         }
@@ -25,20 +36,38 @@ struct NumberTable<Element> {
                 others[number] = newValue
                 return
             }
-            let chunk = Int(number >> Self.chunkBits)
-            if chunk >= chunks.count {
-                guard newValue != nil else { return }
-                chunks.append(contentsOf: repeatElement([], count: chunk + 1 - chunks.count))
-            }
-            if chunks[chunk].isEmpty { chunks[chunk] = Chunk(repeating: nil, count: Self.chunkSize) }
-            chunks[chunk][Int(number) & (Self.chunkSize - 1)] = newValue
+            guard newValue != nil || number >> Self.chunkBits < chunkCount else { return }
+            chunk(Int(number >> Self.chunkBits))[Int(number) & (Self.chunkSize - 1)] = newValue
         }
+    }
+
+    /// A chunk, made if need be.
+    private func chunk(_ index: Int) -> Chunk {
+        if index >= Int(chunkCount) { grow(to: max(index + 1, 2 * Int(chunkCount), 4)) }
+        if let found = chunks?[index] { return found }
+        let made = Chunk.allocate(capacity: Self.chunkSize)
+        made.initialize(repeating: nil, count: Self.chunkSize)
+        chunks?[index] = made
+        return made
+    }
+
+    private func grow(to count: Int) {
+        let grown = UnsafeMutablePointer<Chunk?>.allocate(capacity: count)
+        grown.initialize(repeating: nil, count: count)
+        if let chunks {
+            grown.update(from: chunks, count: Int(chunkCount))
+            chunks.deallocate()
+        }
+        chunks = grown
+        chunkCount = UInt64(count)
     }
 
     /// O(numbers near those in use).
     func forEach(_ body: (Element) -> Void) {
-        for chunk in chunks {
-            for case let element? in chunk { body(element) }
+        for case let chunk? in UnsafeBufferPointer(start: chunks, count: Int(chunkCount)) {
+            for position in 0..<Self.chunkSize {
+                if let element = chunk[position] { body(element) }
+            }
         }
         for element in others.values { body(element) }
     }

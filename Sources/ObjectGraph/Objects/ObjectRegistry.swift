@@ -51,18 +51,19 @@ final class ObjectRegistry {
         }
     }
 
-    @exclusivity(unchecked) private var entities: ContiguousArray<NumberTable<Page>>
+    /// By entity; nil until the first object is registered.
+    @exclusivity(unchecked) private var entities: ContiguousArray<NumberTable<Page>?>
     @exclusivity(unchecked) private(set) var count = 0
     /// Pages that became empty: kept for a while, because reading objects here and there makes and drops one a read.
     @exclusivity(unchecked) private var emptied: ContiguousArray<Page> = []
     private static let maximumEmptied = 256
 
     init(entityCount: Int) {
-        entities = ContiguousArray(repeating: NumberTable(), count: entityCount)
+        entities = ContiguousArray(repeating: nil, count: entityCount)
     }
 
     @inline(__always)
-    func page(_ entity: Int, _ number: UInt64) -> Page? { entities[entity][number] }
+    func page(_ entity: Int, _ number: UInt64) -> Page? { entities[entity]?[number] }
 
     @inline(__always)
     func object(_ entity: Int, _ key: ObjectKey) -> ManagedObject? {
@@ -75,7 +76,9 @@ final class ObjectRegistry {
         count += 1
         if let page = page(object.entity, number) { return page.put(object, at: slot) }
         let page = Page.make(object.entity, number)
-        entities[object.entity][number] = page
+        let table = entities[object.entity] ?? NumberTable()
+        entities[object.entity] = table
+        table[number] = page
         page.put(object, at: slot)
     }
 
@@ -93,7 +96,7 @@ final class ObjectRegistry {
         for page in emptied {
             page.withUnsafeMutablePointerToHeader { header in
                 header.pointee.isListed = false
-                if header.pointee.present == 0 { entities[header.pointee.entity][header.pointee.number] = nil }
+                if header.pointee.present == 0 { entities[header.pointee.entity]?[header.pointee.number] = nil }
             }
         }
         emptied.removeAll(keepingCapacity: true)
@@ -137,7 +140,7 @@ final class ObjectRegistry {
         guard count > 0 else { return }
         // Gathered first: a body that releases the last object of a page changes the tables.
         var pages: [Page] = []
-        for table in entities { table.forEach { pages.append($0) } }
+        for case let table? in entities { table.forEach { pages.append($0) } }
         for page in pages { Self.forEach(in: page, page.present, body) }
     }
 

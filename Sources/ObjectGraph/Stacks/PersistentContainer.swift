@@ -146,7 +146,7 @@ extension PersistentStoreCoordinator {
 
     func rootSetup(name: String, merging: Bool) -> ContextSetup {
         ContextSetup(
-            name: name, model: model, traits: traits, coordinator: self, writer: writer,
+            name: name, coordinator: self,
             foundation: .init(state: writer.state, inherited: []), parent: nil, automaticallyMergesChanges: merging)
     }
 }

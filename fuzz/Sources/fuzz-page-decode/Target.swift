@@ -20,7 +20,7 @@ private let masks = [
     .compare(9, .less, .double(1)), .compare(10, .notEqual, .double(1)), .compare(12, .less, .string("m")),
     .compare(13, .equal, .data(.init())), .compare(15, .greater, .reference(9)), .isIn(3, [.int(1), .null]),
     .string(12, .contains, "é", .insensitive), .string(12, .hasSuffix, "a", .sensitive), .compareColumns(1, .less, 2),
-].map { CompiledPredicate($0, layout: layout) }
+].map { CompiledPredicate($0) }
 
 /// An update of a number and of a string in slot 0.
 private let changes: LayerPage? = {

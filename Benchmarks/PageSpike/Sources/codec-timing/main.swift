@@ -106,7 +106,7 @@ let predicates: [(String, StorePredicate)] = [
     ("number and date", .and([.compare(2, .greater, .int(4000)), .compare(4, .less, .double(7e8 + 9000))])),
 ]
 for (name, predicate) in predicates {
-    let compiled = CompiledPredicate(predicate, layout: layout)
+    let compiled = CompiledPredicate(predicate)
     try measure("mask, \(name)", per: pages * 64, "a row") {
         try withPages(encoded, .header) { try compiled.mask(of: $0, number: 1).nonzeroBitCount }
     }
