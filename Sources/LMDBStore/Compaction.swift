@@ -89,7 +89,7 @@ struct Compaction {
             }
             looks += 1
             guard !PackedPage.isPacked(bytes) else { return .next }
-            let isOld = try store.withPage(bytes, entity, number, for: .scanning, in: snapshot.transaction) {
+            let isOld = try store.withPage(bytes, entity, number, for: .scanning, in: snapshot) {
                 try options.age.includes($0, newest: snapshot.generation)
             }
             guard isOld else { return .next }
@@ -164,7 +164,7 @@ struct PageCost {
     private var largestInLeaf: Int { ((pageSize - 16) / 2) & ~1 - 2 - 16 }
 
     /// Of one value.
-    private func bytes(_ byteCount: Int) -> Int {
+    func bytes(_ byteCount: Int) -> Int {
         if byteCount <= largestInLeaf { return byteCount + 18 }
         return (byteCount + 16 + pageSize - 1) / pageSize * pageSize + 26
     }

@@ -5,6 +5,7 @@ import StoreInterface
 /// Writes the rows of one layer and entity: pages in ascending order, then each index in the order of its keys.
 struct EntityWriter {
     private let store: LMDBStore
+    private let opened: LMDBTransaction
     private let transaction: WriteTransaction
     private let entity: Int
     private let layout: PageLayout
@@ -17,6 +18,7 @@ struct EntityWriter {
 
     init(_ transaction: LMDBTransaction, _ entity: Int) {
         store = transaction.store
+        opened = transaction
         self.transaction = transaction.transaction
         self.entity = entity
         layout = store.layouts[entity]
@@ -43,44 +45,81 @@ struct EntityWriter {
             if let last, !isAppending { isAppending = number > last }
             // Pages before the end are looked up; beyond the end there are none.
             let found = isAppending ? nil : try cursor.find(number)
-            let merge = try merged(found?.value, page, number)
             let hadTail = found.map { PackedPage.missingByteCount($0.value) > 0 } ?? false
+            let made = try merged(found?.value, page, number, at: cursor)
             // From here on the old page's bytes may go at any time.
-            if merge.byteCount == 0 {
+            if made.page.byteCount == 0 {
                 if found != nil { try cursor.delete() }
             } else {
-                merge.write(
-                    into: try cursor.reserve(number, byteCount: merge.byteCount, order: isAppending ? .ascending : .any))
+                made.page.write(
+                    into: try cursor.reserve(number, byteCount: made.page.byteCount, order: isAppending ? .ascending : .any))
             }
             if hadTail { try store.tails.delete(entity, number, in: transaction) }
+            for record in made.dropped { try opened.deleteLarge(record, entity) }
         }
     }
 
-    private mutating func merged(_ bytes: UnsafeRawBufferPointer?, _ page: LayerPage, _ number: UInt64) throws -> PageMerge {
-        var old: ObjectPage?
+    /// A page to be written, and the large values that no page has then.
+    private struct MadePage {
+        var page: PageMerge
+        var dropped: [LargeValueRecord]
+    }
+
+    /// - Parameter cursor: at the old page, if there is one, and there again afterwards.
+    private mutating func merged(
+        _ bytes: UnsafeRawBufferPointer?, _ page: LayerPage, _ number: UInt64, at cursor: Cursor
+    ) throws -> MadePage {
         // A packed page is unpacked here and written raw.
         let unpacked = try bytes.flatMap { bytes in
             PackedPage.isPacked(bytes) ? try store.unpacked(bytes, entity, number, for: .writing, in: transaction) : nil
         }
         defer { withExtendedLifetime(unpacked) {} }
-        let bytes = unpacked?.bytes ?? bytes
+        let large = LargeValues(opened, entity: entity)
         do {
-            old = try bytes.map { bytes throws(PageError) in try ObjectPage(bytes, layout: layout, check: .checksum) }
+            var old = try (unpacked?.bytes ?? bytes).map { bytes throws(PageError) in
+                try ObjectPage(bytes, layout: layout, check: .checksum, large: large)
+            }
             if let old {
                 for slot in SlotIterator(old.presence & page.deleted) {
                     deleted.append(PageAddress.key(page: number, slot: slot))
                 }
             }
             if !indexes.isEmpty { try noteIndexChanges(old, page, number) }
+            var draft = try PageDraft(old: old, changes: page, layout: layout, limit: store.options.largestValueInPage)
+            if !draft.largeValues.isEmpty {
+                try writeLarge(page, &draft)
+                // That may have moved the old page's bytes, unless they are unpacked.
+                if let found = try cursor.find(number), unpacked == nil {
+                    old = try ObjectPage(found.value, layout: layout, check: .header, large: large)
+                }
+            }
+            let merge = try draft.merge(old: old)
+            return MadePage(page: merge, dropped: try dropped(old, merge))
         } catch let error as PageError {
-            throw StoreError.damagedPage(store, entity, number, error)
-        }
-        do {
-            return try PageMerge(old: old, changes: page, layout: layout)
-        } catch {
-            if error.offset != 0 { throw StoreError.damagedPage(store, entity, number, error) }
+            if !error.isOfValue { throw StoreError.damagedPage(store, entity, number, error) }
             throw StoreError(.valueTooLarge, "\(error.field) \(error.reason). Change the value or the column's type")
         }
+    }
+
+    /// Writes the values that are too large for a page.
+    private func writeLarge(_ page: LayerPage, _ draft: inout PageDraft) throws {
+        for place in draft.largeValues {
+            guard let row = page[place.slot] else { continue }
+            draft.place(try opened.writeLarge(row[place.column], entity, place.column), at: place)
+        }
+    }
+
+    /// The large values of an old page that the new one does not have.
+    private func dropped(_ old: ObjectPage?, _ merge: PageMerge) throws -> [LargeValueRecord] {
+        guard let old, old.hasLargeValues else { return [] }
+        var dropped: [LargeValueRecord] = []
+        try old.eachLargeValue { record, _ in dropped.append(record) }
+        guard merge.byteCount > 0 else { return dropped }
+        var kept: Set<UInt64> = []
+        try merge.withBytes { bytes in
+            try ObjectPage(bytes, layout: layout, check: .header).eachLargeValue { record, _ in kept.insert(record.number) }
+        }
+        return dropped.filter { !kept.contains($0.number) }
     }
 
     private mutating func noteIndexChanges(_ old: ObjectPage?, _ page: LayerPage, _ number: UInt64) throws {

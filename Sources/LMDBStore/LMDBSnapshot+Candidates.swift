@@ -22,7 +22,7 @@ extension LMDBSnapshot {
         let condition = CompiledPredicate(predicate)
         let isKnown = candidates?.isExact ?? false
         func visit(_ number: UInt64, _ bytes: UnsafeRawBufferPointer, _ wanted: UInt64) throws -> Step {
-            try store.withPage(bytes, entity, number, for: .scanning, in: transaction) { page in
+            try store.withPage(bytes, entity, number, for: .scanning, in: self) { page in
                 var mask = page.presence & wanted
                 guard mask != 0 else { return .next }
                 if !isKnown {

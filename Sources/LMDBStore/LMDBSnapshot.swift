@@ -64,7 +64,9 @@ final class LMDBSnapshot: StoreSnapshot {
         let unpacked =
             PackedPage.isPacked(bytes) ? try store.unpacked(bytes, entity, number, for: .reading, in: transaction) : nil
         do {
-            let page = try ObjectPage(unpacked?.bytes ?? bytes, layout: store.entities[entity].layout, check: .header)
+            let page = try ObjectPage(
+                unpacked?.bytes ?? bytes, layout: store.entities[entity].layout, check: .header,
+                large: LargeValues(self, entity: entity))
             return LMDBPage(page, unpacked, entity, number, self)
         } catch {
             throw StoreError.damagedPage(store, entity, number, error)
@@ -75,7 +77,7 @@ final class LMDBSnapshot: StoreSnapshot {
     @inline(__always)
     func withPage<R>(_ entity: Int, _ number: UInt64, _ body: (ObjectPage) throws -> R?) throws -> R? {
         guard let bytes = try pageBytes(entity, number) else { return nil }
-        return try store.withPage(bytes, entity, number, for: .reading, in: transaction, body)
+        return try store.withPage(bytes, entity, number, for: .reading, in: self, body)
     }
 
     /// The bytes of a page in the map, raw or packed, valid while the snapshot is held.

@@ -73,7 +73,7 @@ extension LMDBTransaction {
     private func gather(
         _ found: Cursor.Entry, _ entity: Int, _ index: Tables.Index, _ changes: inout IndexChanges
     ) throws {
-        try store.withPage(found.value, entity, found.number, for: .scanning, check: .checksum, in: transaction) { page in
+        try store.withPage(found.value, entity, found.number, for: .scanning, check: .checksum, in: self) { page in
             for slot in SlotIterator(page.presence) {
                 let key = PageAddress.key(page: found.number, slot: slot)
                 if index.isCompound {

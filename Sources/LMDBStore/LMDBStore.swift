@@ -37,6 +37,8 @@ public final class LMDBStore: ObjectStore {
         public var historyLimit = 10_000
         /// Memory for packed pages that were read, in bytes; raw pages are read in the file's map and need none.
         public var pageCacheBytes = 32 << 20
+        /// Strings and data of more bytes lie outside of their object's page: they are written once, and read only when they are asked for.
+        public var largestValueInPage = 512
 
         public init() {}
     }
@@ -72,6 +74,8 @@ public final class LMDBStore: ObjectStore {
     let signal: SaveSignal
     let dictionaries: Dictionaries
     let tails: Tails
+    /// How many chunks of large values were read.
+    let chunkReads = Atomic<Int>(0)
     let unpackedPages: UnpackedPageCache
 
     /// The newest snapshot that was handed out, for those who ask for the same state.
@@ -90,7 +94,10 @@ public final class LMDBStore: ObjectStore {
         layouts = opened.layouts
         schemas = opened.schemas
         unfinished = UnfinishedWork(opened.unfinished)
-        entities = zip(opened.tables.pages, opened.layouts).map { EntityTable(pages: $0, layout: $1) }
+        let tables = opened.tables
+        entities = opened.layouts.indices.map {
+            EntityTable(pages: tables.pages[$0], large: tables.large[$0], layout: opened.layouts[$0])
+        }
         pageSize = opened.pageSize
         signal = SaveSignal(besideFile: opened.url.path)
         dictionaries = Dictionaries(opened.tables)

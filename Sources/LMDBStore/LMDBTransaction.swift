@@ -11,6 +11,10 @@ final class LMDBTransaction: StoreTransaction {
     private(set) var failure: (any Error)?
     /// By sub-database: up to which page an index is built that is not ready yet.
     private let unbuilt: [Database: UInt64]
+    /// What large values have taken, in LMDB's pages.
+    var largePages = 0
+    /// Made for the first large value.
+    var packer: LargeChunkPacker?
 
     init(_ store: LMDBStore, _ transaction: WriteTransaction) throws {
         self.store = store
@@ -25,6 +29,10 @@ final class LMDBTransaction: StoreTransaction {
                 "\(store.url.path) was migrated by another process since it was opened here. Open it again with that model")
         }
         unbuilt = try store.unfinished.progress(of: store, in: transaction)
+    }
+
+    deinit {
+        if let packer { LargeChunkPacker.give(packer) }
     }
 
     func apply(_ layer: Layer, changes: ChangeSet) throws {

@@ -1,4 +1,5 @@
 import LMDB
+import PageCodec
 import StoreInterface
 
 #if canImport(FoundationEssentials)
@@ -69,6 +70,9 @@ protocol ByteReading {
     func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer?
     func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer?
 }
+
+/// A transaction in which whole objects can be read: pages, and the values that lie outside of them.
+protocol PageReading: ByteReading, LargeValueSource {}
 
 extension ReadTransaction: ByteReading {}
 extension WriteTransaction: ByteReading {}

@@ -17,11 +17,13 @@ struct StoredTables {
     /// By entity: those over one column, ascending, then those over several in the schema's order.
     private(set) var indexes: [[Index]] = []
     private(set) var pages: [String] = []
+    private(set) var large: [String] = []
     private(set) var links: [(forward: String, backward: String)] = []
 
     init(_ stored: StoredSchema) {
         for (position, (entity, numbers)) in zip(stored.schema.entities, stored.entities).enumerated() {
             pages.append("pages.\(numbers.number)")
+            large.append("large.\(numbers.number)")
             func index(_ columns: [Int], isReference: Bool, _ kind: IndexKind) -> Index {
                 Index(
                     name: "index.\(numbers.number)." + columns.map { String(numbers.columns[$0].number) }.joined(separator: "+"),
@@ -43,7 +45,7 @@ struct StoredTables {
     /// All names with their kinds.
     var all: [String: Database.Kind] {
         var all: [String: Database.Kind] = [:]
-        for name in pages { all[name] = .integers }
+        for name in pages + large { all[name] = .integers }
         for index in indexes.joined() { all[index.name] = index.kind }
         for link in links {
             all[link.forward] = .integersToIntegers

@@ -35,6 +35,8 @@ struct Tables: Sendable {
     var tails: Database
     /// By entity.
     var pages: [Database]
+    /// By entity: chunks of values that lie outside of its pages.
+    var large: [Database]
     /// By entity: those of one column, ascending, then those of several in the schema's order.
     var indexes: [[Index]]
     /// By link.
@@ -48,7 +50,7 @@ struct Tables: Sendable {
 
     static func count(_ schema: StoreSchema) -> Int {
         let indexes = schema.entities.reduce(0) { $0 + $1.columns.count { isIndexed($0) } + $1.indexes.count }
-        return 4 + schema.entities.count + indexes + 2 * schema.links.count
+        return 4 + 2 * schema.entities.count + indexes + 2 * schema.links.count
     }
 
     static func isIndexed(_ column: ColumnSchema) -> Bool { column.type == .reference || column.index != .none }
@@ -62,6 +64,7 @@ struct Tables: Sendable {
         dictionaries = try transaction.open("dictionaries", .integers)
         tails = try transaction.open("tails", .integers)
         pages = try names.pages.map { try transaction.open($0, .integers) }
+        large = try names.large.map { try transaction.open($0, .integers) }
         indexes = try names.indexes.map { indexes in
             try indexes.map { index in
                 Index(

@@ -43,12 +43,15 @@ struct UniqueCheck {
     private func eachObject(
         _ columns: [Int], of entity: Int, in transaction: WriteTransaction, _ body: (ObjectKey, [Value]) throws -> Void
     ) throws {
+        let values = OpeningValues(transaction, tables)
         try transaction.withCursor(tables.pages[entity]) { cursor in
             while let entry = try cursor.move(.next) {
                 do {
                     let packed = PackedPage.isPacked(entry.value) ? try unpacked(entry, entity, transaction) : nil
                     try withExtendedLifetime(packed) {
-                        let page = try ObjectPage(packed?.bytes ?? entry.value, layout: layouts[entity], check: .header)
+                        let page = try ObjectPage(
+                            packed?.bytes ?? entry.value, layout: layouts[entity], check: .header,
+                            large: LargeValues(values, entity: entity))
                         for slot in SlotIterator(page.presence) {
                             let values = try columns.map { try page.value(slot, $0) }
                             if values.contains(where: \.isNull) { continue }
@@ -82,5 +85,20 @@ struct UniqueCheck {
             .schemaMismatch,
             "\(path): \(schema.entities[entity].name).\(name) is to be unique, but \(text) is the value of \(ids). "
                 + "The file is as it was: change one of them with the model from before, then open it again")
+    }
+}
+
+/// Values outside of pages while a file is being opened.
+private final class OpeningValues: LargeValueSource {
+    private let transaction: WriteTransaction
+    private let tables: Tables
+
+    init(_ transaction: WriteTransaction, _ tables: Tables) {
+        self.transaction = transaction
+        self.tables = tables
+    }
+
+    func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
+        do { return try transaction.get(tables.large[entity], key) } catch { throw PageError(unreadable: key, error) }
     }
 }

@@ -57,12 +57,15 @@ extension LMDBStore {
     @inline(__always)
     func withPage<R>(
         _ bytes: UnsafeRawBufferPointer, _ entity: Int, _ number: UInt64, for use: PageUse, check: ObjectPage.Check = .header,
-        in reader: some ByteReading, _ body: (ObjectPage) throws -> R
+        in reader: some PageReading, _ body: (ObjectPage) throws -> R
     ) throws -> R {
         let held = PackedPage.isPacked(bytes) ? try unpacked(bytes, entity, number, for: use, in: reader) : nil
         do {
             return try withExtendedLifetime(held) {
-                try body(try ObjectPage(held?.bytes ?? bytes, layout: entities[entity].layout, check: check))
+                let page = try ObjectPage(
+                    held?.bytes ?? bytes, layout: entities[entity].layout, check: check,
+                    large: LargeValues(reader, entity: entity))
+                return try body(page)
             }
         } catch let error as PageError {
             throw StoreError.damagedPage(self, entity, number, error)

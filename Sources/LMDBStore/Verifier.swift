@@ -44,11 +44,13 @@ struct Verifier {
         var found: [UInt64: UInt64] = [:]
         var problems: [String] = []
         var split = 0
+        var large = LargeValueCheck(snapshot, entity)
         try snapshot.eachPage(entity) { number, bytes in
             if PackedPage.missingByteCount(bytes) > 0 { split += 1 }
             do {
-                try store.withPage(bytes, entity, number, for: .scanning, check: .full, in: snapshot.transaction) { page in
+                try store.withPage(bytes, entity, number, for: .scanning, check: .full, in: snapshot) { page in
                     found[number] = page.presence
+                    try large.add(page, number)
                     if page.presence == 0 { problems.append("\(name), page \(number): holds no object, but is there") }
                     for slot in SlotIterator(page.presence) where try page.version(slot) > snapshot.generation {
                         problems.append(
@@ -58,8 +60,10 @@ struct Verifier {
             } catch let error as StoreError where error.code == .damaged {
                 problems.append(error.message)
             }
-            return problems.count < Self.maximumFindings ? .next : .stop
+            return problems.count + large.problems.count < Self.maximumFindings ? .next : .stop
         }
+        if problems.isEmpty { try large.finish() }
+        problems += large.problems
         presence.append(found)
         splitPages += split
         for problem in problems { note(problem) }

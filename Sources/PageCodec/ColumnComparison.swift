@@ -56,6 +56,9 @@ final class ColumnComparison: Sendable {
             return nulls | (try heap(page, section, rest))
         case (.uuid, .uuid) where section.width != 0:
             return nulls | uuids(page, section, rest)
+        case (_, .null):
+            // What is not null compares with null in one way, whatever it is: a large value is not read to find out.
+            return nulls | (StorePredicate.compare(.bool(true), comparison, .null) ? rest : 0)
         default:
             return nulls | (try any(page, rest))
         }
@@ -161,12 +164,38 @@ final class ColumnComparison: Sendable {
     private func heap(_ page: ObjectPage, _ section: ObjectPage.Section, _ candidates: UInt64) throws(PageError) -> UInt64 {
         var result: UInt64 = 0
         let isEquality = comparison == .equal || comparison == .notEqual
-        for slot in SlotIterator(candidates) {
+        for slot in SlotIterator(candidates & section.outside) where holds(try largeOrder(page, section, slot, isEquality)) {
+            result |= 1 << UInt64(slot)
+        }
+        for slot in SlotIterator(candidates & ~section.outside) {
             let span = try page.span(slot, in: section)
             let order = isEquality && span.count != bytes.count ? 1 : Self.order(span, bytes)
             if holds(order) { result |= 1 << UInt64(slot) }
         }
         return result
+    }
+
+    /// The order of a value outside of the page: read only as far as it agrees with the constant, and for equality only when byte count
+    /// and hash agree.
+    @inline(never)
+    private func largeOrder(
+        _ page: ObjectPage, _ section: ObjectPage.Section, _ slot: Int, _ isEquality: Bool
+    ) throws(PageError) -> Int {
+        let record = try page.record(slot, in: section)
+        if isEquality, record.byteCount != bytes.count || record.hash != bytes.withUnsafeBytes(LargeValueHash.of) { return 1 }
+        var order = 0
+        var seen = 0
+        try page.largeSource().eachChunk(of: record) { (chunk) throws(PageError) in
+            let count = min(chunk.count, bytes.count - seen)
+            order = bytes.withUnsafeBytes {
+                Self.order(
+                    UnsafeRawBufferPointer(rebasing: chunk[..<count]), UnsafeRawBufferPointer(rebasing: $0[seen..<(seen + count)])
+                )
+            }
+            seen += count
+            return order == 0 && seen < bytes.count
+        }
+        return order != 0 ? order : record.byteCount - bytes.count
     }
 
     private func uuids(_ page: ObjectPage, _ section: ObjectPage.Section, _ candidates: UInt64) -> UInt64 {
@@ -192,21 +221,24 @@ final class ColumnComparison: Sendable {
 
     @inline(__always)
     private static func order(_ a: UnsafeRawBufferPointer, _ b: [UInt8]) -> Int {
-        b.withUnsafeBytes { b in
-            let common = min(a.count, b.count)
-            var i = 0
-            while i &+ 8 <= common {
-                // The first byte becomes the highest, so that words order as their bytes do.
-                let x = UInt64(bigEndian: a.loadUnaligned(fromByteOffset: i, as: UInt64.self))
-                let y = UInt64(bigEndian: b.loadUnaligned(fromByteOffset: i, as: UInt64.self))
-                if x != y { return x < y ? -1 : 1 }
-                i &+= 8
-            }
-            while i < common {
-                if a[i] != b[i] { return a[i] < b[i] ? -1 : 1 }
-                i &+= 1
-            }
-            return a.count - b.count
+        b.withUnsafeBytes { order(a, $0) }
+    }
+
+    @inline(__always)
+    private static func order(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
+        let common = min(a.count, b.count)
+        var i = 0
+        while i &+ 8 <= common {
+            // The first byte becomes the highest, so that words order as their bytes do.
+            let x = UInt64(bigEndian: a.loadUnaligned(fromByteOffset: i, as: UInt64.self))
+            let y = UInt64(bigEndian: b.loadUnaligned(fromByteOffset: i, as: UInt64.self))
+            if x != y { return x < y ? -1 : 1 }
+            i &+= 8
         }
+        while i < common {
+            if a[i] != b[i] { return a[i] < b[i] ? -1 : 1 }
+            i &+= 1
+        }
+        return a.count - b.count
     }
 }

@@ -61,9 +61,10 @@ extension ObjectPage {
     ) throws(PageError) -> Int {
         let word = base.number(UInt64.self, at: PageFormat.headerSize + index * PageFormat.entrySize)
         let entry = DirectoryEntry(word)
-        let end = entry.start + (entry.flags == 0 ? 0 : 8) + column.arraySize(width: entry.width, capacity: capacity)
+        let words = Int(entry.flags & 1 + entry.flags >> 1 & 1)
+        let end = entry.start + 8 * words + column.arraySize(width: entry.width, capacity: capacity)
         let fits = entry.start >= free && end <= byteCount
-        guard entry.type == column.code.rawValue, column.allowsWidth(entry.width), entry.flags & ~PageFormat.nullWordFlag == 0,
+        guard entry.type == column.code.rawValue, column.allowsWidth(entry.width), entry.flags & ~column.allowedFlags == 0,
             entry.reserved == 0, fits
         else { throw fault(index, entry, column, layout, fits: fits) }
         return end
@@ -102,6 +103,9 @@ extension ObjectPage {
                 throw PageError(offset: section.array - 8, field: "null word", reason: "names slots that hold no object")
             }
             if section.code.shape == .heap { try checkHeap(section) }
+            guard section.outside & ~(presence & ~section.nulls) == 0 else {
+                throw PageError(offset: section.array - 8, field: "out-of-line word", reason: "names slots that hold no value")
+            }
         }
         for slot in SlotIterator(presence) {
             let delta = base.unsigned(width: generationWidth, at: generations + slot * generationWidth)
@@ -120,6 +124,10 @@ extension ObjectPage {
             let isPresent = presence & ~section.nulls & 1 << UInt64(slot) != 0
             guard isPresent || span.isEmpty else {
                 throw PageError(offset: section.array, field: "heap offsets", reason: "give bytes to an empty slot")
+            }
+            if section.outside >> UInt64(slot) & 1 != 0 {
+                _ = try LargeValueRecord(span)
+                continue
             }
             guard section.code == .data || span.isASCII || String(checkedUTF8: span) != nil else {
                 throw PageError(offset: section.array + slot * section.width, field: "string", reason: "is not UTF-8")

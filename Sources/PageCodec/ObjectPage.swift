@@ -8,7 +8,8 @@ import StoreInterface
 /// The objects of one page, read in place.
 ///
 /// A borrowed view: whoever made it keeps the bytes alive and unchanged as long as it is used. Making one costs some tens of
-/// nanoseconds with ``Check/header``; no call allocates beyond the value that it returns.
+/// nanoseconds with ``Check/header``; no call allocates beyond the value that it returns,
+/// but for values that lie outside of the page: their chunks are unpacked.
 public struct ObjectPage {
     /// How far the bytes are trusted.
     public enum Check: Sendable {
@@ -16,7 +17,7 @@ public struct ObjectPage {
         case header
         /// Also the checksum. For pages that a merge copies from, so that damage does not get a fresh checksum.
         case checksum
-        /// Also every offset and every string, so that later reads do not throw.
+        /// Also every offset and every string of the page, so that later reads throw for values only that lie outside of it.
         case full
     }
 
@@ -34,6 +35,8 @@ public struct ObjectPage {
     let generations: Int
     let generationWidth: Int
     let baseGeneration: Generation
+    /// Where values are that lie outside of the page; nil: none of them is to be read.
+    let large: LargeValues?
 
     /// Which slots hold an object.
     public let presence: UInt64
@@ -42,13 +45,17 @@ public struct ObjectPage {
 
     public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: byteCount) }
 
+    /// - Parameter large: where the values are that lie outside of the page; without it reading one throws.
     /// - Throws: ``PageError`` for bytes that are not a page of this layout.
-    public init(_ bytes: UnsafeRawBufferPointer, layout: PageLayout, check: Check) throws(PageError) {
+    public init(
+        _ bytes: UnsafeRawBufferPointer, layout: PageLayout, check: Check, large: LargeValues? = nil
+    ) throws(PageError) {
         guard let base = bytes.baseAddress, bytes.count >= PageFormat.headerSize else {
             throw PageError(offset: bytes.count, field: "page", reason: "ends inside its header")
         }
         try Self.checkStart(base, count: bytes.count, flags: 0)
         self.base = base
+        self.large = large
         byteCount = bytes.count
         schemaNumber = base.number(UInt32.self, at: PageFormat.schemaNumberOffset)
         presence = base.number(UInt64.self, at: PageFormat.presenceOffset)
@@ -95,6 +102,8 @@ public struct ObjectPage {
         var code: ColumnCode
         var width: Int
         var nulls: UInt64
+        /// The slots of strings or data that have a record instead of a value.
+        var outside: UInt64
         /// Where the array begins.
         var array: Int
         /// Where the next section begins.
@@ -108,8 +117,14 @@ public struct ObjectPage {
         var start = Int(base.number(UInt32.self, at: entry))
         let end = column + 1 < storedCount ? Int(base.number(UInt32.self, at: entry + PageFormat.entrySize)) : generations
         var nulls: UInt64 = 0
-        if base.load(fromByteOffset: entry + PageFormat.entryFlagsOffset, as: UInt8.self) & PageFormat.nullWordFlag != 0 {
+        var outside: UInt64 = 0
+        let flags = base.load(fromByteOffset: entry + PageFormat.entryFlagsOffset, as: UInt8.self)
+        if flags & PageFormat.nullWordFlag != 0 {
             nulls = base.number(UInt64.self, at: start)
+            start += 8
+        }
+        if flags & PageFormat.outsideWordFlag != 0 {
+            outside = base.number(UInt64.self, at: start)
             start += 8
         }
         let code = base.load(fromByteOffset: entry + PageFormat.entryTypeOffset, as: UInt8.self)
@@ -117,7 +132,7 @@ public struct ObjectPage {
             // The check of the directory has made sure that the code is one of the known.
             code: ColumnCode(rawValue: code).unsafelyUnwrapped,
             width: Int(base.load(fromByteOffset: entry + PageFormat.entryWidthOffset, as: UInt8.self)),
-            nulls: nulls, array: start, end: end)
+            nulls: nulls, outside: outside, array: start, end: end)
     }
 
     /// Whether a column of the page's own has a word of nulls.
@@ -148,12 +163,14 @@ public struct ObjectPage {
         case .uuid:
             return .uuid(width == 0 ? UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) : uuid(at: cell))
         case .string:
+            if section.outside >> UInt64(slot) & 1 != 0 { return .string(try largeString(slot, in: section)) }
             let span = try span(slot, in: section)
             guard let text = String(checkedUTF8: span) else {
                 throw PageError(offset: cell, field: "string", reason: "is not UTF-8")
             }
             return .string(text)
         case .data:
+            if section.outside >> UInt64(slot) & 1 != 0 { return .data(try largeData(slot, in: section)) }
             return .data(Data(try span(slot, in: section)))
         }
     }
@@ -162,7 +179,7 @@ public struct ObjectPage {
         UUID(uuid: base.loadUnaligned(fromByteOffset: offset, as: uuid_t.self))
     }
 
-    /// The bytes of a string or of data, checked against the section's bounds. Precondition: a heap section, slot below capacity.
+    /// The bytes of a string or of data, or of the record of one that lies outside, checked against the section's bounds. Precondition: a heap section, slot below capacity.
     @inline(__always)
     func span(_ slot: Int, in section: Section) throws(PageError) -> UnsafeRawBufferPointer {
         let width = section.width

@@ -26,10 +26,10 @@ extension PageEncoder {
         var bound = PageFormat.headerSize + 8 * capacity + heapCount + (old?.byteCount ?? 0) + Self.shortCount
         for column in layout.columns {
             let array = column.arraySize(width: column.code.naturalWidth, capacity: capacity)
-            bound += PageFormat.entrySize + 8 + array + 8
+            bound += PageFormat.entrySize + 16 + array + 8
         }
         guard bound <= PageFormat.maximumByteCount else {
-            throw PageError(field: layout.entity.name, reason: "64 neighbouring objects exceed 4 GB; store such data elsewhere")
+            throw PageError(value: layout.entity.name, reason: "64 neighbouring objects exceed 4 GB; store such data elsewhere")
         }
         return bound
     }
@@ -90,9 +90,10 @@ extension PageEncoder {
         _ index: Int, _ page: UnsafeMutableRawPointer, _ entry: Int, _ start: Int, _ capacity: Int
     ) throws(PageError) -> Int {
         let column = layout.columns[index]
-        let fresh = complete | states[2 * index]
+        let fresh = complete | states[3 * index]
         let kept = presence & ~fresh
-        var nulls = states[2 * index + 1]
+        var nulls = states[3 * index + 1]
+        var outside = states[3 * index + 2]
         var source: ObjectPage.Section?
         if let old, kept != 0 {
             // What cannot be copied has been gathered, so that it is not among the kept.
@@ -104,6 +105,7 @@ extension PageEncoder {
                 }
                 let section = old.section(place)
                 nulls |= section.nulls & kept
+                outside |= section.outside & kept
                 source = section
             }
         }
@@ -113,6 +115,11 @@ extension PageEncoder {
             page.put(nulls, at: position)
             position += 8
             flags = PageFormat.nullWordFlag
+        }
+        if outside != 0 {
+            page.put(outside, at: position)
+            position += 8
+            flags |= PageFormat.outsideWordFlag
         }
         let width: Int
         switch column.shape {

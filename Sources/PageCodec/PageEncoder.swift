@@ -4,12 +4,13 @@ import StoreInterface
 ///
 /// Lives for one merge. The unsafe pointers are its own memory, one block and the heap, freed at the end.
 struct PageEncoder: ~Copyable {
-    let old: ObjectPage?
+    var old: ObjectPage?
     let layout: PageLayout
     /// Zero where nothing was gathered. Numbers as 64 bits; a Bool column is one word; a UUID two words a slot; of strings and
     /// data the position in ``heap`` (or, for kept ones, in the old page's heap) in the high half and the count in the low half.
     let cells: UnsafeMutablePointer<UInt64>
-    /// Two words a column: the slots of partial updates that set it, and the slots whose row sets it to null.
+    /// Three words a column: the slots of partial updates that set it, those whose row sets it to null, and those that have a record of
+    /// a value elsewhere.
     let states: UnsafeMutablePointer<UInt64>
     /// The generations, one a slot.
     let generations: UnsafeMutablePointer<UInt64>
@@ -20,6 +21,9 @@ struct PageEncoder: ~Copyable {
     private(set) var heap: UnsafeMutableRawPointer
     private(set) var heapCount = 0
     private var heapCapacity: Int
+    /// Strings and data of more bytes are left out and noted in ``largeValues``.
+    private var limit: Int
+    private(set) var largeValues: [LargeValuePlace] = []
 
     /// The slots of the new page that hold an object.
     var presence: UInt64
@@ -29,11 +33,12 @@ struct PageEncoder: ~Copyable {
     /// Strings up to this length are copied as two words, so heaps have that much room to spare.
     static let shortCount = 16
 
-    init(old: ObjectPage?, layout: PageLayout) {
+    init(old: ObjectPage?, layout: PageLayout, limit: Int) {
         self.old = old
+        self.limit = limit
         self.layout = layout
         presence = old?.presence ?? 0
-        let count = 2 * PageAddress.slots + 1 + layout.cellCount + 2 * layout.columns.count
+        let count = 2 * PageAddress.slots + 1 + layout.cellCount + 3 * layout.columns.count
         generations = .allocate(capacity: count)
         generations.initialize(repeating: 0, count: count)
         offsets = generations + PageAddress.slots
@@ -98,9 +103,9 @@ struct PageEncoder: ~Copyable {
             var refused: Int?
             set.forEach { index in
                 guard refused == nil, index < layout.columns.count else { return }
-                states[2 * index] |= bit
+                states[3 * index] |= bit
                 if case .null = values[index] {
-                    states[2 * index + 1] |= bit
+                    states[3 * index + 1] |= bit
                     if !layout.columns[index].isOptional { refused = index }
                 } else if !store(values + index, layout.columns[index], slot) {
                     refused = index
@@ -164,24 +169,30 @@ struct PageEncoder: ~Copyable {
             }
             rest &= rest &- 1
         }
-        states[2 * index + 1] |= nulls
+        states[3 * index + 1] |= nulls
         return rest & (~rest &+ 1)
     }
 
     /// Gathers what the kept objects of an older page have in columns whose cells cannot be copied as they lie: those that are
     /// newer than the page, wider, or filled where they were null.
     mutating func gatherTranslated(_ old: ObjectPage) throws(PageError) {
+        // Defaults stay in the page, whatever their size.
+        limit = .max
         for index in layout.columns.indices where old.copyableColumn(index, as: layout.columns[index].code) == nil {
-            let kept = old.presence & presence & ~(complete | states[2 * index])
+            let kept = old.presence & presence & ~(complete | states[3 * index])
             for slot in SlotIterator(kept) {
+                if let record = try old.largeValue(slot, index) {
+                    place(record, LargeValuePlace(slot: slot, column: index))
+                    continue
+                }
                 let value = try old.value(slot, index)
                 if value.isNull {
-                    states[2 * index + 1] |= 1 << UInt64(slot)
+                    states[3 * index + 1] |= 1 << UInt64(slot)
                 } else if !withUnsafePointer(to: value, { store($0, layout.columns[index], slot) }) {
-                    throw PageError(field: layout.name(index), reason: "has a default that does not fit its type")
+                    throw PageError(value: layout.name(index), reason: "has a default that does not fit its type")
                 }
             }
-            states[2 * index] |= kept
+            states[3 * index] |= kept
         }
     }
 
@@ -237,12 +248,30 @@ struct PageEncoder: ~Copyable {
     @inline(__always)
     private mutating func storeBytes(_ bytes: UnsafeRawBufferPointer, _ cell: UnsafeMutablePointer<UInt64>) -> Bool {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return true }
+        if bytes.count > limit { return noteLarge(cell) }
         guard heapCount + bytes.count <= PageFormat.maximumByteCount else { return false }
         if heapCount + bytes.count + Self.shortCount > heapCapacity { growHeap(bytes.count) }
         (heap + heapCount).copyMemory(from: base, byteCount: bytes.count)
         cell.pointee = UInt64(heapCount) << 32 | UInt64(bytes.count)
         heapCount += bytes.count
         return true
+    }
+
+    @inline(never)
+    private mutating func noteLarge(_ cell: UnsafeMutablePointer<UInt64>) -> Bool {
+        let place = cell - cells
+        guard let column = layout.columns.lastIndex(where: { $0.cells <= place }) else { return false }
+        largeValues.append(LargeValuePlace(slot: place - layout.columns[column].cells, column: column))
+        return true
+    }
+
+    /// Takes the record of a value that lies elsewhere.
+    mutating func place(_ record: LargeValueRecord, _ place: LargeValuePlace) {
+        if heapCount + LargeValueRecord.size + Self.shortCount > heapCapacity { growHeap(LargeValueRecord.size) }
+        record.write(to: heap + heapCount)
+        cells[layout.columns[place.column].cells + place.slot] = UInt64(heapCount) << 32 | UInt64(LargeValueRecord.size)
+        states[3 * place.column + 2] |= 1 << UInt64(place.slot)
+        heapCount += LargeValueRecord.size
     }
 
     @inline(never)
@@ -257,7 +286,7 @@ struct PageEncoder: ~Copyable {
     private func misfit(_ column: Int, _ row: Row) -> PageError {
         guard column >= 0 else {
             return PageError(
-                field: layout.entity.name, reason: "has \(layout.columns.count) columns, but a row has \(row.columnCount)")
+                value: layout.entity.name, reason: "has \(layout.columns.count) columns, but a row has \(row.columnCount)")
         }
         let value = row[column]
         let schema = layout.entity.columns[column]
@@ -268,6 +297,6 @@ struct PageEncoder: ~Copyable {
             case .string, .data: "a string or data that does not fit type \(schema.type.rawValue) or the page's 4 GB"
             default: "a value that does not fit type \(schema.type.rawValue)"
             }
-        return PageError(field: layout.name(column), reason: "was set to \(kind)")
+        return PageError(value: layout.name(column), reason: "was set to \(kind)")
     }
 }

@@ -40,6 +40,8 @@ enum PageFormat {
     static let entryReservedOffset = 7
     /// The section begins with a word whose bits say which slots are null.
     static let nullWordFlag: UInt8 = 1
+    /// Behind the null word, if there is one, a word of strings or data says which slots have a record of a value that lies elsewhere.
+    static let outsideWordFlag: UInt8 = 2
 
     static let maximumByteCount = Int(UInt32.max) - 1024
 

@@ -24,6 +24,12 @@ public final class PageLayout: Sendable {
         /// As bits.
         var widths: UInt32
 
+        /// Of a directory entry.
+        @inline(__always)
+        var allowedFlags: UInt8 {
+            shape == .heap ? PageFormat.nullWordFlag | PageFormat.outsideWordFlag : PageFormat.nullWordFlag
+        }
+
         @inline(__always)
         func allowsWidth(_ width: Int) -> Bool { width <= 16 && widths >> UInt32(width) & 1 != 0 }
 

@@ -1,5 +1,40 @@
 import StoreInterface
 
+/// Where in a page a value belongs.
+public struct LargeValuePlace: Sendable, Hashable {
+    public var slot: Int
+    public var column: Int
+}
+
+/// The changes of a layer's page, gathered, with those values left out that are to lie outside of the page.
+///
+/// The store writes those, gives their records, and then makes the page. Writing them may move the old page's bytes, so the old page
+/// is given once more.
+public struct PageDraft: ~Copyable {
+    fileprivate var encoder: PageEncoder
+
+    /// - Parameters:
+    ///   - old: checked with ``ObjectPage/Check/checksum`` or more, if damage is not to get a fresh checksum.
+    ///   - limit: strings and data of more bytes are left out.
+    /// - Throws: ``PageError`` naming entity and column when a value does not fit its column.
+    public init(old: ObjectPage?, changes: LayerPage, layout: PageLayout, limit: Int) throws(PageError) {
+        encoder = PageEncoder(old: old, layout: layout, limit: limit)
+        try encoder.gather(changes)
+    }
+
+    /// The values that were left out, each set by the row in its slot. To be placed, every one.
+    public var largeValues: [LargeValuePlace] { encoder.largeValues }
+
+    public mutating func place(_ record: LargeValueRecord, at place: LargeValuePlace) { encoder.place(record, place) }
+
+    /// - Parameter old: the page that was given before, found again.
+    /// - Throws: ``PageError`` for bad offsets in the old page.
+    public consuming func merge(old: ObjectPage?) throws(PageError) -> PageMerge {
+        encoder.old = old
+        return PageMerge(try encoder.encode())
+    }
+}
+
 /// An old page, or none, and the changes of a layer's page: the new page.
 ///
 /// An update sets only its row's set columns; an update of a slot without an object is an insert when it sets every column
@@ -8,12 +43,13 @@ import StoreInterface
 public struct PageMerge {
     private let bytes: [UInt8]
 
+    fileprivate init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// All values of the changes lie in the new page; ``PageDraft`` is for those that are to lie elsewhere.
     /// - Parameter old: checked with ``ObjectPage/Check/checksum`` or more, if damage is not to get a fresh checksum.
     /// - Throws: ``PageError`` naming entity and column when a value does not fit its column, and for bad offsets in `old`.
     public init(old: ObjectPage?, changes: LayerPage, layout: PageLayout) throws(PageError) {
-        var encoder = PageEncoder(old: old, layout: layout)
-        try encoder.gather(changes)
-        bytes = try encoder.encode()
+        self = try PageDraft(old: old, changes: changes, layout: layout, limit: .max).merge(old: old)
     }
 
     /// 0: no object is left, so the page is to be deleted.

@@ -36,8 +36,10 @@ final class StringCondition: Sendable {
         guard section.code == .string else { return 0 }
         var result: UInt64 = 0
         for slot in SlotIterator(candidates & ~section.nulls) {
-            let span = try page.span(slot, in: section)
-            if sensitivity == .sensitive ? matches(span) : try matchesFolded(span, page, slot) { result |= 1 << UInt64(slot) }
+            let isMatch = try page.withSpan(slot, in: section) { span throws(PageError) in
+                sensitivity == .sensitive ? matches(span) : try matchesFolded(span, page, slot)
+            }
+            if isMatch { result |= 1 << UInt64(slot) }
         }
         return result
     }

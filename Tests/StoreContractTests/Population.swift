@@ -2,8 +2,14 @@ import StoreInterface
 
 /// Objects with few distinct values, so that conditions meet them, and with the values that are hard.
 enum Population {
-    static let names = [
-        "", "a", "A", "ab", "Ab", "abc", "b", "É", "é", "e\u{301}", "ß", "SS", "𝄞x", "x\0y", "İ", "\u{d7ff}z", "\u{10ffff}",
+    static let names =
+        [
+            "", "a", "A", "ab", "Ab", "abc", "b", "É", "é", "e\u{301}", "ß", "SS", "𝄞x", "x\0y", "İ", "\u{d7ff}z", "\u{10ffff}",
+        ] + largeNames
+    /// Around the size past which a store may keep values elsewhere; with the same beginnings.
+    static let largeNames = [
+        String(repeating: "l", count: 512), String(repeating: "l", count: 513), String(repeating: "l", count: 512) + "m",
+        String(repeating: "é", count: 300), "A" + String(repeating: "q", count: 1500),
     ]
     static let numbers: [Int64] = [.min, -2, -1, 0, 1, 2, 1 << 53 + 1, .max]
     static let ratios: [Double] = [-.infinity, -1.5, -0.0, 0, 1, 1.5, 2, .infinity, .nan]

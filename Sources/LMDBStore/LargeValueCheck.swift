@@ -1,0 +1,55 @@
+import PageCodec
+import StoreInterface
+
+/// Compares the large values of one entity with the pages that refer to them.
+struct LargeValueCheck {
+    private let snapshot: LMDBSnapshot
+    private let entity: Int
+    private var numbers: Set<UInt64> = []
+    private var chunks = 0
+    private(set) var problems: [String] = []
+
+    init(_ snapshot: LMDBSnapshot, _ entity: Int) {
+        self.snapshot = snapshot
+        self.entity = entity
+    }
+
+    private var name: String { snapshot.schema.entities[entity].name }
+
+    /// Reads each large value of a page: all of its chunks, byte count, hash, and whether a string is UTF-8.
+    mutating func add(_ page: ObjectPage, _ number: UInt64) throws {
+        guard page.hasLargeValues else { return }
+        let values = LargeValues(snapshot, entity: entity)
+        try page.eachLargeValue { record, kind in
+            chunks += record.chunkCount
+            guard numbers.insert(record.number).inserted else {
+                problems.append("\(name), page \(number): large value \(record.number) is there twice")
+                return
+            }
+            do {
+                var hash = LargeValueHash()
+                try values.eachChunk(of: record) { chunk in
+                    hash.add(chunk)
+                    return true
+                }
+                if hash.value != record.hash {
+                    problems.append("\(name), page \(number): large value \(record.number) has another hash than its record says")
+                }
+                if kind == .text, !(try values.isText(record)) {
+                    problems.append("\(name), page \(number): large string \(record.number) is not UTF-8")
+                }
+            } catch let error as PageError {
+                problems.append("\(name), page \(number): \(error)")
+            }
+        }
+    }
+
+    /// Once all pages were added: that there are no other chunks.
+    mutating func finish() throws {
+        guard problems.isEmpty else { return }
+        let found = try snapshot.store.translating {
+            try snapshot.transaction.statistics(snapshot.store.tables.large[entity]).entries
+        }
+        if found != chunks { problems.append("\(name): has \(found) chunks of large values, but its objects have \(chunks)") }
+    }
+}

@@ -1,0 +1,71 @@
+import StoreInterface
+
+/// What a page has of a string or of data that lies outside of it, in chunks.
+public struct LargeValueRecord: Sendable, Hashable {
+    /// Names the value among those of its entity.
+    public var number: UInt64
+    /// Of the value; at least 1.
+    public var byteCount: Int
+    /// See ``LargeValueHash``: values with different hashes differ, so equality seldom reads one.
+    public var hash: UInt64
+
+    /// Values have at most so many bytes: 1 GiB.
+    public static let maximumByteCount = 1 << 30
+
+    public init(number: UInt64, byteCount: Int, hash: UInt64) {
+        self.number = number
+        self.byteCount = byteCount
+        self.hash = hash
+    }
+
+    /// In how many chunks the value lies.
+    public var chunkCount: Int { (byteCount + LargeChunk.maximumByteCount - 1) / LargeChunk.maximumByteCount }
+
+    /// How many bytes of the value a chunk has.
+    public func byteCount(ofChunk index: Int) -> Int {
+        min(LargeChunk.maximumByteCount, byteCount - index * LargeChunk.maximumByteCount)
+    }
+
+    /// Three numbers of eight bytes.
+    static let size = 24
+
+    init(_ bytes: UnsafeRawBufferPointer) throws(PageError) {
+        guard let base = bytes.baseAddress, bytes.count == Self.size else {
+            throw PageError(field: "large value", reason: "has a record of \(bytes.count) bytes instead of \(Self.size)")
+        }
+        number = base.number(UInt64.self, at: 0)
+        let count = base.number(UInt64.self, at: 8)
+        hash = base.number(UInt64.self, at: 16)
+        guard number < LargeChunk.numberLimit, count > 0, count <= Self.maximumByteCount else {
+            throw PageError(field: "large value", reason: "number \(number) of \(count) bytes is not possible")
+        }
+        byteCount = Int(count)
+    }
+
+    func write(to target: UnsafeMutableRawPointer) {
+        target.put(number, at: 0)
+        target.put(UInt64(byteCount), at: 8)
+        target.put(hash, at: 16)
+    }
+}
+
+/// The hash of a large value, computed chunk by chunk: that of each chunk is the seed of the next. Part of the file format.
+public struct LargeValueHash: Sendable {
+    public private(set) var value: UInt64 = 0
+
+    public init() {}
+
+    /// Precondition: chunks come in order, and all but the last have ``LargeChunk/maximumByteCount`` bytes.
+    public mutating func add(_ chunk: UnsafeRawBufferPointer) { value = PageHash.hash(chunk, seed: value) }
+
+    static func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        var hash = LargeValueHash()
+        var start = 0
+        while start < bytes.count {
+            let end = min(start + LargeChunk.maximumByteCount, bytes.count)
+            hash.add(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+            start = end
+        }
+        return hash.value
+    }
+}

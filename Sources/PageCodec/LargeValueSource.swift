@@ -1,0 +1,179 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+import StoreInterface
+
+/// Where the values are that lie outside of pages: a transaction of a store.
+public protocol LargeValueSource: AnyObject {
+    /// A chunk of a value of an entity, as it was written; nil when it is not there. Valid as what the transaction gives is.
+    func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer?
+}
+
+/// The values of one entity that lie outside of its pages.
+public struct LargeValues {
+    // Right because whoever makes a page view holds the transaction as long as it is used: without that the page's bytes go too.
+    unowned(unsafe) private let source: any LargeValueSource
+    private let entity: Int
+
+    @inline(__always)
+    public init(_ source: any LargeValueSource, entity: Int) {
+        self.source = source
+        self.entity = entity
+    }
+
+    /// One chunk, checked.
+    public func chunk(_ index: Int, of record: LargeValueRecord) throws(PageError) -> LargeChunk {
+        let key = LargeChunk.key(record.number, index)
+        guard let bytes = try source.largeChunk(entity, key: key) else {
+            throw PageError(field: "large value \(record.number)", reason: "lacks chunk \(index) of \(record.chunkCount)")
+        }
+        let chunk = try LargeChunk(bytes, key: key)
+        guard chunk.byteCount == record.byteCount(ofChunk: index) else {
+            throw PageError(
+                field: "large value \(record.number)",
+                reason: "has \(chunk.byteCount) bytes in chunk \(index) instead of \(record.byteCount(ofChunk: index))")
+        }
+        return chunk
+    }
+
+    /// Calls `body` with the value's bytes, chunk by chunk, until it returns false. Takes memory for one chunk.
+    public func eachChunk(
+        of record: LargeValueRecord, _ body: (UnsafeRawBufferPointer) throws(PageError) -> Bool
+    ) throws(PageError) {
+        var buffer: UnsafeMutableRawBufferPointer?
+        defer { buffer?.deallocate() }
+        for index in 0..<record.chunkCount {
+            let chunk = try chunk(index, of: record)
+            if let bytes = chunk.rawBytes {
+                guard try body(bytes) else { return }
+                continue
+            }
+            let room = buffer ?? .allocate(byteCount: min(record.byteCount, LargeChunk.maximumByteCount), alignment: 8)
+            buffer = room
+            let part = UnsafeMutableRawBufferPointer(rebasing: room[..<chunk.byteCount])
+            try chunk.unpack(into: part)
+            guard try body(UnsafeRawBufferPointer(part)) else { return }
+        }
+    }
+
+    /// The whole value in new memory of its own.
+    public func data(_ record: LargeValueRecord) throws(PageError) -> Data {
+        // Before so much memory is taken: a value whose end is not there is damaged.
+        _ = try chunk(record.chunkCount - 1, of: record)
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: record.byteCount, alignment: 8)
+        do throws(PageError) {
+            for index in 0..<record.chunkCount {
+                let start = index * LargeChunk.maximumByteCount
+                let part = room[start..<(start + record.byteCount(ofChunk: index))]
+                try chunk(index, of: record).unpack(into: UnsafeMutableRawBufferPointer(rebasing: part))
+            }
+        } catch {
+            room.deallocate()
+            throw error
+        }
+        // The buffer is not empty, as no record is of an empty value.
+        return Data(
+            bytesNoCopy: room.baseAddress.unsafelyUnwrapped, count: room.count,
+            deallocator: .custom { pointer, _ in pointer.deallocate() })
+    }
+
+    /// Whether the value is UTF-8.
+    public func isText(_ record: LargeValueRecord) throws(PageError) -> Bool {
+        try withBytes(record) { bytes throws(PageError) in bytes.isASCII || String(checkedUTF8: bytes) != nil }
+    }
+
+    /// Calls `body` with all bytes of the value: where they lie, if that is in one raw chunk, else in memory for the call.
+    func withBytes<R>(
+        _ record: LargeValueRecord, _ body: (UnsafeRawBufferPointer) throws(PageError) -> R
+    ) throws(PageError) -> R {
+        if record.chunkCount == 1, let bytes = try chunk(0, of: record).rawBytes { return try body(bytes) }
+        let whole = try data(record)
+        let outcome: Result<R, PageError> = whole.withUnsafeBytes { bytes in
+            do throws(PageError) { return .success(try body(bytes)) } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
+}
+
+extension ObjectPage {
+    /// Whether some value of the page lies outside of it.
+    public var hasLargeValues: Bool {
+        for column in 0..<storedCount where section(column).outside != 0 { return true }
+        return false
+    }
+
+    /// The record of a value that lies outside of the page; nil for one that does not.
+    ///
+    /// Precondition: the slot is present, the layout has the column.
+    public func largeValue(_ slot: Int, _ column: Int) throws(PageError) -> LargeValueRecord? {
+        let section: Section
+        if column < columnCount {
+            section = self.section(column)
+        } else {
+            switch olderPlace(column) {
+            case .section(let found), .filled(let found, _): section = found
+            case .constant: return nil
+            }
+        }
+        guard section.outside >> UInt64(slot) & 1 != 0 else { return nil }
+        return try record(slot, in: section)
+    }
+
+    /// All records of the page, also of columns that a newer schema no longer has.
+    public func eachLargeValue(_ body: (LargeValueRecord, LargeValueKind) throws -> Void) throws {
+        for column in 0..<storedCount {
+            let section = section(column)
+            for slot in SlotIterator(section.outside) {
+                guard slot < capacity else { throw PageError(field: "out-of-line word", reason: "exceeds the capacity") }
+                try body(try record(slot, in: section), section.code == .string ? .text : .data)
+            }
+        }
+    }
+
+    func record(_ slot: Int, in section: Section) throws(PageError) -> LargeValueRecord {
+        try LargeValueRecord(try span(slot, in: section))
+    }
+
+    /// Where the page's large values are.
+    func largeSource() throws(PageError) -> LargeValues {
+        guard let large else {
+            throw PageError(field: "large value", reason: "cannot be read without the store that has it")
+        }
+        return large
+    }
+
+    /// Calls `body` with the bytes of a string or of data, wherever they lie.
+    @inline(__always)
+    func withSpan<R>(
+        _ slot: Int, in section: Section, _ body: (UnsafeRawBufferPointer) throws(PageError) -> R
+    ) throws(PageError) -> R {
+        if section.outside >> UInt64(slot) & 1 == 0 { return try body(try span(slot, in: section)) }
+        return try withLargeSpan(slot, in: section, body)
+    }
+
+    @inline(never)
+    func withLargeSpan<R>(
+        _ slot: Int, in section: Section, _ body: (UnsafeRawBufferPointer) throws(PageError) -> R
+    ) throws(PageError) -> R {
+        try largeSource().withBytes(try record(slot, in: section), body)
+    }
+
+    @inline(never)
+    func largeString(_ slot: Int, in section: Section) throws(PageError) -> String {
+        let text = try withLargeSpan(slot, in: section) { bytes throws(PageError) in String(checkedUTF8: bytes) }
+        guard let text else { throw PageError(field: "large string", reason: "is not UTF-8") }
+        return text
+    }
+
+    @inline(never)
+    func largeData(_ slot: Int, in section: Section) throws(PageError) -> Data {
+        try largeSource().data(try record(slot, in: section))
+    }
+}
+
+/// What the bytes of a large value are.
+public enum LargeValueKind: Sendable {
+    case text, data
+}
