@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Two small measurements behind Docs/FileFormat.md: how many objects a page should hold, and what the codec costs.
+// Small measurements behind Docs/FileFormat.md: how many objects a page should hold, what the codec costs, and which values lie outside.
 let package = Package(
     name: "page-spike",
     platforms: [.macOS(.v15)],
@@ -13,6 +13,9 @@ let package = Package(
         .executableTarget(
             name: "codec-timing",
             dependencies: [.product(name: "PageCodec", package: "strata"), .product(name: "StoreInterface", package: "strata")]),
+        .executableTarget(
+            name: "value-sizes",
+            dependencies: [.product(name: "ObjectGraph", package: "strata"), .product(name: "StoreInterface", package: "strata")]),
     ],
     swiftLanguageModes: [.v6]
 )
