@@ -132,7 +132,7 @@ private final class Chunks: LargeValueSource {
                     }
                     for text in texts {
                         for predicate in Self.predicates(text) {
-                            let condition = CompiledPredicate(predicate, layout: layout)
+                            let condition = CompiledPredicate(predicate)
                             #expect(
                                 try condition.mask(of: whole, number: 0) == condition.mask(of: split, number: 0), "\(predicate)")
                         }
