@@ -52,11 +52,48 @@ enum MigrationScript {
         DispatchQueue.global().asyncAfter(deadline: .now() + .microseconds(microseconds)) { kill(getpid(), SIGKILL) }
     }
 
+    /// Builds an index and saves durably beside it: save n gives thing n the number count + n.
     static func buildIndex(_ file: URL, killAfter: Int) async throws {
+        let container = try await PersistentContainer(model: try model(2), store: .lmdb(file))
+        let note = CrashScript.note(file.deletingLastPathComponent(), 0)
+        _ = FileManager.default.createFile(atPath: note.path, contents: nil)
+        let handle = try FileHandle(forWritingTo: note)
+        let worker = container.coordinator.newBackgroundContext()
+        let ids = try await worker.perform { try $0.fetch(EntityFetchRequest("Thing")).map(\.objectID) }
         killLater(killAfter)
+        for save in 0..<count {
+            // Neither only before the place that the building has come to, nor only behind it.
+            let number = (save * 7_919) % count
+            await worker.perform { $0.object(with: ids[number])["number"] = .int(Int64(count + number)) }
+            try await worker.save(.durable)
+            try handle.write(contentsOf: Data("\(number)\n".utf8))
+        }
+        while true { try await Task.sleep(for: .seconds(1)) }
+    }
+
+    /// Every durable save is there, and at most one more; objects are found through the index by what they are now.
+    static func checkBuilt(_ file: URL) async throws {
         let container = try await PersistentContainer(model: try model(2), store: .lmdb(file))
         try await container.coordinator.finishMigration()
-        while true { try await Task.sleep(for: .seconds(1)) }
+        let noted = try String(contentsOf: CrashScript.note(file.deletingLastPathComponent(), 0), encoding: .utf8)
+        let saved = noted.split(separator: "\n").compactMap { Int($0) }
+        @Sendable func request(_ number: Int) -> EntityFetchRequest {
+            EntityFetchRequest("Thing", matching: .equal("number", .int(Int64(number))))
+        }
+        let (old, new, changed, plan) = try await container.newBatchOperationContext().perform { context in
+            let old = try saved.reduce(0) { $0 + (try context.count(request($1))) }
+            let new = try saved.reduce(0) { $0 + (try context.count(request(count + $1))) }
+            let changed = try context.fetch(EntityFetchRequest("Thing")).filter { thing in
+                if case .int(let number) = thing["number"] { number >= Int64(count) } else { true }
+            }
+            return (old, new, changed.count, try context.explain(request(777)))
+        }
+        #expect(old == 0)
+        #expect(new == saved.count)
+        #expect([saved.count, saved.count + 1].contains(changed))
+        #expect(plan.contains("index on number"))
+        let findings = try container.coordinator.store.verify()
+        #expect(findings == [])
     }
 
     static func migrate(_ file: URL, killAfter: Int) async throws {
@@ -71,25 +108,22 @@ enum MigrationScript {
 
 @Suite(.serialized) struct MigrationKillTests {
     @Test func S163_aKilledIndexBuildGoesOnWithTheNextOpen() async throws {
+        var unfinished = 0
         for round in 0..<Rounds.of(3, long: 40) {
             let bed = try TestBed(.lmdb)
             let file = bed.file
             try await MigrationScript.fill(file)
-            let delay = 15_000 + (round * 7_919) % 60_000
+            let delay = 1_000 + (round * 7_919) % 40_000
             await #expect(processExitsWith: .signal(SIGKILL)) { [file = file as URL, delay = delay as Int] in
                 try await MigrationScript.buildIndex(file, killAfter: delay)
             }
-            let container = try await PersistentContainer(model: try MigrationScript.model(2), store: .lmdb(file))
-            try await container.coordinator.finishMigration()
-            let request = EntityFetchRequest("Thing", matching: .equal("number", .int(777)))
-            let (found, plan) = try await container.newBatchOperationContext().perform { context in
-                (try context.count(request), try context.explain(request))
-            }
-            #expect(found == 1)
-            #expect(plan.contains("index on number"))
-            let findings = try container.coordinator.store.verify()
-            #expect(findings == [])
+            // What the process left unfinished, by the file's own words.
+            let state = try LMDBStore.open(file, schema: try MigrationScript.model(2).storeSchema)
+            if try state.continueMigration() != nil { unfinished += 1 }
+            withExtendedLifetime(state) {}
+            try await MigrationScript.checkBuilt(file)
         }
+        #expect(unfinished > 0, "no kill met the building")
     }
 
     @Test func S164_aKilledCustomMigrationLeavesTheOldFileOrTheNewOne() async throws {
