@@ -29,6 +29,49 @@ public struct TreeCheck {
         static let duplicates: UInt16 = 4
     }
 
+    /// What a tree may hold: LMDB goes by the flags of a tree in one place and by those of pages and entries in another, and crashes
+    /// where they disagree.
+    private struct Rules {
+        var isMain = false
+        var isFreeList = false
+        /// Several values a key, numbers of 8 bytes.
+        var hasNumberValues = false
+        var hasNumberKeys = false
+        /// The values of one key.
+        var isValues = false
+
+        /// By the flags of a tree's record; nil for a kind that we never make.
+        init?(flags: UInt16) {
+            switch flags {
+            case 0: break
+            case 0x08: hasNumberKeys = true
+            case 0x34: hasNumberValues = true
+            case 0x3C: (hasNumberKeys, hasNumberValues) = (true, true)
+            default: return nil
+            }
+        }
+
+        private init() {}
+
+        static let main: Rules = {
+            var rules = Rules()
+            rules.isMain = true
+            return rules
+        }()
+        static let freeList: Rules = {
+            var rules = Rules()
+            (rules.isFreeList, rules.hasNumberKeys) = (true, true)
+            return rules
+        }()
+        static let values: Rules = {
+            var rules = Rules()
+            rules.isValues = true
+            return rules
+        }()
+        /// For a look at roots only: other programs' files have other kinds.
+        static let unknown = Rules()
+    }
+
     private static let headerSize = 16
     private static let entryHeaderSize = 8
     /// A record of a tree: flags, depth, counts, and the root at 40.
@@ -44,6 +87,7 @@ public struct TreeCheck {
     private let filePages: UInt64
     private var seen: [UInt64]
     private var findings: [String] = []
+    private var freeLists: [[UInt8]] = []
 
     /// What is wrong, in words; nil when the commit has been written over, or was while we read: ask again with a newer one.
     ///
@@ -74,8 +118,28 @@ public struct TreeCheck {
     }
 
     private mutating func walk() {
-        if scope == .everything { tree(meta.freeRoot, "the free list", level: 0, isMain: false) }
-        tree(meta.mainRoot, "the main tree", level: 0, isMain: true)
+        tree(meta.mainRoot, "the main tree", level: 0, .main)
+        guard scope == .everything else { return }
+        tree(meta.freeRoot, "the free list", level: 0, .freeList)
+        // After all trees, so that it is known which pages are in use.
+        for list in freeLists { checkFree(list) }
+    }
+
+    /// A list of free pages: their count, and their numbers. What is in use must not be handed out.
+    private mutating func checkFree(_ list: [UInt8]) {
+        let owner = "the free list"
+        let count = list.count < 8 ? UInt64.max : Self.number(list, 0, UInt64.self)
+        guard count <= UInt64(list.count / 8 - 1) else { return report("\(owner) has a list that is longer than its value") }
+        var last = UInt64.max
+        for offset in stride(from: 8, to: 8 + Int(count) * 8, by: 8) {
+            let page = Self.number(list, offset, UInt64.self)
+            guard page >= 2, page <= meta.lastPage, page < last else {
+                return report("\(owner) has a list with page \(page) of \(meta.lastPage), or out of order")
+            }
+            last = page
+            // Pages at the end may be free and not there.
+            if page < filePages, !take(page, count: 1, owner) { return }
+        }
     }
 
     private mutating func report(_ text: String) {
@@ -123,7 +187,7 @@ public struct TreeCheck {
 
     // MARK: Trees
 
-    private mutating func tree(_ root: UInt64, _ owner: String, level: Int, isMain: Bool) {
+    private mutating func tree(_ root: UInt64, _ owner: String, level: Int, _ rules: Rules) {
         guard root != Self.none, findings.count < Self.mostFindings else { return }
         guard level < Self.mostLevels else { return report("\(owner) is deeper than a tree can be") }
         guard take(root, count: 1, owner), let bytes = page(root, owner) else { return }
@@ -132,17 +196,36 @@ public struct TreeCheck {
         guard kind == Flags.branch || kind == Flags.leaf else {
             return report("page \(root) of \(owner) is neither a branch nor a leaf")
         }
-        if kind == Flags.leaf, flags & Flags.numbers != 0 { return numbers(bytes, 0..<meta.pageSize, root, owner) }
+        let isNumbers = flags & Flags.numbers != 0
+        if kind == Flags.leaf, isNumbers { numbers(bytes, 0..<meta.pageSize, root, owner) }
+        if scope == .everything, isNumbers != (rules.isValues && kind == Flags.leaf) {
+            return report("page \(root) of \(owner) is of another kind than its tree")
+        }
+        if isNumbers { return }
         guard let entries = entries(bytes, 0..<meta.pageSize, root, owner) else { return }
-        if scope == .roots, !isMain { return }
-        for entry in entries {
+        if scope == .roots, !rules.isMain { return }
+        // LMDB steps down between two entries; its free list may be caught in between.
+        guard entries.count >= (kind == Flags.branch && !rules.isFreeList ? 2 : 1) else {
+            return report("page \(root) of \(owner) has too few entries")
+        }
+        for (position, entry) in entries.enumerated() {
             if kind == Flags.branch {
+                // The first one's key is never looked at.
+                if position > 0, !checkKey(bytes, entry, root, owner, rules) { return }
                 let low = UInt64(Self.number(bytes, entry, UInt32.self))
-                tree(low | UInt64(Self.number(bytes, entry + 4, UInt16.self)) << 32, owner, level: level + 1, isMain: isMain)
+                tree(low | UInt64(Self.number(bytes, entry + 4, UInt16.self)) << 32, owner, level: level + 1, rules)
             } else {
-                value(bytes, entry, root, owner, level: level, isMain: isMain)
+                guard checkKey(bytes, entry, root, owner, rules) else { return }
+                value(bytes, entry, root, owner, level: level, rules)
             }
         }
+    }
+
+    private mutating func checkKey(_ bytes: [UInt8], _ entry: Int, _ page: UInt64, _ owner: String, _ rules: Rules) -> Bool {
+        let count = Int(Self.number(bytes, entry + 6, UInt16.self))
+        if rules.hasNumberKeys || rules.isValues ? count == 8 : (count > 0 && count <= 511) { return true }
+        report("page \(page) of \(owner) has a key of \(count) bytes")
+        return false
     }
 
     /// The places of a page's entries, whose headers and keys lie inside of it.
@@ -171,42 +254,69 @@ public struct TreeCheck {
     private mutating func numbers(_ bytes: [UInt8], _ range: Range<Int>, _ number: UInt64, _ owner: String) {
         let size = Int(Self.number(bytes, range.lowerBound + 8, UInt16.self))
         let count = (Int(Self.number(bytes, range.lowerBound + 12, UInt16.self)) - Self.headerSize) / 2
-        guard count >= 0, Self.headerSize + count * size <= range.count else {
+        guard count > 0, size == 8, Self.headerSize + count * size <= range.count else {
             return report("page \(number) of \(owner) has more numbers than room")
         }
     }
 
     private mutating func value(
-        _ bytes: [UInt8], _ entry: Int, _ number: UInt64, _ owner: String, level: Int, isMain: Bool
+        _ bytes: [UInt8], _ entry: Int, _ number: UInt64, _ owner: String, level: Int, _ rules: Rules
     ) {
         let size = Int(Self.number(bytes, entry, UInt32.self))
         let flags = Self.number(bytes, entry + 4, UInt16.self)
         let keyCount = Int(Self.number(bytes, entry + 6, UInt16.self))
         let start = entry + Self.entryHeaderSize + keyCount
-        let isBig = flags & Flags.bigValue != 0
-        guard start + (isBig ? 8 : size) <= bytes.count else {
+        guard start + (flags & Flags.bigValue != 0 ? 8 : size) <= bytes.count else {
             return report("page \(number) of \(owner) has a value outside of it")
         }
-        if isBig {
-            bigValue(Self.number(bytes, start, UInt64.self), size: size, owner)
-        } else if flags & Flags.subTree != 0 {
-            guard size >= Self.treeSize else { return report("page \(number) of \(owner) has a tree record that is too short") }
-            let name = isMain ? String(decoding: bytes[(start - keyCount)..<start], as: UTF8.self) : owner
-            tree(Self.number(bytes, start + Self.rootOffset, UInt64.self), name, level: isMain ? 0 : level + 1, isMain: false)
-        } else if flags & Flags.duplicates != 0 {
-            guard size >= Self.headerSize else { return report("page \(number) of \(owner) has values that are too short") }
-            let range = start..<(start + size)
-            let isNumbers = Self.number(bytes, start + 10, UInt16.self) & Flags.numbers != 0
-            if isNumbers { numbers(bytes, range, number, owner) } else { _ = entries(bytes, range, number, owner) }
+        switch flags {
+        case 0:
+            if rules.hasNumberValues, size != 8 { return report("page \(number) of \(owner) has a value that is no number") }
+            if rules.isFreeList { freeLists.append(Array(bytes[start..<(start + size)])) }
+        case Flags.bigValue where !rules.hasNumberValues:
+            bigValue(Self.number(bytes, start, UInt64.self), size: size, owner, rules)
+        case Flags.subTree where rules.isMain:
+            let name = String(decoding: bytes[(start - keyCount)..<start], as: UTF8.self)
+            record(bytes, start, size, number, name, level: 0, Rules(flags: Self.number(bytes, start + 4, UInt16.self)))
+        case Flags.subTree | Flags.duplicates where rules.hasNumberValues:
+            // The width of its numbers stands in the record too.
+            guard Self.number(bytes, start, UInt32.self) == 8 else {
+                return report("page \(number) of \(owner) has values of a wrong width")
+            }
+            record(bytes, start, size, number, owner, level: level + 1, .values)
+        case Flags.duplicates where rules.hasNumberValues:
+            guard size >= Self.headerSize, Self.number(bytes, start + 10, UInt16.self) & Flags.numbers != 0 else {
+                return report("page \(number) of \(owner) has values that are too short")
+            }
+            numbers(bytes, start..<(start + size), number, owner)
+        default: report("page \(number) of \(owner) has an entry of another kind than its tree")
         }
     }
 
-    private mutating func bigValue(_ first: UInt64, size: Int, _ owner: String) {
+    /// A tree by its record.
+    private mutating func record(
+        _ bytes: [UInt8], _ start: Int, _ size: Int, _ page: UInt64, _ name: String, level: Int, _ rules: Rules?
+    ) {
+        guard size == Self.treeSize else { return report("page \(page) has a record of the tree \(name) that is too short") }
+        guard let rules = rules ?? (scope == .roots ? .unknown : nil) else {
+            return report("\(name) is a tree of a kind that no store has")
+        }
+        tree(Self.number(bytes, start + Self.rootOffset, UInt64.self), name, level: level, rules)
+    }
+
+    private mutating func bigValue(_ first: UInt64, size: Int, _ owner: String, _ rules: Rules) {
         let count = UInt64((Self.headerSize + size - 1) / meta.pageSize + 1)
         guard take(first, count: count, owner), let bytes = page(first, owner) else { return }
         let flags = Self.number(bytes, 10, UInt16.self)
         guard flags & Flags.kinds == Flags.overflow, Self.number(bytes, 12, UInt32.self) == count else {
             return report("page \(first) of \(owner) should hold a value of \(size) bytes, but does not")
         }
+        guard rules.isFreeList else { return }
+        var list = [UInt8](repeating: 0, count: size)
+        let got = list.withUnsafeMutableBytes {
+            pread(file, $0.baseAddress, size, off_t(first) * off_t(meta.pageSize) + off_t(Self.headerSize))
+        }
+        guard got == size else { return report("page \(first) of \(owner) cannot be read") }
+        freeLists.append(list)
     }
 }

@@ -38,7 +38,7 @@ enum FileCheck {
     }
 
     /// - Returns: missing pages that are to be checked once the file is open; it has been lengthened, so that they can be mapped.
-    static func beforeOpening(_ path: String) throws -> Gap? {
+    static func beforeOpening(_ path: String, _ check: LMDBStore.Options.OpeningCheck) throws -> Gap? {
         guard try FileIdentity.of(path: path) != nil else { return nil }
         switch try MetaPages.read(path: path) {
         case .empty: return nil
@@ -52,7 +52,7 @@ enum FileCheck {
         case .sound(let meta):
             let gap = try gap(path, meta)
             do {
-                try checkRoots(path)
+                try checkTrees(path, check == .everything ? .everything : .roots)
             } catch {
                 if let gap { truncate(path, off_t(gap.byteCount)) }
                 throw error
@@ -62,10 +62,10 @@ enum FileCheck {
     }
 
     /// Opening reads the main tree and the roots of the others: LMDB would crash on what is wrong there.
-    private static func checkRoots(_ path: String) throws {
+    private static func checkTrees(_ path: String, _ scope: TreeCheck.Scope) throws {
         // Other processes may write meanwhile; then their commit is looked at.
         for _ in 0..<8 {
-            guard let findings = try TreeCheck.findings(path: path, scope: .roots) else { continue }
+            guard let findings = try TreeCheck.findings(path: path, scope: scope) else { continue }
             guard let first = findings.first else { return }
             throw StoreError(.damaged, "\(path) is damaged: \(first). Restore a copy")
         }

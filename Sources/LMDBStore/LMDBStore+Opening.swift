@@ -53,7 +53,7 @@ extension LMDBStore {
             }
         }
         do {
-            let gap = try FileCheck.beforeOpening(path)
+            let gap = try FileCheck.beforeOpening(path, options.openingCheck)
             let environment = try openEnvironment(path, schema: schema, options: options)
             do {
                 try gap?.checkFree(in: environment, path: path)

@@ -25,7 +25,16 @@ public final class LMDBStore: ObjectStore {
         /// What to do when the file lies on a network or user-space file system, whose locks and maps cannot be trusted.
         public enum RemoteFileSystems: Sendable, Hashable { case refuse, allow }
 
+        /// How much of LMDB's trees opening looks at, without LMDB, which crashes on pages that are wrong.
+        public enum OpeningCheck: Sendable, Hashable {
+            /// Some pages: what opening itself reads.
+            case roots
+            /// Every page, as ``LMDBStore/verify()`` does: for a file of doubtful origin. Reads the file once.
+            case everything
+        }
+
         public var remoteFileSystems = RemoteFileSystems.refuse
+        public var openingCheck = OpeningCheck.roots
         /// Bytes of address space to begin with; the file grows only as far as it is filled. From the 33rd open store on at
         /// most 64 GiB.
         public var mapSize = 1 << 38

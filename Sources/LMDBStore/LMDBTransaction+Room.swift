@@ -53,7 +53,8 @@ extension LMDBTransaction {
     func mostPages(_ index: Tables.Index, rows: Int) throws -> Int {
         let statistics = try transaction.statistics(index.database)
         // Many objects under one key are a tree of their own, whose leaves are not counted: numbers of 8 bytes, half a page of them.
-        let leaves = statistics.leafPages + statistics.entries * 16 / store.pageSize
+        // A damaged file may claim any count.
+        let leaves = max(0, statistics.leafPages &+ statistics.entries / (store.pageSize / 16))
         return min(2 * rows, leaves) + rows / 32 + 4
     }
 

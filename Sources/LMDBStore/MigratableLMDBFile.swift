@@ -57,7 +57,7 @@ struct MigratableLMDBFile: MigratableFile {
     func withEnvironment<R>(_ body: (Environment) throws -> R) throws -> R {
         try EnvironmentRegistry.exclusively(path: url.path) {
             do {
-                let gap = try FileCheck.beforeOpening(url.path)
+                let gap = try FileCheck.beforeOpening(url.path, options.openingCheck)
                 let environment = try Environment(
                     path: url.path,
                     options: Environment.Options(
