@@ -6,14 +6,24 @@ let package = Package(
     name: "fuzz",
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "strata", path: "..")],
-    targets: ["fuzz-page-decode", "fuzz-page-round-trip", "fuzz-packed-page", "fuzz-change-set"].map { name in
+    targets: [
+        "fuzz-page-decode", "fuzz-page-round-trip", "fuzz-packed-page", "fuzz-change-set", "fuzz-index-key",
+        "fuzz-dictionary-record",
+    ].map { name in
         .executableTarget(
             name: name,
-            dependencies: [.product(name: "PageCodec", package: "strata"), .product(name: "StoreInterface", package: "strata")])
-    } + [
-        .executableTarget(
-            name: "fuzz-store",
-            dependencies: [.product(name: "ObjectGraph", package: "strata"), .product(name: "StoreInterface", package: "strata")])
-    ],
+            dependencies: [
+                "ByteScript", .product(name: "PageCodec", package: "strata"), .product(name: "StoreInterface", package: "strata"),
+            ])
+    }
+        + ["fuzz-store", "fuzz-stored-schema", "fuzz-names", "fuzz-file"].map { name in
+            .executableTarget(
+                name: name,
+                dependencies: [
+                    "ByteScript", .product(name: "ObjectGraph", package: "strata"),
+                    .product(name: "StoreInterface", package: "strata"),
+                ])
+        }
+        + [.target(name: "ByteScript", dependencies: [.product(name: "StoreInterface", package: "strata")])],
     swiftLanguageModes: [.v6]
 )

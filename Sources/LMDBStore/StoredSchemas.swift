@@ -43,14 +43,12 @@ struct StoredSchemas {
         versions = []
         for version in 1...Int(number) {
             if let json = try transaction.metaBytes(MetaTable.Key.schema(version), meta) {
-                guard let schema = try? JSONDecoder().decode(StoredSchema.self, from: Data(json)), schema.isSound else {
-                    throw damaged
-                }
+                guard let schema = StoredSchema(json: json) else { throw damaged }
                 versions.append(schema)
             } else if version == 1, let json = try transaction.metaBytes(MetaTable.Key.firstSchema, meta),
-                let schema = try? JSONDecoder().decode(StoreSchema.self, from: Data(json))
+                let schema = StoredSchema(firstJSON: json)
             {
-                versions.append(StoredSchema(first: schema))
+                versions.append(schema)
             } else {
                 throw damaged
             }
@@ -58,9 +56,7 @@ struct StoredSchemas {
     }
 
     static func put(_ schema: StoredSchema, _ number: Int, _ meta: Database, in transaction: WriteTransaction) throws {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys]
-        try encoder.encode(schema).withUnsafeBytes {
+        try schema.json().withUnsafeBytes {
             try MetaTable.put($0, MetaTable.Key.schema(number), meta, in: transaction)
         }
     }
@@ -162,6 +158,25 @@ struct StoredSchemas {
 }
 
 extension StoredSchema {
+    /// nil for bytes that are no sound schema.
+    init?(json: UnsafeRawBufferPointer) {
+        guard let schema = try? JSONDecoder().decode(StoredSchema.self, from: Data(json)), schema.isSound else { return nil }
+        self = schema
+    }
+
+    /// The schema of a file from before there were others.
+    init?(firstJSON json: UnsafeRawBufferPointer) {
+        guard let schema = try? JSONDecoder().decode(StoreSchema.self, from: Data(json)) else { return nil }
+        self.init(first: schema)
+        guard isSound else { return nil }
+    }
+
+    func json() throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        return try encoder.encode(self)
+    }
+
     /// Whether numbers and schema have the same shape: JSON may say anything.
     fileprivate var isSound: Bool {
         let columns = entities.flatMap { $0.columns.map(\.number) } + entities.map(\.number)

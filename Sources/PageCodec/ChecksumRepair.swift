@@ -10,6 +10,15 @@
         }
     }
 
+    /// The second word. Bytes shorter than a header stay as they are.
+    public static func dictionary(_ bytes: inout [UInt8]) {
+        guard bytes.count >= DictionaryRecord.headerSize else { return }
+        bytes.withUnsafeMutableBytes { bytes in
+            let hash = DictionaryRecord.checksum(UnsafeRawBufferPointer(bytes))
+            bytes.storeBytes(of: hash.littleEndian, toByteOffset: 8, as: UInt64.self)
+        }
+    }
+
     /// The last four bytes.
     public static func changeSet(_ bytes: inout [UInt8]) {
         guard bytes.count >= 4 else { return }

@@ -1,7 +1,7 @@
 /// A dictionary as it lies in a file: `Docs/FileFormat.md` tells its bytes.
 public struct DictionaryRecord: Sendable {
     private static let version: UInt64 = 1
-    private static let headerSize = 24
+    static let headerSize = 24
 
     /// How many pages the entity had when the dictionary was trained.
     public let pageCount: Int
@@ -45,7 +45,7 @@ public struct DictionaryRecord: Sendable {
     public func dictionary() throws(PageError) -> PageDictionary { try PageDictionary(bytes) }
 
     /// Of all bytes from 16 on.
-    private static func checksum(_ record: UnsafeRawBufferPointer) -> UInt64 {
+    static func checksum(_ record: UnsafeRawBufferPointer) -> UInt64 {
         PageHash.hash(UnsafeRawBufferPointer(rebasing: record[16...]), seed: version)
     }
 }

@@ -1,0 +1,33 @@
+import PageCodec
+import StoreInterface
+
+/// The versions of a schema as a file has them, for fuzzing: what opening does with their bytes before it looks at an object.
+@_spi(Fuzzing) public enum SchemaBytes {
+    /// Versions of a model that follow each other, as they are written.
+    public static func encoded(_ models: [StoreSchema]) throws -> [[UInt8]] {
+        guard let first = models.first else { return [] }
+        var versions = [StoredSchema(first: first)]
+        for (number, model) in models.enumerated().dropFirst() {
+            versions.append(try versions[number - 1].evolved(to: model, number: number + 1, generation: UInt64(number)))
+        }
+        return try versions.map { Array(try $0.json()) }
+    }
+
+    /// Reads versions, the first of them as old files have it if it is no version, and brings `model` into force after them.
+    /// - Returns: false when one of them is no schema.
+    public static func read(_ versions: [[UInt8]], then model: StoreSchema, history: ChangeSet) throws -> Bool {
+        var read: [StoredSchema] = []
+        for (position, bytes) in versions.enumerated() {
+            let schema = bytes.withUnsafeBytes { StoredSchema(json: $0) ?? (position == 0 ? StoredSchema(firstJSON: $0) : nil) }
+            guard let schema else { return false }
+            read.append(schema)
+        }
+        guard let current = read.last else { return false }
+        _ = read.translated(history, of: history.generation)
+        _ = try StoredSchema.layouts(read, model: current.schema)
+        let next = try current.evolved(to: model, number: read.count + 1, generation: 9)
+        _ = StoredTables(next).all
+        _ = try StoredSchema.layouts(read + [next], model: model)
+        return true
+    }
+}
