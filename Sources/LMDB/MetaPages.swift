@@ -90,6 +90,10 @@ public struct MetaPages: Sendable, Hashable {
             guard lastPage >= 1, lastPage < UInt64(Int64.max) / UInt64(pageSize) - 1 else {
                 return .failure(Problem(finding: .damaged("its meta page gives \(lastPage) as the last page")))
             }
+            // No file comes so far; LMDB would count past the end of its numbers.
+            guard number(transactionOffset, UInt64.self) < 1 << 62 else {
+                return .failure(Problem(finding: .damaged("its meta page gives an impossible number of commits")))
+            }
             for offset in [freeRootOffset, mainRootOffset] {
                 let root = number(offset, UInt64.self)
                 guard root == .max || (root >= 2 && root <= lastPage) else {

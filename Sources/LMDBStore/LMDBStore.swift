@@ -128,6 +128,10 @@ public final class LMDBStore: ObjectStore {
             return try latest.withLock { latest in
                 if let snapshot = latest.snapshot, snapshot.transactionNumber >= newest { return snapshot }
                 let made = try LMDBSnapshot(self, try beginReading())
+                // Its pages and indexes are those of another schema.
+                guard try made.transaction.metaNumber(MetaTable.Key.schemaNumber, tables.meta) == UInt64(schemaNumber) else {
+                    throw StoreError.migratedElsewhere(self)
+                }
                 latest.snapshot = made
                 return made
             }

@@ -24,9 +24,7 @@ final class LMDBTransaction: StoreTransaction {
         }
         generation = found
         guard try transaction.metaNumber(MetaTable.Key.schemaNumber, store.tables.meta) == UInt64(store.schemaNumber) else {
-            throw StoreError(
-                .schemaTooNew,
-                "\(store.url.path) was migrated by another process since it was opened here. Open it again with that model")
+            throw StoreError.migratedElsewhere(store)
         }
         unbuilt = try store.unfinished.progress(of: store, in: transaction)
     }

@@ -31,6 +31,12 @@ extension StoreError {
         StoreError(.damaged, "\(store.url.path): \(what). Restore a copy, or export what is left")
     }
 
+    static func migratedElsewhere(_ store: LMDBStore) -> StoreError {
+        StoreError(
+            .schemaTooNew,
+            "\(store.url.path) was migrated by another process since it was opened here. Open it again with that model")
+    }
+
     static func outgrown(_ store: LMDBStore) -> StoreError {
         StoreError(
             .full,

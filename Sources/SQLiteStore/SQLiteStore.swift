@@ -18,6 +18,8 @@ public final class SQLiteStore: ObjectStore {
     private let pool: SQLiteReaderPool
     private let syncing = Mutex(Syncing())
     private let signal: SaveSignal
+    /// SQLite's count of changes of tables when the file's schema was last found to be ours.
+    private let checkedTables = Mutex<Int64?>(nil)
 
     private struct Syncing {
         /// What the writer's connection is set to; nil before the first write.
@@ -55,13 +57,29 @@ public final class SQLiteStore: ObjectStore {
         let generation = try connection.withLock {
             try connection.run("BEGIN")
             // The transaction takes its state at its first read.
-            return try Self.generation(connection)
+            let generation = try Self.generation(connection)
+            try checkSchema(connection)
+            return generation
         }
         return SQLiteSnapshot(layout: layout, connection: connection, generation: generation, pool: pool)
     }
 
     private static func generation(_ connection: SQLiteConnection) throws -> Generation {
         Generation(bitPattern: try connection.integer("SELECT generation FROM strata_state") ?? 0)
+    }
+
+    /// Inside a transaction: whether the tables are still those of our schema.
+    /// - Throws: `StoreError` `.schemaTooNew` when another process has migrated the file. About 1 µs otherwise.
+    private func checkSchema(_ connection: SQLiteConnection) throws {
+        let tables = try connection.integer("PRAGMA schema_version")
+        if let tables, checkedTables.withLock({ $0 }) == tables { return }
+        let stored = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first
+        guard try stored == SQLiteFile.text(schema.withoutHints) else {
+            throw StoreError(
+                .schemaTooNew,
+                "\(path) was migrated by another process since it was opened here. Open it again with that model")
+        }
+        checkedTables.withLock { $0 = tables }
     }
 
     public func fileBytes() throws -> Int {
@@ -78,6 +96,7 @@ public final class SQLiteStore: ObjectStore {
             try setSynchronous(durability == .durable)
             try writer.run("BEGIN IMMEDIATE")
             do {
+                try checkSchema(writer)
                 let transaction = try SQLiteTransaction(connection: writer, layout: layout, path: path)
                 let before = transaction.generation
                 let result = try body(transaction)

@@ -2,16 +2,16 @@ import ObjectGraph
 
 /// Makes a final class a stored model.
 ///
-/// Each stored property is an attribute, or a relationship where ``Relationship(deleteRule:inverse:)`` says so; computed
+/// Each stored property is an attribute, or a relationship where ``Relationship(deleteRule:inverse:renamedFrom:)`` says so; computed
 /// ones are left alone. Properties are read from and written to the object's context; a new object keeps its own values until it
 /// is inserted. Without an initializer of yours one is made that takes each property. The class is not `Sendable`: an object
-/// belongs to its context.
+/// belongs to its context. A class that had another name when files were written says so: `renamedFrom: "Singer"`.
 @attached(
     member, names: named(modelAnchor), named(managedObject), named(entityDescription), named(detachedEntity),
     named(columnsByKeyPath), named(init))
 @attached(memberAttribute)
 @attached(extension, conformances: PersistentModel, Sendable)
-public macro Model() = #externalMacro(module: "StrataMacros", type: "ModelMacro")
+public macro Model(renamedFrom: String? = nil) = #externalMacro(module: "StrataMacros", type: "ModelMacro")
 
 /// What an attribute can be beside stored.
 public enum AttributeOption: Sendable {
@@ -45,28 +45,28 @@ public macro Unique<T: PersistentModel>(_ constraints: [PartialKeyPath<T>]...) =
 ///
 /// With an inverse, both sides follow each other. Name it on one side only: the other learns it, and Swift cannot resolve two
 /// attributes that name each other's properties. The rule says what becomes of the related
-/// objects when this one is deleted.
+/// objects when this one is deleted; `renamedFrom` what the relationship was called before.
 @attached(peer)
-public macro Relationship(deleteRule: DeleteRule = .nullify, inverse: AnyKeyPath? = nil) =
+public macro Relationship(deleteRule: DeleteRule = .nullify, inverse: AnyKeyPath? = nil, renamedFrom: String? = nil) =
     #externalMacro(module: "StrataMacros", type: "MarkerMacro")
 
 /// Leaves a property out of the store. It needs an initial value.
 @attached(peer)
 public macro Transient() = #externalMacro(module: "StrataMacros", type: "MarkerMacro")
 
-/// Written by ``Model()`` on each attribute; not for use by hand.
+/// Written by ``Model(renamedFrom:)`` on each attribute; not for use by hand.
 @attached(accessor, names: named(init), named(get), named(set))
 @attached(peer, names: prefixed(_))
 public macro PersistedAttribute(_ column: Int) =
     #externalMacro(module: "StrataMacros", type: "PersistedAttributeMacro")
 
-/// Written by ``Model()`` on each relationship to one; not for use by hand.
+/// Written by ``Model(renamedFrom:)`` on each relationship to one; not for use by hand.
 @attached(accessor, names: named(init), named(get), named(set))
 @attached(peer, names: prefixed(_))
 public macro PersistedToOne(_ relationship: Int, column: Int) =
     #externalMacro(module: "StrataMacros", type: "PersistedToOneMacro")
 
-/// Written by ``Model()`` on each relationship to many; not for use by hand.
+/// Written by ``Model(renamedFrom:)`` on each relationship to many; not for use by hand.
 @attached(accessor, names: named(init), named(get), named(set))
 @attached(peer, names: prefixed(_))
 public macro PersistedToMany(_ relationship: Int) =

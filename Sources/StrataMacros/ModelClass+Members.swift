@@ -23,7 +23,7 @@ extension ModelClass {
             name: "\(raw: name)",
             properties: [
                 \(raw: persisted.map { $0.description(in: name) + "," }.joined(separator: "\n        "))
-            ]\(raw: indexArgument))
+            ]\(raw: indexArgument)\(raw: renamedFrom.map { ",\n    renamedFrom: \($0)" } ?? ""))
         """
     }
 
@@ -102,6 +102,7 @@ extension ModelProperty {
         if let inverse = options.inverse { arguments.append("inverse: \"\(inverse)\"") }
         arguments.append("cardinality: \(cardinality)")
         if let deleteRule = options.deleteRule { arguments.append("deleteRule: \(deleteRule)") }
+        if let renamedFrom = options.renamedFrom { arguments.append("renamedFrom: \(renamedFrom)") }
         return ".relationship(RelationshipDescription(\(arguments.joined(separator: ", "))))"
     }
 

@@ -8,6 +8,8 @@ struct ModelClass {
     let access: String
     private(set) var properties: [ModelProperty] = []
     var indexes: [ModelIndex] = []
+    /// The literal, with its quotes.
+    private(set) var renamedFrom: String?
     var misuses: [Diagnostic] = []
     /// Whether the user wrote a designated initializer, so that none must be made.
     let hasInitializer: Bool
@@ -23,6 +25,7 @@ struct ModelClass {
             return !found.modifiers.contains { $0.name.text == "convenience" }
         }
         checkClass(declaration, modifiers)
+        readFormerName(declaration)
         var columns = 0
         var relationships = 0
         for member in declaration.memberBlock.members {
@@ -48,6 +51,7 @@ struct ModelClass {
             properties.append(property)
         }
         for member in declaration.memberBlock.members { readIndexes(member) }
+        checkFormerNames(declaration)
         checkInitializer(declaration)
     }
 
@@ -69,6 +73,27 @@ struct ModelClass {
                     fixIts: [Remedy.replace(declaration, with: replacement.with(\.modifiers, fixed), "insert 'final'")]))
         }
         if let parameters = declaration.genericParameterClause { misuses.append(Misuse.generic.at(parameters)) }
+    }
+
+    private mutating func readFormerName(_ declaration: ClassDeclSyntax) {
+        guard let marker = declaration.attributes.attribute(named: "Model"), case .argumentList(let arguments) = marker.arguments,
+            let argument = arguments.first(where: { $0.label?.text == "renamedFrom" })
+        else { return }
+        renamedFrom = argument.formerName(of: name)
+        if renamedFrom == nil { misuses.append(Misuse.formerName.at(argument.expression)) }
+    }
+
+    /// One older property becomes one of now.
+    private mutating func checkFormerNames(_ declaration: ClassDeclSyntax) {
+        var known: Set<String> = []
+        for property in persisted {
+            guard let former = property.renamedFrom, !known.insert(former).inserted else { continue }
+            let member = declaration.memberBlock.members.first { member in
+                let pattern = member.decl.as(VariableDeclSyntax.self)?.bindings.first?.pattern
+                return pattern?.as(IdentifierPatternSyntax.self)?.identifier.text == property.name
+            }
+            misuses.append(Misuse.sameFormerName.at(member.map { Syntax($0.decl) } ?? Syntax(declaration)))
+        }
     }
 
     /// Without a user's initializer one is made, which needs the types of the properties.
@@ -97,8 +122,12 @@ extension VariableDeclSyntax {
     }
 
     /// The attribute of this name, wherever it was imported from.
-    func attribute(named name: String) -> AttributeSyntax? {
-        attributes.lazy.compactMap { $0.as(AttributeSyntax.self) }.first { $0.attributeName.trimmedTypeName == name }
+    func attribute(named name: String) -> AttributeSyntax? { attributes.attribute(named: name) }
+}
+
+extension AttributeListSyntax {
+    fileprivate func attribute(named name: String) -> AttributeSyntax? {
+        lazy.compactMap { $0.as(AttributeSyntax.self) }.first { $0.attributeName.trimmedTypeName == name }
     }
 }
 

@@ -24,6 +24,8 @@ struct ModelProperty {
         var inverse: String?
         /// An expression, as the user wrote it.
         var deleteRule: String?
+        /// The literal, with its quotes.
+        var renamedFrom: String?
     }
 
     var name: String
@@ -34,6 +36,15 @@ struct ModelProperty {
     var column: Int?
     /// The position among the relationships.
     var relationship: Int?
+
+    /// What it was called before: the literal, with its quotes.
+    var renamedFrom: String? {
+        switch kind {
+        case .attribute(let options): options.renamedFrom
+        case .toOne(let options), .toMany(let options): options.renamedFrom
+        case .transient: nil
+        }
+    }
 
     var isTransient: Bool { kind == .transient }
 
@@ -68,6 +79,16 @@ struct ModelProperty {
             return callee.baseName.text
         }
         return initialValue.literalType
+    }
+}
+
+extension LabeledExprSyntax {
+    /// The literal of `renamedFrom:`; nil unless it is plain text other than the name of now.
+    func formerName(of name: String) -> String? {
+        guard let text = expression.as(StringLiteralExprSyntax.self)?.representedLiteralValue, !text.isEmpty, text != name else {
+            return nil
+        }
+        return expression.trimmedDescription
     }
 }
 

@@ -78,7 +78,7 @@ struct PropertyReader {
     private mutating func readKind(_ property: ModelProperty) -> ModelProperty.Kind? {
         let marker = variable.attribute(named: "Attribute")
         guard let relationship = variable.attribute(named: "Relationship") else {
-            return readOptions(marker).map(ModelProperty.Kind.attribute)
+            return readOptions(property.name, marker).map(ModelProperty.Kind.attribute)
         }
         if let marker {
             let rest = variable.attributes.filter { $0.as(AttributeSyntax.self)?.id != marker.id }
@@ -92,10 +92,10 @@ struct PropertyReader {
             return nil
         }
         if let destination = type.wrappedByOptional, destination.wrappedByArray == nil {
-            return readRelationship(relationship, destination).map(ModelProperty.Kind.toOne)
+            return readRelationship(property.name, relationship, destination).map(ModelProperty.Kind.toOne)
         }
         if let destination = type.wrappedByArray, destination.wrappedByOptional == nil {
-            return readRelationship(relationship, destination).map(ModelProperty.Kind.toMany)
+            return readRelationship(property.name, relationship, destination).map(ModelProperty.Kind.toMany)
         }
         let isPlainName =
             type.as(IdentifierTypeSyntax.self).map { $0.genericArgumentClause == nil } ?? type.is(MemberTypeSyntax.self)
@@ -112,12 +112,16 @@ struct PropertyReader {
         return nil
     }
 
-    private mutating func readOptions(_ marker: AttributeSyntax?) -> ModelProperty.AttributeOptions? {
+    private mutating func readOptions(_ name: String, _ marker: AttributeSyntax?) -> ModelProperty.AttributeOptions? {
         var options = ModelProperty.AttributeOptions()
         guard case .argumentList(let arguments) = marker?.arguments else { return options }
         for argument in arguments {
             if argument.label?.text == "renamedFrom" {
-                options.renamedFrom = argument.expression.trimmedDescription
+                guard let former = argument.formerName(of: name) else {
+                    _ = misuse(.formerName, argument.expression)
+                    return nil
+                }
+                options.renamedFrom = former
                 continue
             }
             switch argument.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text {
@@ -133,12 +137,19 @@ struct PropertyReader {
     }
 
     private mutating func readRelationship(
-        _ marker: AttributeSyntax, _ destination: TypeSyntax
+        _ name: String, _ marker: AttributeSyntax, _ destination: TypeSyntax
     ) -> ModelProperty.RelationshipOptions? {
         var options = ModelProperty.RelationshipOptions(destination: destination.lastName)
         guard case .argumentList(let arguments) = marker.arguments else { return options }
         for argument in arguments {
             if argument.label?.text == "deleteRule" { options.deleteRule = argument.expression.trimmedDescription }
+            if argument.label?.text == "renamedFrom" {
+                options.renamedFrom = argument.formerName(of: name)
+                guard options.renamedFrom != nil else {
+                    _ = misuse(.formerName, argument.expression)
+                    return nil
+                }
+            }
             guard argument.label?.text == "inverse", !argument.expression.is(NilLiteralExprSyntax.self) else { continue }
             guard let keyPath = argument.expression.as(KeyPathExprSyntax.self), keyPath.components.count == 1,
                 let property = keyPath.components.first?.component.as(KeyPathPropertyComponentSyntax.self),

@@ -61,4 +61,38 @@ import Testing
         try bytes.write(to: scratch.url)
         #expect { try scratch.store() } throws: { ($0 as? StoreError)?.code == .damaged }
     }
+
+    @Test func anImpossibleNumberOfCommitsIsRefusedAtOpening() throws {
+        let scratch = try filled()
+        var bytes = try Data(contentsOf: scratch.url)
+        for offset in [144, 4096 + 144] { bytes.replaceSubrange(offset..<(offset + 8), with: Data(repeating: 0xFE, count: 8)) }
+        try bytes.write(to: scratch.url)
+        #expect { try scratch.store() } throws: { ($0 as? StoreError)?.code == .damaged }
+    }
+
+    /// What LMDB crashes on lies in the headers of pages and entries, and in the records of trees: with all of it looked at before, an
+    /// open and what follows it is an error or a store.
+    @Test func aFileThatIsLookedAtWhollyIsAnErrorOrAStore() throws {
+        let scratch = try filled()
+        let sound = try Data(contentsOf: scratch.url)
+        var options = LMDBStore.Options()
+        options.openingCheck = .everything
+        var random = SeededGenerator()
+        var refused = 0
+        for _ in 0..<60 {
+            var bytes = sound
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                let page = Int.random(in: 0..<(bytes.count / 4096), using: &random) * 4096
+                let place = Int.random(in: 0..<256, using: &random)
+                bytes[page + (place < 200 ? place : 4095 - (place - 200) * 2)] = .random(in: 0...255, using: &random)
+            }
+            try bytes.write(to: scratch.url)
+            do {
+                let store = try scratch.store(options)
+                _ = try store.verify()
+                _ = try? store.snapshot().count(StoreQuery(entity: Samples.track, predicate: .compare(2, .equal, .int(3))))
+            } catch is StoreError { refused += 1 }
+        }
+        #expect(refused > 0)
+    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import ObjectGraph
 import StoreInterface
 import TestSupport
@@ -52,7 +53,16 @@ import Testing
         let id = await worker.perform { $0.makeTrack("a").objectID }
         #expect(ObjectID(id.description) == id)
         #expect(ObjectID(url: id.url) == id)
-        for text in ["", "strata://", "strata://x/1/2", id.description + "/3", id.description.replacing("strata", with: "http")] {
+        #expect(try JSONDecoder().decode([ObjectID].self, from: JSONEncoder().encode([id])) == [id])
+        let store = "strata://\(id.store.uuid.uuidString)"
+        let others = [
+            "", "strata://", "strata://x/1/2", id.description + "/3", id.description.replacing("strata", with: "http"),
+            // One name each.
+            "\(store)/+1/2", "\(store)/1/02", "\(store)/1/-2", "\(store)/65536/2", "\(store)/1/2 ",
+            "strata://\(id.store.uuid.uuidString.lowercased())/1/2",
+        ]
+        #expect(ObjectID("\(store)/1/2") != nil)
+        for text in others {
             #expect(ObjectID(text) == nil, "\(text)")
         }
     }

@@ -11,11 +11,11 @@ import Testing
             @Attribute(renamedFrom: "name") var title: String
             @Attribute(.indexed, .preserveValueOnDeletion) var plays: Int = 0
             var rating: Double?
-            @Relationship(inverse: \\Band.songs) var band: Band?
+            @Relationship(inverse: \\Band.songs, renamedFrom: "group") var band: Band?
             @Transient var isPlaying = false
         }
 
-        @Model final class Band {
+        @Model(renamedFrom: "Group") final class Band {
             var name: String
             @Relationship(deleteRule: .cascade) var songs: [Song]
         }

@@ -27,6 +27,13 @@ import Testing
         ("@Relationship(inverse: path) var a: Other?", .wrongInverse),
         ("@Relationship(inverse: \\Third.all) var a: Other?", .wrongInverse),
         ("@Relationship(inverse: \\Other.first.second) var a: Other?", .wrongInverse),
+        ("@Attribute(renamedFrom: \"a\") var a: Int", .formerName),
+        ("@Attribute(renamedFrom: \"\") var a: Int", .formerName),
+        ("@Attribute(renamedFrom: old) var a: Int", .formerName),
+        ("@Attribute(renamedFrom: \"\\(old)\") var a: Int", .formerName),
+        ("@Relationship(renamedFrom: \"a\") var a: Other?", .formerName),
+        ("@Relationship(renamedFrom: nil) var a: [Other]", .formerName),
+        ("@Attribute(renamedFrom: \"c\") var a: Int\n@Relationship(renamedFrom: \"c\") var b: Other?", .sameFormerName),
         ("@Transient var a: Int", .transientWithoutValue),
         ("@Transient let a: Int?", .transientWithoutValue),
         ("@Transient @Attribute var a = 1", .transientMixed),
@@ -45,6 +52,15 @@ import Testing
         #expect(MacroExpansion(of: "@Model actor A {}").messages == [Misuse.notAClass.message])
         #expect(MacroExpansion(of: "@Model class A {}").messages == [Misuse.notFinal.message])
         #expect(MacroExpansion(of: "@Model final class A<B> {}").messages == [Misuse.generic.message])
+    }
+
+    @Test func aModelWasCalledSomethingElseBefore() {
+        #expect(MacroExpansion(of: "@Model(renamedFrom: \"A\") final class A {}").messages == [Misuse.formerName.message])
+        #expect(MacroExpansion(of: "@Model(renamedFrom: old) final class A {}").messages == [Misuse.formerName.message])
+        let renamed = MacroExpansion(
+            of: "@Model(renamedFrom: \"B\") final class A {\n#Index<A>([\\.a, \\.b])\nvar a: Int\nvar b: Int\n}")
+        #expect(renamed.messages == [])
+        #expect(MacroExpansion.tokens(renamed.text).joined().contains("],renamedFrom:\"B\")"))
     }
 
     @Test func whatIsNotStoredIsLeftAlone() {

@@ -73,7 +73,9 @@ final class Song {
             .attribute(
                 AttributeDescription("plays", of: \Song.plays, index: .indexed, default: 0, preservesValueOnDeletion: true)),
             .attribute(AttributeDescription("rating", of: \Song.rating)),
-            .relationship(RelationshipDescription(name: "band", destination: "Band", inverse: "songs", cardinality: .toOne)),
+            .relationship(
+                RelationshipDescription(
+                    name: "band", destination: "Band", inverse: "songs", cardinality: .toOne, renamedFrom: "group")),
         ])
 
     private static let detachedEntity = DetachedEntity(entityDescription)
@@ -139,7 +141,8 @@ final class Band {
             .attribute(AttributeDescription("name", of: \Band.name)),
             .relationship(
                 RelationshipDescription(name: "songs", destination: "Song", cardinality: .toMany, deleteRule: .cascade)),
-        ])
+        ],
+        renamedFrom: "Group")
 
     private static let detachedEntity = DetachedEntity(entityDescription)
 

@@ -62,6 +62,15 @@ public final class TestBed: Sendable {
 
     public var file: URL { folder.appendingPathComponent("store.\(kind.rawValue)") }
 
+    /// Returns when nobody in this process has the file open any more: a writer lets go of it on a queue of its own.
+    public func closed() async throws {
+        for _ in 0..<2000 {
+            guard let file = description.migration else { return }
+            if let copy = try? file.makeCopy() { return copy.discard() }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
     public func container(_ stack: ContextStack = .siblings, model: Model = Music.model) async throws -> PersistentContainer {
         try await PersistentContainer(model: model, store: description, stack: stack)
     }

@@ -36,6 +36,8 @@ extension ObjectID: CustomStringConvertible, LosslessStringConvertible {
             let key = ObjectKey(parts[2])
         else { return nil }
         self.init(store: StoreIdentity(uuid), entity: Int(entity), key: key)
+        // One name each: no signs, leading zeros or small letters.
+        guard description.utf8.elementsEqual(self.description.utf8) else { return nil }
     }
 
     public var url: URL {
