@@ -58,6 +58,18 @@ public struct LargeValues {
         }
     }
 
+    /// One chunk of the value in memory of its own.
+    public func data(ofChunk index: Int, _ record: LargeValueRecord) throws(PageError) -> Data {
+        let chunk = try chunk(index, of: record)
+        if let bytes = chunk.rawBytes { return Data(bytes) }
+        var part = Data(count: chunk.byteCount)
+        let outcome: Result<Void, PageError> = part.withUnsafeMutableBytes { room in
+            do throws(PageError) { return .success(try chunk.unpack(into: room)) } catch { return .failure(error) }
+        }
+        try outcome.get()
+        return part
+    }
+
     /// The whole value in new memory of its own.
     public func data(_ record: LargeValueRecord) throws(PageError) -> Data {
         // Before so much memory is taken: a value whose end is not there is damaged.

@@ -42,6 +42,9 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey]
     /// The keys of the objects that hold all of the values, column by column, ascending. Uses an index over exactly these columns.
     func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey]
+    /// The bytes of a string or of data, to be read part by part; nil for null, for other types and for an object that does not exist.
+    /// What it returns keeps the snapshot.
+    func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)?
     /// How the query would be answered, in words: which index, or a scan.
     func explain(_ query: StoreQuery) throws -> String
 }

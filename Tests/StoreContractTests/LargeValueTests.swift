@@ -53,6 +53,37 @@ import Testing
         #expect(try contract.store.verify() == [])
     }
 
+    @Test(arguments: StoreKind.allCases) func partsOfAValueAreTheValue(_ kind: StoreKind) throws {
+        var random = SeededRandom("parts on \(kind)")
+        let contract = try ContractStore(kind)
+        let values = Self.sizes.map { Self.data($0, &random) } + [Data()]
+        try contract.save { layer in
+            for (position, data) in values.enumerated() {
+                let row = Self.row([Self.bytes: .data(data), Self.string: .string(Self.text(data.count)), Self.number: .int(1)])
+                layer.insert(Sample.everything, 64 + ObjectKey(position), row)
+            }
+            layer.insert(Sample.everything, 120, Self.row([:]))
+        }
+        let snapshot = try contract.snapshot()
+        func joined(_ key: ObjectKey, _ column: Int) throws -> Data? {
+            guard var parts = try snapshot.parts(Sample.everything, key, column) else { return nil }
+            var bytes = Data()
+            while let part = try parts.next() {
+                #expect(!part.isEmpty && part.count <= 1 << 16)
+                bytes.append(part)
+            }
+            #expect(parts.byteCount == bytes.count)
+            return bytes
+        }
+        for (position, data) in values.enumerated() {
+            #expect(try joined(64 + ObjectKey(position), Self.bytes) == data)
+            #expect(try joined(64 + ObjectKey(position), Self.string) == Data(Self.text(data.count).utf8))
+        }
+        #expect(try joined(64, Self.number) == nil)
+        #expect(try joined(120, Self.bytes) == nil)
+        #expect(try joined(121, Self.bytes) == nil)
+    }
+
     @Test(arguments: StoreKind.allCases) func aLargeValueIsReplacedByAnotherASmallOneAndNull(_ kind: StoreKind) throws {
         let contract = try ContractStore(kind)
         let values: [Value] = [

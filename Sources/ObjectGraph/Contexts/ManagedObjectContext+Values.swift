@@ -54,7 +54,9 @@ extension ManagedObjectContext {
             changeLog.note(object.entity, object.key)
             return
         }
-        guard let old = read(object, column), old != value else { return }
+        if !differsInSize(object.entity, object.key, column, value) {
+            guard let old = read(object, column), old != value else { return }
+        }
         let row = writableRow(object)
         row[column] = value
         top.didSet(column, of: row, entity: object.entity, key: object.key)
@@ -64,11 +66,30 @@ extension ManagedObjectContext {
     /// Sets a column of an object that need not be registered; no instance is made for it.
     func write(_ entity: Int, _ key: ObjectKey, _ column: Int, _ value: Value) {
         if let known = registry.object(entity, key) { return write(known, column, value) }
-        guard let old = readBelow(entity, key, column), old != value else { return }
+        if !differsInSize(entity, key, column, value) {
+            guard let old = readBelow(entity, key, column), old != value else { return }
+        }
         let row = makeWritableRow(entity, key)
         row[column] = value
         top.didSet(column, of: row, entity: entity, key: key)
         changeLog.note(entity, key)
+    }
+
+    /// Whether a large value has another byte count than the one that the object has, which then is not read to tell that they differ.
+    @inline(__always)
+    private func differsInSize(_ entity: Int, _ key: ObjectKey, _ column: Int, _ value: Value) -> Bool {
+        switch value {
+        case .data(let data) where data.count > 4096: differsInSize(entity, key, column, data.count)
+        case .string(let text) where text.utf8.count > 4096: differsInSize(entity, key, column, text.utf8.count)
+        default: false
+        }
+    }
+
+    @inline(never)
+    private func differsInSize(_ entity: Int, _ key: ObjectKey, _ column: Int, _ byteCount: Int) -> Bool {
+        // An error is met again by the read that follows.
+        guard let parts = try? view.parts(entity, key, column) else { return false }
+        return parts.byteCount != byteCount
     }
 
     private func writableRow(_ object: ManagedObject) -> Row {

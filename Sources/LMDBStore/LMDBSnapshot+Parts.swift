@@ -1,0 +1,53 @@
+import PageCodec
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+extension LMDBSnapshot {
+    /// A value outside of its page is read a chunk at a time; another one as a whole.
+    func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? {
+        let number = PageAddress.page(of: key)
+        let slot = PageAddress.slot(of: key)
+        return try withPage(entity, number) { page -> (any ValueParts)? in
+            guard page.presence >> UInt64(slot) & 1 != 0 else { return nil }
+            if let record = try page.largeValue(slot, column) {
+                return LargeValueParts(record, entity, number, self)
+            }
+            return WholeValueParts(try page.value(slot, column))
+        }
+    }
+}
+
+/// The chunks of a value, one after another; keeps the snapshot.
+struct LargeValueParts: ValueParts {
+    private let record: LargeValueRecord
+    private let entity: Int
+    /// The page that has the record, for messages.
+    private let page: UInt64
+    private let snapshot: LMDBSnapshot
+    private var index = 0
+
+    init(_ record: LargeValueRecord, _ entity: Int, _ page: UInt64, _ snapshot: LMDBSnapshot) {
+        self.record = record
+        self.entity = entity
+        self.page = page
+        self.snapshot = snapshot
+    }
+
+    var byteCount: Int { record.byteCount }
+
+    mutating func next() throws -> Data? {
+        guard index < record.chunkCount else { return nil }
+        do {
+            let part = try LargeValues(snapshot, entity: entity).data(ofChunk: index, record)
+            index += 1
+            return part
+        } catch {
+            throw StoreError.damagedPage(snapshot.store, entity, page, error)
+        }
+    }
+}

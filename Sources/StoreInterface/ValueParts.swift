@@ -1,0 +1,49 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The bytes of one string (as UTF-8) or of data, part by part, as one state of a store has them.
+///
+/// What makes it keeps what it reads from, a snapshot for instance, until it goes.
+public protocol ValueParts: Sendable {
+    /// Of the whole value.
+    var byteCount: Int { get }
+    /// The next bytes, some tens of KB; nil at the end. Blocking: reads from the file, or its map.
+    mutating func next() throws -> Data?
+}
+
+/// The parts of a value that is in memory as a whole.
+public struct WholeValueParts: ValueParts {
+    private static let partByteCount = 1 << 16
+
+    private let bytes: Data
+    private var position = 0
+
+    /// nil for a value that is neither a string nor data.
+    public init?(_ value: Value) {
+        switch value {
+        case .data(let data): bytes = data
+        case .string(let text): bytes = Data(text.utf8)
+        default: return nil
+        }
+    }
+
+    public var byteCount: Int { bytes.count }
+
+    public mutating func next() throws -> Data? {
+        guard position < bytes.count else { return nil }
+        let start = bytes.startIndex + position
+        let count = min(Self.partByteCount, bytes.count - position)
+        position += count
+        return bytes.subdata(in: start..<(start + count))
+    }
+}
+
+extension StoreSnapshot {
+    /// By reading the whole value.
+    public func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? {
+        try value(entity, key, column).flatMap { WholeValueParts($0) }
+    }
+}
