@@ -22,6 +22,7 @@ extension LMDBSnapshot {
     }
 
     private func totals(_ aggregation: StoreAggregation) throws -> AggregateGroups {
+        if let ends = try endsOfIndexes(aggregation) { return ends }
         let entity = aggregation.entity
         let columns = schema.entities[entity].columns
         var states = Array(repeating: AggregateState(), count: aggregation.aggregates.count)
@@ -45,6 +46,28 @@ extension LMDBSnapshot {
         }
         var groups = AggregateGroups(aggregation)
         groups.join(GroupKey([]), states)
+        return groups
+    }
+
+    /// The least and greatest values of all objects, where indexes have them at their ends; nil for other aggregations.
+    private func endsOfIndexes(_ aggregation: StoreAggregation) throws -> AggregateGroups? {
+        guard aggregation.predicate == .constant(true), !aggregation.aggregates.isEmpty else { return nil }
+        var groups = AggregateGroups(aggregation)
+        for (number, aggregate) in aggregation.aggregates.enumerated() {
+            let end: StoreSort
+            switch aggregate {
+            case .minimum(let column): end = StoreSort(column: column, direction: .ascending)
+            case .maximum(let column): end = StoreSort(column: column, direction: .descending)
+            default: return nil
+            }
+            let query = StoreQuery(
+                entity: aggregation.entity, predicate: .compare(end.column, .notEqual, .null), sort: [end], limit: 1)
+            guard let keys = try keysInIndexOrder(query) else { return nil }
+            guard let key = keys.first, let value = try value(aggregation.entity, key, end.column) else { continue }
+            var state = AggregateState()
+            state.add(value, to: aggregate)
+            groups.join(state, of: number)
+        }
         return groups
     }
 }

@@ -36,6 +36,20 @@ import Testing
         }
     }
 
+    @Test(arguments: StoreKind.allCases) func S133_theLeastAndGreatestOfAllObjectsAreThoseOfAPlainLoop(_ kind: StoreKind) throws {
+        var random = SeededRandom("least and greatest on \(kind)")
+        for items: ObjectKey in [64, 67, 300] {
+            let contract = try ContractStore(kind)
+            try contract.save { Population.fill($0, items: 64..<items, owners: 64..<68, &random) }
+            let snapshot = try contract.snapshot()
+            let all = try snapshot.all(Sample.item)
+            for column in Self.columns {
+                let aggregation = StoreAggregation(entity: Sample.item, aggregates: [.minimum(column), .maximum(column)])
+                try Self.expectGroups(aggregation, of: all, in: snapshot)
+            }
+        }
+    }
+
     private static func expectGroups(
         _ aggregation: StoreAggregation, of keys: [ObjectKey], in snapshot: any StoreSnapshot
     ) throws {
