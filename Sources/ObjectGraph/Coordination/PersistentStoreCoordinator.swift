@@ -24,9 +24,7 @@ public final class PersistentStoreCoordinator: Sendable {
         self.routing = routing
         traits = ModelTraits(model)
         writer = try StoreWriterRegistry.writer(for: store)
-        let number = writer.addListener { [weak self] _, _, origin in
-            self?.didSave(origin)
-        }
+        let number = writer.addListener { [weak self] _, origin in self?.didSave(origin) }
         listener.withLock { $0 = number }
     }
 

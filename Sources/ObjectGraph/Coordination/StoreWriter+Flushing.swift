@@ -108,7 +108,7 @@ extension StoreWriter {
             if distance != 0 { shared.forgetNumbers(of: start) }
             return Array(shared.listeners.values)
         }
-        if distance != 0 { tellForeign(listeners, from: start, to: moved) }
+        if distance != 0 { for listener in listeners { listener(moved, 0) } }
     }
 
     func flushOverdue() {

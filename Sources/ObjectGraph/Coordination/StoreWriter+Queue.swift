@@ -91,11 +91,11 @@ extension StoreWriter {
         }
         if let wake { queue.asyncAfter(deadline: wake) { [weak self] in self?.flushOverdue() } }
         if let old, group.start.base.generation != old.base.generation {
-            tellForeign(listeners, from: old, to: group.start)
+            for listener in listeners { listener(group.start, 0) }
         }
         for (job, result) in zip(group.jobs, group.results) {
             if case .success(let changes) = result, !changes.isEmpty {
-                for listener in listeners { listener(group.state, changes, job.origin) }
+                for listener in listeners { listener(group.state, job.origin) }
             }
         }
         for (job, result) in zip(group.jobs, group.results) {

@@ -66,7 +66,7 @@ extension StoreWriter {
         }
         if let old { removeListener(old) }
         guard budget != nil else { return }
-        let number = addListener { [weak self] _, _, _ in self?.snapshotsMayCostMore() }
+        let number = addListener { [weak self] _, _ in self?.snapshotsMayCostMore() }
         pins.budget.withLock { $0.listener = number }
         snapshotsMayCostMore()
     }

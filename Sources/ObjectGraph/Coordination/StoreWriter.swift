@@ -40,8 +40,9 @@ final class StoreWriter: Sendable {
         var nextListener: UInt64 = 0
     }
 
-    /// Told of each save on the writer's queue; nil changes mean that what changed is no longer known.
-    typealias Listener = @Sendable (StoreState, ChangeSet?, _ origin: UInt64) -> Void
+    /// Told on the writer's queue of each save, with the state after it and the context that made it; 0 stands for all saves of other
+    /// processes that were found at once.
+    typealias Listener = @Sendable (StoreState, _ origin: UInt64) -> Void
 
     /// What the queue works on.
     struct Job: Sendable {
@@ -157,19 +158,7 @@ final class StoreWriter: Sendable {
             return Array(shared.listeners.values)
         }
         pins.note(base)
-        tellForeign(listeners, from: start, to: moved)
-    }
-
-    /// Tells of the saves of other processes that lie between two states.
-    func tellForeign(_ listeners: [Listener], from old: StoreState, to new: StoreState) {
-        let known = changes(after: old.generation, through: new.base.generation)
-        for listener in listeners {
-            guard let known else {
-                listener(new, nil, 0)
-                continue
-            }
-            for change in known { listener(new, change, 0) }
-        }
+        for listener in listeners { listener(moved, 0) }
     }
 
     private func enqueue(_ job: Job) {

@@ -1,4 +1,3 @@
-import Locking
 import StoreInterface
 
 extension PersistentStoreCoordinator {
@@ -15,22 +14,14 @@ extension PersistentStoreCoordinator {
     public var remoteChanges: AsyncStream<HistoryToken> {
         let (stream, continuation) = AsyncStream<HistoryToken>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let uuid = store.identity.uuid
-        let told = LastTold()
         let writer = writer
-        let number = writer.addListener { state, _, origin in
-            // A burst of saves is told save by save, each with the state after all of them.
-            let newest = state.base.generation
-            guard origin == 0, told.generation.exchange(newest, ordering: .relaxed) != newest else { return }
-            continuation.yield(HistoryToken(store: uuid, generation: newest))
+        let number = writer.addListener { state, origin in
+            guard origin == 0 else { return }
+            continuation.yield(HistoryToken(store: uuid, generation: state.base.generation))
         }
         continuation.onTermination = { [weak writer] _ in writer?.removeListener(number) }
         return stream
     }
-}
-
-/// The newest save that a stream has told of.
-private final class LastTold: Sendable {
-    let generation = Atomic<Generation>(0)
 }
 
 extension PersistentContainer {

@@ -120,7 +120,7 @@ public final class PersistentContainer: Sendable {
 
         init(from: PersistentStoreCoordinator, to: PersistentStoreCoordinator) {
             source = from.writer
-            listener = from.writer.addListener { [weak to] _, _, origin in
+            listener = from.writer.addListener { [weak to] _, origin in
                 // Saves that were themselves learned from the other side have no origin.
                 guard let to, origin != 0 else { return }
                 to.writer.lookForForeignSaves()
