@@ -114,6 +114,7 @@ extension LMDBSnapshot {
                 return .next
             }
             return try gatherReferrers(index, destinations, limit: limit)
+        case .related(let relation, let condition): return try gatherRelated(relation, condition)
         case .all(let plans):
             var common: [ObjectKey]?
             for plan in plans {
@@ -165,5 +166,23 @@ extension LMDBSnapshot {
                 return keys
             }
         }
+    }
+
+    /// The objects to which those are related that satisfy a condition, each once.
+    private func gatherRelated(_ relation: Relation, _ condition: StorePredicate) throws -> [ObjectKey] {
+        var found: Set<ObjectKey> = []
+        try eachMatch(relation.entity, condition) { match in
+            for slot in SlotIterator(match.mask) {
+                switch relation {
+                case .referrers(_, let column):
+                    if let key = try match.page.value(slot, column).referenceKey { found.insert(key) }
+                case .link(let link, let direction, _):
+                    let other = store.tables.links[link].database(direction == .forward ? .backward : .forward)
+                    found.formUnion(try values(of: PageAddress.key(page: match.number, slot: slot), in: other))
+                }
+            }
+            return .next
+        }
+        return Array(found)
     }
 }

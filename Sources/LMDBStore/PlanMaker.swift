@@ -84,13 +84,23 @@ struct PlanMaker {
                 let index = snapshot.index(entity, column), index.isReference
             else { return nil }
             let targets = max(1, try snapshot.pageCount(destination) * PageAddress.slots)
-            let inner = try PlanMaker(condition, entity: destination, snapshot: snapshot).best()?.estimate ?? targets / 10
+            let inner = try estimate(condition, on: destination)
             let entries = try snapshot.entryCount(index)
             let estimate = Double(entries) * Double(min(inner, targets)) / Double(targets)
             return QuerySource(
                 plan: .referrers(index, entity: destination, condition), estimate: Int(estimate), isExact: true)
+        case .toMany(let relation, .any, let condition):
+            // Several related objects may have one object in common: their number is a bound.
+            return QuerySource(
+                plan: .related(relation, condition), estimate: try estimate(condition, on: relation.entity), isExact: true)
         default: return nil
         }
+    }
+
+    /// About how many objects of another entity satisfy a condition; a tenth where no index tells.
+    private func estimate(_ condition: StorePredicate, on entity: Int) throws -> Int {
+        if let found = try PlanMaker(condition, entity: entity, snapshot: snapshot).best() { return found.estimate }
+        return try snapshot.pageCount(entity) * PageAddress.slots / 10
     }
 
     // MARK: One index

@@ -8,6 +8,8 @@ indirect enum QueryPlan {
     case index(IndexAccess)
     /// Referrers, by the index of a reference column, of the objects that satisfy a condition of their own entity.
     case referrers(Tables.Index, entity: Int, StorePredicate)
+    /// Objects that have a related object which satisfies a condition of its own entity.
+    case related(Relation, StorePredicate)
     case all([QueryPlan])
     case any([QueryPlan])
 }
@@ -77,6 +79,7 @@ extension QueryPlan {
         case .index(let access): return "index on \(access.index.words(entity, schema)), \(access.manner.words)"
         case .referrers(let index, let destination, _):
             return "index on \(index.words(entity, schema)), by \(schema.entities[destination].name) found first"
+        case .related(let relation, _): return "those related to \(schema.entities[relation.entity].name) found first"
         case .all(let plans): return plans.map { $0.words(entity, schema) }.joined(separator: "; and ")
         case .any(let plans): return plans.map { $0.words(entity, schema) }.joined(separator: "; or ")
         }

@@ -79,22 +79,26 @@ import Testing
                 "scan of 100 pages; the first 5 kept while reading"
             ),
             (Self.query(kind, [StoreSort(column: Self.owner)]), "index on kind, equality; sorted in memory"),
+            (
+                StoreQuery(entity: 1, predicate: .toMany(.referrers(entity: 0, column: Self.owner), .any, sizes)),
+                "those related to Box found first"
+            ),
         ]
         for (query, words) in cases {
             let found = try snapshot.explain(query)
             #expect(found == words || found == words.replacing("kind, equality;", with: "kind + name, equality;"), "\(query)")
-            var whole = query
-            whole.predicate = .constant(true)
-            let all = try snapshot.keys(StoreQuery(entity: 0))
-            let matching = try all.filter { try query.predicate.matches(0, key: $0, in: snapshot) }
-            let sorted = try matching.map { key in (key, try query.sort.map { try snapshot.value(0, key, $0.column) ?? .null }) }
-                .sorted { a, b in
-                    for (number, sort) in query.sort.enumerated() {
-                        let order = sort.order(a.1[number], b.1[number])
-                        if order != 0 { return order < 0 }
-                    }
-                    return a.0 < b.0
-                }.map(\.0)
+            let all = try snapshot.keys(StoreQuery(entity: query.entity))
+            let matching = try all.filter { try query.predicate.matches(query.entity, key: $0, in: snapshot) }
+            let sorted = try matching.map { key in
+                (key, try query.sort.map { try snapshot.value(query.entity, key, $0.column) ?? .null })
+            }
+            .sorted { a, b in
+                for (number, sort) in query.sort.enumerated() {
+                    let order = sort.order(a.1[number], b.1[number])
+                    if order != 0 { return order < 0 }
+                }
+                return a.0 < b.0
+            }.map(\.0)
             #expect(try snapshot.keys(query) == Array(sorted.prefix(query.limit ?? .max)), "\(words)")
         }
     }
