@@ -113,6 +113,7 @@ enum MigrationScript {
             let bed = try TestBed(.lmdb)
             let file = bed.file
             try await MigrationScript.fill(file)
+            try await bed.closed()
             let delay = 1_000 + (round * 7_919) % 40_000
             await #expect(processExitsWith: .signal(SIGKILL)) { [file = file as URL, delay = delay as Int] in
                 try await MigrationScript.buildIndex(file, killAfter: delay)
@@ -131,6 +132,7 @@ enum MigrationScript {
             let bed = try TestBed(.lmdb)
             let file = bed.file
             try await MigrationScript.fill(file)
+            try await bed.closed()
             let delay = 20_000 + round * (round < 4 ? 250_000 : 13_000)
             await #expect(processExitsWith: .signal(SIGKILL)) { [file = file as URL, delay = delay as Int] in
                 try await MigrationScript.migrate(file, killAfter: delay)

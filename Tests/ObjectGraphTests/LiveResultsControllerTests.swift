@@ -6,7 +6,7 @@ import Testing
 @testable import ObjectGraph
 
 /// Live results on real contexts, over every store and stack.
-@Suite(.timeLimit(.minutes(2))) @MainActor struct LiveResultsControllerTests {
+@Suite(.timeLimit(.minutes(10))) @MainActor struct LiveResultsControllerTests {
     static let popular = EntityFetchRequest(
         "Track", matching: .compare("plays", .greaterOrEqual, .int(10)),
         sortBy: [AttributeSort("plays", .descending), AttributeSort("title")])

@@ -77,10 +77,10 @@ import Testing
             let container = try await PersistentContainer(model: Music.model, store: .lmdb(URL(fileURLWithPath: path)))
             let kept = try container.coordinator.snapshot()
             _ = FileManager.default.createFile(atPath: sign, contents: nil)
-            for _ in 0..<12_000 where FileManager.default.fileExists(atPath: sign) { usleep(5000) }
+            for _ in 0..<60_000 where FileManager.default.fileExists(atPath: sign) { usleep(5000) }
             withExtendedLifetime(kept) {}
         }
-        for _ in 0..<12_000 where !FileManager.default.fileExists(atPath: sign) { try await Task.sleep(for: .milliseconds(5)) }
+        for _ in 0..<60_000 where !FileManager.default.fileExists(atPath: sign) { try await Task.sleep(for: .milliseconds(5)) }
         let worker = container.coordinator.newBackgroundContext()
         for id in ids.prefix(20) {
             try await worker.perform { try $0.existingObject(with: id)["plays"] = .int(-1) }
