@@ -1,3 +1,4 @@
+import Foundation
 import ObjectGraph
 import StoreInterface
 import TestSupport
@@ -20,6 +21,13 @@ import Testing
         }
     }
 
+    /// Blocking work, on a thread that nobody else's work waits for.
+    private static func onThread(_ body: @escaping @Sendable () throws -> Bool) async throws -> Bool {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
+        }
+    }
+
     @Test(arguments: Combination.parented)
     func S076_aChildsSaveLeavesTheStoreUntouched(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)
@@ -27,7 +35,19 @@ import Testing
         let child = await container.newBackgroundContext()
         let generation = try container.coordinator.store.snapshot().generation
         await child.perform { context in _ = context.makeTrack("a") }
+        // Somebody else writes to the store all the while, so that whoever needs it waits.
+        let (holds, mayEnd) = (Flag(), Flag())
+        let store = container.coordinator.store
+        async let waited = Self.onThread {
+            try store.write(.durable) { _ in
+                holds.set()
+                return mayEnd.spin(atMost: .seconds(20))
+            }
+        }
+        for _ in 0..<4000 where !holds.spin(atMost: .zero) { try await Task.sleep(for: .milliseconds(5)) }
         try await child.save()
+        mayEnd.set()
+        #expect(try await waited, "the save waited for the store")
         #expect(try container.coordinator.store.snapshot().generation == generation)
     }
 

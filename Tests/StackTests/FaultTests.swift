@@ -1,3 +1,4 @@
+import Foundation
 import ObjectGraph
 import StoreInterface
 import TestSupport
@@ -19,6 +20,41 @@ import Testing
             #expect(track.isFault, "a clean object holds no values, whatever was read")
             track["plays"] = .int(4)
             #expect(!track.isFault)
+        }
+    }
+
+    /// Catches: a fetch or a read of one property that decodes what it is not asked for. The title's bytes are no text any more, and
+    /// nothing but a read of the title meets that.
+    @Test func S020_readingOnePropertyOfAFaultDecodesThatOneOnly() async throws {
+        let bed = try TestBed(.lmdb)
+        let mark = "zzqq damaged here qqzz"
+        do {
+            let container = try await bed.container()
+            let worker = container.newBatchOperationContext()
+            await worker.perform { context in
+                for number in 0..<20 { context.makeTrack(number == 7 ? mark : "title \(number)", plays: number) }
+            }
+            try await worker.save(.durable)
+        }
+        try await bed.closed()
+        var file = try Data(contentsOf: bed.file)
+        var places = 0
+        while let place = file.range(of: Data(mark.utf8)) {
+            file.replaceSubrange(place, with: Data(repeating: 0xFF, count: mark.utf8.count))
+            places += 1
+        }
+        #expect(places > 0)
+        try file.write(to: bed.file)
+        let container = try await bed.container()
+        let id = try await container.newBatchOperationContext().perform { context in
+            let tracks = try context.fetch(EntityFetchRequest("Track", sortBy: [AttributeSort("plays")]))
+            #expect(tracks.map { $0["plays"] } == (0..<20).map { .int($0) })
+            #expect(tracks.allSatisfy { $0["rating"] == .double(2.5) && $0["isrc"] == .null && $0.isFault })
+            #expect(try context.count(EntityFetchRequest("Track", matching: .equal("plays", .int(7)))) == 1)
+            return tracks[7].objectID
+        }
+        #expect(throws: StoreError.self) {
+            try container.coordinator.store.snapshot().value(id.entity, id.key, Music.column("Track", "title"))
         }
     }
 

@@ -112,9 +112,15 @@ import Testing
         try await context.perform { context throws in
             var request = EntityFetchRequest("Track", sortBy: [AttributeSort("plays")])
             request.fetchBatchSize = 20
+            context.retainsRegisteredObjects = true
+            let before = context.registeredObjects.count
             let result = try context.fetchInBatches(request)
             #expect(result.count == 330)
+            #expect(context.registeredObjects.count == before, "no object is made before it is asked for")
             #expect(result[0]["plays"] == .int(-1))
+            _ = result[150]["title"]
+            #expect(context.registeredObjects.count <= before + 2 * 20, "two batches")
+            context.retainsRegisteredObjects = false
             #expect(result[329]["title"] == .string("own 39"), "unsaved objects are in it")
             #expect(result.map(\.objectID) == (try context.fetchIDs(request)))
             request.relationshipKeyPathsForPrefetching = ["album.nothing"]
