@@ -154,8 +154,10 @@ import Testing
     }
 
     /// Catches: an empty update, or one for every notice of the context.
-    @Test func S143_nothingIsDeliveredWhenNothingRelevantChanged() async throws {
-        let container = try await TestBed(.memory).container()
+    @Test(arguments: Combination.all)
+    func S143_nothingIsDeliveredWhenNothingRelevantChanged(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
         let main = container.mainContext
         let screen = try Screen(Self.popular, main)
         main.makeTrack("quiet", plays: 1)
