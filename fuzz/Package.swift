@@ -8,7 +8,7 @@ let package = Package(
     dependencies: [.package(name: "strata", path: "..")],
     targets: [
         "fuzz-page-decode", "fuzz-page-round-trip", "fuzz-packed-page", "fuzz-change-set", "fuzz-index-key",
-        "fuzz-dictionary-record",
+        "fuzz-dictionary-record", "fuzz-large-value",
     ].map { name in
         .executableTarget(
             name: name,
@@ -24,6 +24,8 @@ let package = Package(
                     .product(name: "StoreInterface", package: "strata"),
                 ])
         }
-        + [.target(name: "ByteScript", dependencies: [.product(name: "StoreInterface", package: "strata")])],
+        + [.target(
+                name: "ByteScript",
+                dependencies: [.product(name: "PageCodec", package: "strata"), .product(name: "StoreInterface", package: "strata")])],
     swiftLanguageModes: [.v6]
 )

@@ -19,6 +19,15 @@
         }
     }
 
+    /// The second eight bytes. Bytes shorter than a header stay as they are.
+    public static func chunk(_ bytes: inout [UInt8], key: UInt64) {
+        guard bytes.count >= LargeChunk.headerByteCount else { return }
+        bytes.withUnsafeMutableBytes { bytes in
+            let hash = LargeChunk.checksum(UnsafeRawBufferPointer(bytes), key: key)
+            bytes.storeBytes(of: hash.littleEndian, toByteOffset: LargeChunk.checksumOffset, as: UInt64.self)
+        }
+    }
+
     /// The last four bytes.
     public static func changeSet(_ bytes: inout [UInt8]) {
         guard bytes.count >= 4 else { return }

@@ -2,9 +2,14 @@ import Foundation
 import LMDB
 import PageCodec
 import StoreInterface
+import Synchronization
 import Testing
 
 @testable import LMDBStore
+
+#if canImport(Glibc)
+    import Glibc
+#endif
 
 /// Values outside of pages: what is written and read of them, and damage.
 @Suite struct LargeValueTests {
@@ -164,6 +169,40 @@ import Testing
         #expect(error?.code == .full)
         try update(store, 64, [1: .string(Self.title(1 << 20))])
         #expect(try store.verify() == [])
+    }
+
+    /// The disk is full at the first call, the second, and so on.
+    @Test func aDiskThatIsFullAtAnyCallLeavesTheValueThatWas() throws {
+        let scratch = try Scratch()
+        let store = try store(scratch, titleByteCount: 70_000)
+        for place in 0..<1000 {
+            let calls = Counter()
+            let isFull = LMDBFaults.$injector.withValue({ _ in calls.next() == place ? ENOSPC : nil }) {
+                do {
+                    try update(store, 64, [1: .string(Self.title(140_000)), 2: .int(9)])
+                    return false
+                } catch let error as StoreError { return error.code == .full } catch { return false }
+            }
+            if calls.count <= place {
+                #expect(!isFull && place > 10)
+                break
+            }
+            #expect(isFull, "call \(place)")
+            #expect(try store.snapshot().value(Samples.track, 64, 1) == .string(Self.title(70_000)), "call \(place)")
+        }
+        #expect(try store.snapshot().value(Samples.track, 64, 1) == .string(Self.title(140_000)))
+        #expect(try store.verify() == [])
+    }
+
+    private final class Counter: Sendable {
+        private let calls = Mutex(0)
+        var count: Int { calls.withLock { $0 } }
+        func next() -> Int {
+            calls.withLock { calls in
+                defer { calls += 1 }
+                return calls
+            }
+        }
     }
 
     @Test func compactionAndItsCopyKeepLargeValues() async throws {

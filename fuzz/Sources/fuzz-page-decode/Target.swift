@@ -1,3 +1,4 @@
+import ByteScript
 @_spi(Fuzzing) import PageCodec
 import StoreInterface
 
@@ -32,6 +33,12 @@ private let changes: LayerPage? = {
     return layer.entity(0)?.page(0)
 }()
 
+/// Where the strings and data are that lie outside of the sound page.
+// Right because the fuzzer calls from one thread.
+nonisolated(unsafe) private let box = LargeValueBox()
+/// Longer strings and data of pages that are made here lie outside of them.
+private let limit = 8
+
 /// A sound page of 20 objects, to be damaged.
 private let soundPage: [UInt8] = {
     let layer = Layer(schema: StoreSchema(entities: [entity]))
@@ -44,7 +51,7 @@ private let soundPage: [UInt8] = {
         layer.put(row, entity: 0, key: slot)
     }
     // The rows fit the schema above.
-    return try! PageMerge(old: nil, changes: layer.entity(0)!.page(0)!, layout: layout).withBytes { Array($0) }
+    return try! box.merge(nil, layer.entity(0)!.page(0)!, layout, limit: limit)
 }()
 
 private func value(_ type: ColumnType, _ number: UInt64) -> Value {
@@ -53,8 +60,8 @@ private func value(_ type: ColumnType, _ number: UInt64) -> Value {
     case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32: .int(Int64(number))
     case .uint64: .uint(number << 33)
     case .float, .double, .date: .double(Double(number))
-    case .string: .string("text \(number) é")
-    case .data: .data(.init([1, 2, UInt8(number)]))
+    case .string: .string(number % 3 == 0 ? "text" : "text \(number) é")
+    case .data: .data(.init([1, 2, UInt8(number)] + Array(repeating: 7, count: Int(number))))
     case .uuid: .uuid(.init(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, UInt8(number))))
     case .reference: .reference(number * 70_000)
     }
@@ -81,18 +88,22 @@ public func fuzzPageDecode(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt
     if mode & 1 != 0 { ChecksumRepair.page(&bytes) }
     bytes.withUnsafeBytes { bytes in
         let check: ObjectPage.Check = mode & 2 != 0 ? .full : .header
-        guard let page = try? ObjectPage(bytes, layout: layout, check: check) else { return }
+        defer { box.takeBack() }
+        let large = LargeValues(box, entity: 0)
+        guard let page = try? ObjectPage(bytes, layout: layout, check: check, large: large) else { return }
         if check == .full { readAll(page, mustSucceed: true) } else { readAll(page, mustSucceed: false) }
         for mask in masks {
             if let found = try? mask.mask(of: page, number: 0) {
                 precondition(found & ~page.presence == 0, "mask exceeds presence")
             }
         }
-        guard let changes, let merge = try? PageMerge(old: page, changes: changes, layout: layout) else { return }
+        let chunks = box.chunks
+        defer { box.chunks = chunks }
+        guard let changes, let merge = try? box.merge(page, changes, layout, limit: limit) else { return }
         guard check == .full else { return }
-        merge.withBytes { merged in
+        merge.withUnsafeBytes { merged in
             // What is made of a sound page is a sound page.
-            let page = try! ObjectPage(merged, layout: layout, check: .full)
+            let page = try! ObjectPage(merged, layout: layout, check: .full, large: large)
             readAll(page, mustSucceed: true)
         }
     }
@@ -103,7 +114,9 @@ private func readAll(_ page: ObjectPage, mustSucceed: Bool) {
     for slot in SlotIterator(page.presence) {
         for column in entity.columns.indices {
             let value = try? page.value(slot, column)
-            precondition(value != nil || !mustSucceed, "a checked page has a value that cannot be read")
+            // A record may name a value that is not there.
+            let isOutside = (try? page.largeValue(slot, column)) ?? nil != nil
+            precondition(value != nil || !mustSucceed || isOutside, "a checked page has a value that cannot be read")
         }
         let version = try? page.version(slot)
         precondition(version != nil || !mustSucceed, "a checked page has a version that cannot be read")

@@ -1,3 +1,4 @@
+import ByteScript
 import PageCodec
 import StoreInterface
 
@@ -66,16 +67,21 @@ public func fuzzRoundTrip(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt 
     let layout = try! PageLayout(entity, schemaNumber: 1)
     var objects: [Int: ([Value], Generation)] = [:]
     var bytes: [UInt8] = []
+    let box = LargeValueBox()
+    let large = LargeValues(box, entity: 0)
     while !script.isDone {
         let layer = Layer(schema: StoreSchema(entities: [entity]))
         for _ in 0..<Int(script.byte() & 15) + 1 { change(&script, entity, layer, &objects) }
         guard let changes = layer.entity(0)?.page(0) else { continue }
+        // Which strings and data lie outside changes from merge to merge.
+        let limit = [Int.max, 0, 5, 60][Int(script.byte() & 3)]
         // The page is sound and the values fit: an error here is a fault, and stops the fuzzer.
         bytes = try! bytes.withUnsafeBytes { old in
-            let page = old.isEmpty ? nil : try ObjectPage(old, layout: layout, check: .checksum)
-            return try PageMerge(old: page, changes: changes, layout: layout).withBytes { Array($0) }
+            let page = old.isEmpty ? nil : try ObjectPage(old, layout: layout, check: .checksum, large: large)
+            return try box.merge(page, changes, layout, limit: limit)
         }
-        compare(bytes, layout, objects)
+        compare(bytes, layout, objects, large)
+        box.takeBack()
     }
     return 0
 }
@@ -107,12 +113,12 @@ private func change(
     }
 }
 
-private func compare(_ bytes: [UInt8], _ layout: PageLayout, _ objects: [Int: ([Value], Generation)]) {
+private func compare(_ bytes: [UInt8], _ layout: PageLayout, _ objects: [Int: ([Value], Generation)], _ large: LargeValues) {
     precondition(bytes.isEmpty == objects.isEmpty, "a page without objects, or objects without a page")
     guard !bytes.isEmpty else { return }
     bytes.withUnsafeBytes { bytes in
         // Written by the codec, so it must pass.
-        let page = try! ObjectPage(bytes, layout: layout, check: .full)
+        let page = try! ObjectPage(bytes, layout: layout, check: .full, large: large)
         precondition(page.presence.nonzeroBitCount == objects.count, "presence differs")
         for (slot, (values, version)) in objects {
             precondition(page.presence >> UInt64(slot) & 1 != 0, "slot \(slot) is missing")

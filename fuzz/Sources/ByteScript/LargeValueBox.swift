@@ -1,0 +1,66 @@
+import PageCodec
+import StoreInterface
+
+/// Values outside of pages, in memory, as a store has them in a table.
+public final class LargeValueBox: LargeValueSource {
+    public var chunks: [UInt64: [UInt8]] = [:]
+    private var next: UInt64 = 1
+    // Right because each is freed with the box, which outlives the pages that are read with it.
+    private var lent: [UnsafeMutableRawBufferPointer] = []
+
+    public init() {}
+
+    deinit { for room in lent { room.deallocate() } }
+
+    public func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
+        guard let bytes = chunks[key] else { return nil }
+        // Of just the size, so that the sanitizer sees a read beyond it.
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
+        room.copyBytes(from: bytes)
+        lent.append(room)
+        return UnsafeRawBufferPointer(room)
+    }
+
+    /// Forgets the memory that was lent: nothing that was read is used any more.
+    public func takeBack() {
+        for room in lent { room.deallocate() }
+        lent = []
+    }
+
+    public enum Form { case raw, packed }
+
+    public func add(_ bytes: [UInt8], _ form: Form) throws -> LargeValueRecord {
+        let packer = try LargeChunkPacker.take()
+        defer { LargeChunkPacker.give(packer) }
+        let number = next
+        next += 1
+        var hash = LargeValueHash()
+        try bytes.withUnsafeBytes { bytes in
+            for start in stride(from: 0, to: bytes.count, by: LargeChunk.maximumByteCount) {
+                let part = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + LargeChunk.maximumByteCount, bytes.count)])
+                hash.add(part)
+                let packed = try packer.pack(part)
+                let key = LargeChunk.key(number, start / LargeChunk.maximumByteCount)
+                var chunk = [UInt8](repeating: 0, count: form == .packed ? packed : LargeChunk.headerByteCount + part.count)
+                chunk.withUnsafeMutableBytes { packer.write(form == .packed ? .packed(part) : .raw(part), key: key, into: $0) }
+                chunks[key] = chunk
+            }
+        }
+        return LargeValueRecord(number: number, byteCount: bytes.count, hash: hash.value)
+    }
+
+    /// Merges a page with strings and data past a limit put here.
+    public func merge(_ old: ObjectPage?, _ changes: LayerPage, _ layout: PageLayout, limit: Int) throws -> [UInt8] {
+        var draft = try PageDraft(old: old, changes: changes, layout: layout, limit: limit)
+        for place in draft.largeValues {
+            let bytes: [UInt8] =
+                switch changes[place.slot]?[place.column] {
+                case .string(let text)?: Array(text.utf8)
+                case .data(let data)?: Array(data)
+                default: []
+                }
+            draft.place(try add(bytes, bytes.count % 2 == 0 ? .packed : .raw), at: place)
+        }
+        return try draft.merge(old: old).withBytes { Array($0) }
+    }
+}
