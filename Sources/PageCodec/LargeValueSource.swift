@@ -156,15 +156,7 @@ extension ObjectPage {
         return large
     }
 
-    /// Calls `body` with the bytes of a string or of data, wherever they lie.
-    @inline(__always)
-    func withSpan<R>(
-        _ slot: Int, in section: Section, _ body: (UnsafeRawBufferPointer) throws(PageError) -> R
-    ) throws(PageError) -> R {
-        if section.outside >> UInt64(slot) & 1 == 0 { return try body(try span(slot, in: section)) }
-        return try withLargeSpan(slot, in: section, body)
-    }
-
+    /// Calls `body` with the bytes of a string or of data that lies outside of the page.
     @inline(never)
     func withLargeSpan<R>(
         _ slot: Int, in section: Section, _ body: (UnsafeRawBufferPointer) throws(PageError) -> R

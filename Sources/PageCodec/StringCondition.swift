@@ -35,8 +35,22 @@ final class StringCondition: Sendable {
     ) throws(PageError) -> UInt64 {
         guard section.code == .string else { return 0 }
         var result: UInt64 = 0
-        for slot in SlotIterator(candidates & ~section.nulls) {
-            let isMatch = try page.withSpan(slot, in: section) { span throws(PageError) in
+        let present = candidates & ~section.nulls
+        for slot in SlotIterator(present & ~section.outside) {
+            let span = try page.span(slot, in: section)
+            if sensitivity == .sensitive ? matches(span) : try matchesFolded(span, page, slot) { result |= 1 << UInt64(slot) }
+        }
+        return present & section.outside == 0 ? result : result | (try large(page, section, present & section.outside))
+    }
+
+    /// Of values that lie outside of the page. Apart, so that the loop over those inside stays small.
+    @inline(never)
+    private func large(
+        _ page: ObjectPage, _ section: ObjectPage.Section, _ candidates: UInt64
+    ) throws(PageError) -> UInt64 {
+        var result: UInt64 = 0
+        for slot in SlotIterator(candidates) {
+            let isMatch = try page.withLargeSpan(slot, in: section) { span throws(PageError) in
                 sensitivity == .sensitive ? matches(span) : try matchesFolded(span, page, slot)
             }
             if isMatch { result |= 1 << UInt64(slot) }
