@@ -183,6 +183,17 @@ extension LMDBSnapshot {
             }
             return .next
         }
-        return Array(found)
+        guard case .referrers(let entity, let column) = relation else { return Array(found) }
+        return try present(found, of: schema.entities[entity].columns[column].destination ?? entity)
+    }
+
+    /// Those that exist: a reference may lead to an object that is gone, while a link's pairs go with it.
+    private func present(_ keys: Set<ObjectKey>, of entity: Int) throws -> [ObjectKey] {
+        var present: [ObjectKey] = []
+        for group in Self.groups(Array(keys)) {
+            let mask = try withPage(entity, group.number) { $0.presence & group.mask } ?? 0
+            for slot in SlotIterator(mask) { present.append(PageAddress.key(page: group.number, slot: slot)) }
+        }
+        return present
     }
 }
