@@ -47,10 +47,10 @@ private func fill() throws {
     for round in 0..<6 {
         try store.write(.durable) { transaction in
             let layer = Layer(schema: schema)
-            let keys = try transaction.leaseKeys(0, pages: 2)
+            let keys = try transaction.leaseKeys(0, pages: 1)
             for key in keys {
                 let row = Row.make(kind: .insert, layer: layer.id, columnCount: 3)
-                row[0] = .int(Int64(key % 3))
+                row[0] = .int(key % 7 == 0 ? 1 : 0)
                 row[1] = key % 5 == 0 ? .null : .string("thing \(key)")
                 row[2] = key % 7 == 0 ? .reference(keys.lowerBound) : .null
                 layer.put(row, entity: 0, key: key)
