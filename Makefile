@@ -89,7 +89,7 @@ bench: strata-bench ## run every benchmark at its default size
 	    $(call say,"strata-bench $$benchmark"); $(STRATA_BENCH) $$benchmark; \
 	done
 
-# CHINOOK=file and FLIGHTS=folder name real data; without them those runs are left out. Takes some minutes; leave the machine alone.
+# CHINOOK=file and FLIGHTS=folder name real data; without them those runs are left out. Takes half an hour, the flights most of it; leave the machine alone.
 figures: strata-bench ## measure all that Docs/Benchmarks.md quotes, into Benchmarks/.build/figures
 	@set -eu; out=Benchmarks/.build/figures; mkdir -p $$out; \
 	measure() { name=$$1; shift; $(call say,"strata-bench $$*"); \
@@ -98,11 +98,16 @@ figures: strata-bench ## measure all that Docs/Benchmarks.md quotes, into Benchm
 	measure shootout-deferred shootout --repeat 5 --durability deferred; \
 	measure stall stall --repeat 5; measure chat chat --repeat 5; \
 	measure storage storage --repeat 5; measure storage-deferred storage --repeat 5 --durability deferred; \
+	measure storage-million storage --repeat 3 --objects 1000000; \
+	measure storage-million-deferred storage --repeat 3 --objects 1000000 --durability deferred; \
 	measure children children --repeat 5 --store lmdb; \
-	measure scale scale --store lmdb --repeat 3 --durability deferred --objects 1000000; \
+	measure scale scale --store lmdb --repeat 1 --durability deferred --objects 10000000; \
 	measure readers readers --repeat 3; \
 	if [ -n "$(CHINOOK)" ]; then measure chinook shootout --repeat 3 --input "$(CHINOOK)"; fi; \
-	if [ -n "$(FLIGHTS)" ]; then measure flights shootout --repeat 1 --input "$(FLIGHTS)"; fi; \
+	if [ -n "$(FLIGHTS)" ]; then \
+	    measure flights shootout --repeat 1 --routing snapshot --input "$(FLIGHTS)"; \
+	    measure flights-ancestors shootout --repeat 1 --store sqlite --routing ancestors --input "$(FLIGHTS)"; \
+	fi; \
 	awk -v folder=$$out '/^<!-- figures: / { print; file = folder "/" $$3 ".md"; \
 	        while ((getline line < file) > 0) { print line; skip = 1 } next } \
 	    /^<!-- end -->/ { skip = 0 } !skip { print }' Docs/Benchmarks.md > $$out/Benchmarks.md; \

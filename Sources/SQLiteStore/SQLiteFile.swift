@@ -4,7 +4,7 @@ import StoreInterface
 /// What a file must be to be ours, and how it becomes so.
 enum SQLiteFile {
     private static let format = "1"
-    private static let magic = Data("SQLite format 3\0".utf8)
+    private static let magic = Array("SQLite format 3\0".utf8)
 
     /// Looks at the file before SQLite does, because SQLite opens anything.
     static func check(_ path: String) throws {
@@ -18,7 +18,7 @@ enum SQLiteFile {
         }
         defer { try? file.close() }
         let start = try file.read(upToCount: magic.count) ?? Data()
-        guard start.isEmpty || start == magic else {
+        guard start.isEmpty || start.elementsEqual(magic) else {
             throw StoreError(.notAStore, "\(path) is not an SQLite database; choose another file")
         }
     }

@@ -119,7 +119,7 @@ import Testing
         #expect(try await coordinator.deleteHistory(before: tokens[2]) == 2)
         await #expect(throws: HistoryError.tokenExpired(tokens[1])) { try await coordinator.history(.init(after: tokens[1])) }
         #expect(try await coordinator.history(.init(after: coded)).map(\.token) == Array(tokens[3...]))
-        #expect(try await coordinator.deleteHistory(before: Date(timeIntervalSinceNow: -60)) == 0)
+        #expect(try await coordinator.deleteHistory(before: Date(timeIntervalSinceNow: -86_400)) == 0)
         #expect(try await coordinator.deleteHistory(before: Date(timeIntervalSinceNow: 60)) == 3)
         #expect(try await coordinator.history().isEmpty)
         let foreign = HistoryToken(store: UUID(), generation: 1)
