@@ -24,8 +24,12 @@ let package = Package(
                     .product(name: "StoreInterface", package: "strata"),
                 ])
         }
-        + [.target(
+        + [
+            .target(
                 name: "ByteScript",
-                dependencies: [.product(name: "PageCodec", package: "strata"), .product(name: "StoreInterface", package: "strata")])],
+                dependencies: [
+                    .product(name: "PageCodec", package: "strata"), .product(name: "StoreInterface", package: "strata"),
+                ])
+        ],
     swiftLanguageModes: [.v6]
 )
