@@ -20,7 +20,7 @@ public struct FetchRequest<M: PersistentModel>: Sendable {
     public var offset: Int
     /// Whether unsaved changes of the context count. When false, the context's parents and the store answer alone.
     public var includesPendingChanges = true
-    /// How many objects are made at a time by ``ManagedObjectContext/fetchInBatches(_:)`` and streams; 0: their own default.
+    /// How many objects are made at a time by `fetchInBatches(_:)` and streams; 0: their own default.
     public var fetchBatchSize = 0
     /// Relationships, by name or as a path of names, whose objects are read together with the result.
     public var relationshipKeyPathsForPrefetching: [String] = []
@@ -47,7 +47,7 @@ public struct EntityFetchRequest: Sendable, Hashable {
     public var offset: Int
     /// Whether unsaved changes of the context count. When false, the context's parents and the store answer alone.
     public var includesPendingChanges = true
-    /// How many objects are made at a time by ``ManagedObjectContext/fetchInBatches(_:)`` and streams; 0: their own default.
+    /// How many objects are made at a time by `fetchInBatches(_:)` and streams; 0: their own default.
     public var fetchBatchSize = 0
     /// Relationships, by name or as a path of names, whose objects are read together with the result.
     public var relationshipKeyPathsForPrefetching: [String] = []

@@ -20,6 +20,8 @@ public struct MigrationStage: Sendable {
     /// with its default: `willMigrate` reads the old values, `didMigrate` writes the new ones.
     ///
     /// - Parameters:
+    ///   - source: what a file's model is before the stage.
+    ///   - target: what it is after.
     ///   - willMigrate: with objects of the old model.
     ///   - didMigrate: with objects of the new one.
     public static func custom(

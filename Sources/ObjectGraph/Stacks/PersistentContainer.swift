@@ -21,6 +21,9 @@ public final class PersistentContainer: Sendable {
     /// Throws `StoreError` when the store cannot be opened with the model.
     ///
     /// - Parameters:
+    ///   - model: made at run time, or of types that the caller names one by one.
+    ///   - store: `.lmdb(url)`, `.sqlite(url)` or `.memory`.
+    ///   - stack: how the contexts depend on each other.
     ///   - migrationPlan: how a file of an older model comes to this one. Without a plan, or with lightweight stages only, a changed
     ///     model just comes into force (S163).
     ///   - progress: called while the plan's stages run, from any thread. Cancelling the task ends a migration between its steps.
