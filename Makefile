@@ -60,11 +60,9 @@ test-long: setup ## run the tests with long random runs and many crashes
 	@$(call say,"Tests with long runs")
 	@$(call run_tests,,STRATA_LONG=1)
 
-# Swift 6.3 emits an address as a number where it marks accesses of a non-copyable value (PageEncoder) for the sanitizer; the
-# verifier refuses what the compiler made, so it is left out.
 test-tsan: setup ## run the tests under the thread sanitizer
 	@$(call say,"Tests under the thread sanitizer")
-	@$(call run_tests,--sanitize=thread -Xswiftc -Xfrontend -Xswiftc -disable-llvm-verify --scratch-path .build-tsan,$(NO_MACROS) STRATA_THREAD_SANITIZER=1)
+	@$(call run_tests,--sanitize=thread --scratch-path .build-tsan,$(NO_MACROS) STRATA_THREAD_SANITIZER=1)
 
 # Always without XCTest: its runner leaks, which would fail the run.
 test-asan: setup ## run the tests under the address sanitizer

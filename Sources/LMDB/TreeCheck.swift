@@ -197,6 +197,10 @@ public struct TreeCheck {
             return report("page \(root) of \(owner) is neither a branch nor a leaf")
         }
         let isNumbers = flags & Flags.numbers != 0
+        // Others are LMDB's own while it writes: a page that brings them along would be left out of a commit.
+        guard scope == .roots || flags == kind | flags & Flags.numbers else {
+            return report("page \(root) of \(owner) has flags that no page in a file has")
+        }
         if kind == Flags.leaf, isNumbers { numbers(bytes, 0..<meta.pageSize, root, owner) }
         if scope == .everything, isNumbers != (rules.isValues && kind == Flags.leaf) {
             return report("page \(root) of \(owner) is of another kind than its tree")
@@ -308,7 +312,9 @@ public struct TreeCheck {
         let count = UInt64((Self.headerSize + size - 1) / meta.pageSize + 1)
         guard take(first, count: count, owner), let bytes = page(first, owner) else { return }
         let flags = Self.number(bytes, 10, UInt16.self)
-        guard flags & Flags.kinds == Flags.overflow, Self.number(bytes, 12, UInt32.self) == count else {
+        guard scope == .roots ? flags & Flags.kinds == Flags.overflow : flags == Flags.overflow,
+            Self.number(bytes, 12, UInt32.self) == count
+        else {
             return report("page \(first) of \(owner) should hold a value of \(size) bytes, but does not")
         }
         guard rules.isFreeList else { return }

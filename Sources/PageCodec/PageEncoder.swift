@@ -103,9 +103,9 @@ struct PageEncoder: ~Copyable {
             var refused: Int?
             set.forEach { index in
                 guard refused == nil, index < layout.columns.count else { return }
-                states[3 * index] |= bit
+                states.set(bit, at: 3 * index)
                 if case .null = values[index] {
-                    states[3 * index + 1] |= bit
+                    states.set(bit, at: 3 * index + 1)
                     if !layout.columns[index].isOptional { refused = index }
                 } else if !store(values + index, layout.columns[index], slot) {
                     refused = index
@@ -135,7 +135,7 @@ struct PageEncoder: ~Copyable {
         case .bool:
             return eachComplete(index, column) { _, value, slot in
                 guard case .bool(let flag) = value.pointee else { return false }
-                cells[0] |= (flag ? 1 : 0) << UInt64(slot)
+                cells.set((flag ? 1 : 0) << UInt64(slot), at: 0)
                 return true
             }
         case .reference:
@@ -169,7 +169,7 @@ struct PageEncoder: ~Copyable {
             }
             rest &= rest &- 1
         }
-        states[3 * index + 1] |= nulls
+        states.set(nulls, at: 3 * index + 1)
         return rest & (~rest &+ 1)
     }
 
@@ -187,12 +187,12 @@ struct PageEncoder: ~Copyable {
                 }
                 let value = try old.value(slot, index)
                 if value.isNull {
-                    states[3 * index + 1] |= 1 << UInt64(slot)
+                    states.set(1 << UInt64(slot), at: 3 * index + 1)
                 } else if !withUnsafePointer(to: value, { store($0, layout.columns[index], slot) }) {
                     throw PageError(value: layout.name(index), reason: "has a default that does not fit its type")
                 }
             }
-            states[3 * index] |= kept
+            states.set(kept, at: 3 * index)
         }
     }
 
@@ -207,7 +207,7 @@ struct PageEncoder: ~Copyable {
         case (.uint64, .uint(let number)), (.reference, .reference(let number)): cell.pointee = number
         case (.double, .double(let number)), (.date, .double(let number)): cell.pointee = number.bitPattern
         case (.float, .double(let number)): cell.pointee = UInt64(Float(number).bitPattern)
-        case (.bool, .bool(let flag)): if flag { cells[column.cells] |= 1 << UInt64(slot) }
+        case (.bool, .bool(let flag)): if flag { cells.set(1 << UInt64(slot), at: column.cells) }
         case (.string, .string): return storeText(value.pointee, cell)
         case (.data, .data(let data)): return data.withUnsafeBytes { storeBytes($0, cell) }
         case (.uuid, .uuid(let uuid)):
@@ -270,7 +270,7 @@ struct PageEncoder: ~Copyable {
         if heapCount + LargeValueRecord.size + Self.shortCount > heapCapacity { growHeap(LargeValueRecord.size) }
         record.write(to: heap + heapCount)
         cells[layout.columns[place.column].cells + place.slot] = UInt64(heapCount) << 32 | UInt64(LargeValueRecord.size)
-        states[3 * place.column + 2] |= 1 << UInt64(place.slot)
+        states.set(1 << UInt64(place.slot), at: 3 * place.column + 2)
         heapCount += LargeValueRecord.size
     }
 
@@ -299,4 +299,10 @@ struct PageEncoder: ~Copyable {
             }
         return PageError(value: layout.name(column), reason: "was set to \(kind)")
     }
+}
+
+extension UnsafeMutablePointer<UInt64> {
+    /// Sets bits of a word. Not by `|=`, where Swift 6.3 tells the thread sanitizer the word instead of its address.
+    @inline(__always)
+    fileprivate func set(_ bits: UInt64, at index: Int) { self[index] = self[index] | bits }
 }
