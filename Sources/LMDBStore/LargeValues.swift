@@ -74,19 +74,11 @@ extension LMDBTransaction {
                 throw StoreError(
                     .full, "\(store.url.path) has used up the numbers of its large values. Export it and import it anew")
             }
-            var hash = LargeValueHash()
-            for start in stride(from: 0, to: bytes.count, by: LargeChunk.maximumByteCount) {
-                let end = min(start + LargeChunk.maximumByteCount, bytes.count)
-                let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
-                hash.add(part)
-                let key = LargeChunk.key(number, start / LargeChunk.maximumByteCount)
-                let raw = LargeChunk.headerByteCount + part.count
-                let packed = try packer.pack(part)
-                let pays = cost.bytes(packed) * 8 <= cost.bytes(raw) * 7
-                let target = try cursor.reserve(key, byteCount: pays ? packed : raw, order: .ascending)
-                packer.write(pays ? .packed(part) : .raw(part), key: key, into: target)
+            return try packer.write(bytes, number: number) { raw, packed in
+                cost.bytes(packed) * 8 <= cost.bytes(raw) * 7
+            } put: { key, byteCount, fill in
+                fill(try cursor.reserve(key, byteCount: byteCount, order: .ascending))
             }
-            return LargeValueRecord(number: number, byteCount: bytes.count, hash: hash.value)
         }
     }
 

@@ -39,21 +39,46 @@ public final class LargeChunkPacker: @unchecked Sendable {
         buffer.deallocate()
     }
 
-    /// What a chunk is going to take, header included, when it is packed; its bytes wait here for ``write(_:packed:key:into:)``.
+    /// Divides a value into chunks and writes them in the order of their keys.
+    ///
+    /// - Parameters:
+    ///   - number: of the value in its entity.
+    ///   - packs: whether a chunk is packed that takes so many bytes raw, and so many packed, headers included.
+    ///   - put: makes room for a chunk with this key and byte count, and calls its last argument with it, once.
+    /// - Returns: what the page has in place of the value.
+    public func write(
+        _ bytes: UnsafeRawBufferPointer, number: UInt64, packs: (_ raw: Int, _ packed: Int) -> Bool,
+        put: (_ key: UInt64, _ byteCount: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) throws -> Void
+    ) throws -> LargeValueRecord {
+        var hash = LargeValueHash()
+        for start in stride(from: 0, to: bytes.count, by: LargeChunk.maximumByteCount) {
+            let end = min(start + LargeChunk.maximumByteCount, bytes.count)
+            let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+            hash.add(part)
+            let key = LargeChunk.key(number, start / LargeChunk.maximumByteCount)
+            let raw = LargeChunk.headerByteCount + part.count
+            let packed = try pack(part)
+            let isPacked = packs(raw, packed)
+            try put(key, isPacked ? packed : raw) { write(isPacked ? .packed(part) : .raw(part), key: key, into: $0) }
+        }
+        return LargeValueRecord(number: number, byteCount: bytes.count, hash: hash.value)
+    }
+
+    /// What a chunk is going to take, header included, when it is packed; its bytes wait here for ``write(_:key:into:)``.
     /// Precondition: at most ``LargeChunk/maximumByteCount`` bytes.
-    public func pack(_ bytes: UnsafeRawBufferPointer) throws(PageError) -> Int {
+    private func pack(_ bytes: UnsafeRawBufferPointer) throws(PageError) -> Int {
         LargeChunk.headerByteCount + (try ZstdCall.compress(compressor, bytes, into: buffer))
     }
 
     /// Which bytes a chunk gets.
-    public enum Content {
+    private enum Content {
         case raw(UnsafeRawBufferPointer)
         /// Those packed last, of so many bytes of a value.
         case packed(UnsafeRawBufferPointer)
     }
 
     /// Fills a chunk. Precondition: the target has as many bytes as ``pack(_:)`` said, or a header more than the raw bytes.
-    public func write(_ content: Content, key: UInt64, into target: UnsafeMutableRawBufferPointer) {
+    private func write(_ content: Content, key: UInt64, into target: UnsafeMutableRawBufferPointer) {
         guard let base = target.baseAddress else { return }
         let payload = UnsafeMutableRawBufferPointer(rebasing: target[LargeChunk.headerByteCount...])
         switch content {

@@ -27,19 +27,16 @@ private final class Chunks: LargeValueSource {
     func add(_ bytes: [UInt8], number: UInt64, isPacked: Bool) throws -> LargeValueRecord {
         let packer = try LargeChunkPacker.take()
         defer { LargeChunkPacker.give(packer) }
-        var hash = LargeValueHash()
-        try bytes.withUnsafeBytes { bytes in
-            for start in stride(from: 0, to: bytes.count, by: LargeChunk.maximumByteCount) {
-                let part = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + LargeChunk.maximumByteCount, bytes.count)])
-                hash.add(part)
-                let packed = try packer.pack(part)
-                let key = LargeChunk.key(number, start / LargeChunk.maximumByteCount)
-                var chunk = [UInt8](repeating: 0, count: isPacked ? packed : LargeChunk.headerByteCount + part.count)
-                chunk.withUnsafeMutableBytes { packer.write(isPacked ? .packed(part) : .raw(part), key: key, into: $0) }
-                chunks[key] = chunk
+        return try bytes.withUnsafeBytes { bytes in
+            try packer.write(bytes, number: number) { _, _ in
+                isPacked
+            } put: { key, byteCount, fill in
+                chunks[key] = [UInt8](unsafeUninitializedCapacity: byteCount) { room, count in
+                    fill(UnsafeMutableRawBufferPointer(room))
+                    count = byteCount
+                }
             }
         }
-        return LargeValueRecord(number: number, byteCount: bytes.count, hash: hash.value)
     }
 }
 

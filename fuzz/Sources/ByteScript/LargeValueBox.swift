@@ -34,19 +34,15 @@ public final class LargeValueBox: LargeValueSource {
         defer { LargeChunkPacker.give(packer) }
         let number = next
         next += 1
-        var hash = LargeValueHash()
-        try bytes.withUnsafeBytes { bytes in
-            for start in stride(from: 0, to: bytes.count, by: LargeChunk.maximumByteCount) {
-                let part = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + LargeChunk.maximumByteCount, bytes.count)])
-                hash.add(part)
-                let packed = try packer.pack(part)
-                let key = LargeChunk.key(number, start / LargeChunk.maximumByteCount)
-                var chunk = [UInt8](repeating: 0, count: form == .packed ? packed : LargeChunk.headerByteCount + part.count)
-                chunk.withUnsafeMutableBytes { packer.write(form == .packed ? .packed(part) : .raw(part), key: key, into: $0) }
+        return try bytes.withUnsafeBytes { bytes in
+            try packer.write(bytes, number: number) { _, _ in
+                form == .packed
+            } put: { key, byteCount, fill in
+                var chunk = [UInt8](repeating: 0, count: byteCount)
+                chunk.withUnsafeMutableBytes(fill)
                 chunks[key] = chunk
             }
         }
-        return LargeValueRecord(number: number, byteCount: bytes.count, hash: hash.value)
     }
 
     /// Merges a page with strings and data past a limit put here.

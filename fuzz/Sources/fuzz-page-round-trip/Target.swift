@@ -8,31 +8,21 @@ import StoreInterface
     import Foundation
 #endif
 
-/// Takes decisions from the bytes; zeros when they are used up.
-private struct Script {
-    var bytes: UnsafeBufferPointer<UInt8>
-    var place = 0
-    var isDone: Bool { place >= bytes.count }
-
-    mutating func byte() -> UInt8 {
-        guard place < bytes.count else { return 0 }
-        defer { place += 1 }
-        return bytes[place]
-    }
-
-    mutating func integer() -> Int64 {
+/// Values of any size, small ones often.
+extension ByteScript {
+    fileprivate mutating func integer() -> Int64 {
         let width = byte()
         if width < 128 { return Int64(width) - 64 }
         return (0..<Int(width & 7) + 1).reduce(0) { number, _ in number << 8 | Int64(byte()) }
     }
 
-    mutating func text() -> String {
+    fileprivate mutating func letters() -> String {
         let letters: [Character] = ["a", "é", "😀", "\0"]
         let length = byte()
         return String(repeating: letters[Int(length & 3)], count: Int(length >> 2) * (length > 250 ? 40 : 1))
     }
 
-    mutating func value(_ column: ColumnSchema) -> Value {
+    fileprivate mutating func value(_ column: ColumnSchema) -> Value {
         if column.isOptional, byte() < 64 { return .null }
         switch column.type {
         case .bool: return .bool(byte() & 1 != 0)
@@ -47,8 +37,8 @@ private struct Script {
         case .reference: return .reference(UInt64(bitPattern: integer()))
         case .float: return .double(Double(Float(integer())))
         case .double, .date: return .double(Double(integer()))
-        case .string: return .string(text())
-        case .data: return .data(Data(text().utf8))
+        case .string: return .string(letters())
+        case .data: return .data(Data(letters().utf8))
         case .uuid: return .uuid(UUID(uuid: (byte(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, byte())))
         }
     }
@@ -56,7 +46,7 @@ private struct Script {
 
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzRoundTrip(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var script = Script(bytes: UnsafeBufferPointer(start: start, count: count))
+    var script = ByteScript(start, count)
     let columns = (0..<Int(script.byte() & 7)).map { number in
         let choice = script.byte()
         let type = ColumnType.allCases[Int(choice) % ColumnType.allCases.count]
@@ -87,7 +77,7 @@ public func fuzzRoundTrip(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt 
 }
 
 private func change(
-    _ script: inout Script, _ entity: EntitySchema, _ layer: Layer, _ objects: inout [Int: ([Value], Generation)]
+    _ script: inout ByteScript, _ entity: EntitySchema, _ layer: Layer, _ objects: inout [Int: ([Value], Generation)]
 ) {
     let choice = script.byte()
     let slot = Int(choice & 63)

@@ -1,3 +1,4 @@
+import ByteScript
 import LMDBStore
 import MemoryStore
 import StoreInterface
@@ -26,21 +27,10 @@ private let keys = (64..<64 + 150 as Range<UInt64>)
 /// Stands for a process that ends before its commit.
 private struct Crash: Error {}
 
-/// Takes decisions from the bytes; zeros when they are used up.
-private struct Script {
-    var bytes: UnsafeBufferPointer<UInt8>
-    var place = 0
-    var isDone: Bool { place >= bytes.count }
+extension ByteScript {
+    fileprivate mutating func key() -> ObjectKey { keys.lowerBound + UInt64(byte()) % UInt64(keys.count) }
 
-    mutating func byte() -> UInt8 {
-        guard place < bytes.count else { return 0 }
-        defer { place += 1 }
-        return bytes[place]
-    }
-
-    mutating func key() -> ObjectKey { keys.lowerBound + UInt64(byte()) % UInt64(keys.count) }
-
-    mutating func value(_ column: Int) -> Value {
+    fileprivate mutating func value(_ column: Int) -> Value {
         let choice = byte()
         switch column {
         case 0: return .int(Int64(Int8(bitPattern: choice)))
@@ -52,7 +42,7 @@ private struct Script {
 
     /// Some changes of objects that exist or not, and of pairs, as a context would hand them over: references and pairs lead to
     /// objects that are there after the save.
-    mutating func layer(over present: Set<ObjectKey>) -> Layer {
+    fileprivate mutating func layer(over present: Set<ObjectKey>) -> Layer {
         let layer = Layer(schema: schema)
         var left = present
         for _ in 0..<Int(byte() & 31) {
@@ -113,7 +103,7 @@ private final class Pair {
 
     func present() throws -> Set<ObjectKey> { Set(try memory.snapshot().keys(StoreQuery(entity: 0))) }
 
-    func check(_ script: inout Script) throws {
+    func check(_ script: inout ByteScript) throws {
         guard let file else { return }
         let (left, right) = (try file.snapshot(), try memory.snapshot())
         precondition(left.generation == right.generation, "the saves that are there")
@@ -144,7 +134,7 @@ private final class Pair {
 /// memory shows, and verification agrees but for references that the script left behind.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzStore(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    var script = Script(bytes: UnsafeBufferPointer(start: start, count: count))
+    var script = ByteScript(start, count)
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("strata-fuzz-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
     do {
