@@ -34,6 +34,13 @@ struct IndexStretch {
         upperReach = reach
     }
 
+    /// Takes in all keys that are the same as far as so many bytes tell.
+    mutating func widen(to count: Int) {
+        if lower.count > count { lower.removeSubrange(count...) }
+        if upper.count > count { upper.removeSubrange(count...) }
+        (includesLower, includesUpper) = (true, true)
+    }
+
     private func isAt(_ bound: [UInt8], _ reach: Reach, _ key: UnsafeRawBufferPointer) -> Bool {
         switch reach {
         case .whole: IndexBytes.order(key, bound) == 0

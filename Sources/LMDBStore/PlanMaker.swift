@@ -18,7 +18,9 @@ struct PlanMaker {
 
     private static func flattened(_ predicate: StorePredicate) -> [StorePredicate] {
         guard case .and(let parts) = predicate else { return predicate == .constant(true) ? [] : [predicate] }
-        return parts.flatMap(flattened)
+        // The usual case, without copying.
+        let isFlat = parts.allSatisfy { if case .compare = $0 { true } else { false } }
+        return isFlat ? parts : parts.flatMap(flattened)
     }
 
     /// The cheapest source, an intersection where it pays; nil when nothing narrows the condition.
@@ -139,10 +141,7 @@ struct PlanMaker {
         let longest = found.access.stretches.reduce(0) { max($0, $1.lower.count, $1.upper.count) }
         if longest >= KeyCodec.maximumCount {
             found.isExact = false
-            for number in found.access.stretches.indices {
-                found.access.stretches[number].includesLower = true
-                found.access.stretches[number].includesUpper = true
-            }
+            for number in found.access.stretches.indices { found.access.stretches[number].widen(to: KeyCodec.maximumCount) }
         }
         return found
     }

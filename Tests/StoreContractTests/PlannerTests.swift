@@ -72,4 +72,33 @@ import Testing
             if !isSame { return }
         }
     }
+
+    /// Catches: bounds behind a cut key, which no key reaches.
+    @Test(arguments: StoreKind.allCases)
+    func S135_aRangeBehindAStringThatAnIndexCutsFindsItsObjects(_ kind: StoreKind) throws {
+        let contract = try ContractStore(kind)
+        // From a byte less than an index keeps of it to many more.
+        let names = [500, 505, 506, 507, 508, 509, 510, 511, 512, 600].map { String(repeating: "n", count: $0) }
+        try contract.save { layer in
+            for (number, name) in names.enumerated() {
+                for value in 0..<3 {
+                    layer.insertItem(ObjectKey(64 + 3 * number + value), name: name, number: Int64(value))
+                }
+            }
+        }
+        let snapshot = try contract.snapshot()
+        for (number, name) in names.enumerated() {
+            let first = ObjectKey(64 + 3 * number)
+            for (comparison, keys) in [
+                (StorePredicate.Comparison.lessOrEqual, [first, first + 1]), (.less, [first]), (.greater, [first + 2]),
+                (.greaterOrEqual, [first + 1, first + 2]), (.equal, [first + 1]),
+            ] {
+                let condition = StorePredicate.and([
+                    .compare(Sample.name, .equal, .string(name)), .compare(Sample.number, comparison, .int(1)),
+                ])
+                let found = try snapshot.keys(StoreQuery(entity: Sample.item, predicate: condition))
+                #expect(found == keys, "\(name.count) letters, number \(comparison) 1")
+            }
+        }
+    }
 }
