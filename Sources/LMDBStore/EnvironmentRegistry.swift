@@ -1,6 +1,12 @@
 import LMDB
-import StoreInterface
 import Locking
+import StoreInterface
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// The files that this process has open: LMDB loses its locks when one is opened twice.
 enum EnvironmentRegistry {
@@ -46,18 +52,25 @@ enum EnvironmentRegistry {
         }
     }
 
-    /// Runs `body` while nobody of this process has the file open, nor opens one.
+    /// Runs `body` while nobody of this process has the file open, nor opens one. Waits for half a second when somebody has: what
+    /// is let go of here may be held for a moment by the writer's queue. Blocking.
     static func exclusively<R>(path: String, _ body: () throws -> R) throws -> R {
+        for _ in 0..<100 {
+            if let result = try exclusivelyNow(path: path, body) { return result }
+            usleep(5_000)
+        }
+        throw StoreError(.inUseElsewhere, "\(path) is open in this process. Close it before it is migrated in stages")
+    }
+
+    /// nil: somebody has the file open.
+    private static func exclusivelyNow<R>(path: String, _ body: () throws -> R) throws -> R? {
         // Let go of outside of the lock, because dropping the last reference takes it.
         var inUse: LMDBStore?
         defer { withExtendedLifetime(inUse) {} }
         return try entries.withLock { entries in
             if let file = try FileIdentity.of(path: path), let entry = entries[file], !entry.environment.isOfForkedParent {
                 inUse = entry.store
-                guard inUse == nil else {
-                    throw StoreError(
-                        .inUseElsewhere, "\(path) is open in this process. Close it before it is migrated in stages")
-                }
+                guard inUse == nil else { return nil }
                 entry.environment.close()
                 entries[file] = nil
             }
