@@ -69,7 +69,7 @@ let package = Package(
             dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreInterface", "Locking"],
             path: "Tests/TestSupport"),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
-        .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreInterface"]),
+        .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreInterface", "TestSupport"]),
         .testTarget(name: "PageCodecTests", dependencies: ["PageCodec", "StoreInterface"]),
         .testTarget(
             name: "LMDBStoreTests", dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreInterface"],

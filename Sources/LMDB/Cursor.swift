@@ -44,12 +44,15 @@ public struct Cursor {
 
     // Right because `withCursor` closes it after the body to which the cursor is passed.
     let pointer: OpaquePointer
+    /// In a read transaction, where every page lies in the map; nil in a write transaction, whose own pages lie elsewhere.
+    private let mapPageSize: Int?
 
-    init(_ transaction: OpaquePointer, _ database: Database) throws(LMDBError) {
+    init(_ transaction: OpaquePointer, _ database: Database, mapPageSize: Int?) throws(LMDBError) {
         var opened: OpaquePointer?
         try check(.openCursor) { mdb_cursor_open(transaction, database.handle, &opened) }
         guard let opened else { throw LMDBError(returnCode: MDB_BAD_TXN, call: .openCursor) }
         pointer = opened
+        self.mapPageSize = mapPageSize
     }
 
     func close() { mdb_cursor_close(pointer) }
@@ -128,28 +131,37 @@ public struct Cursor {
         }
     }
 
-    /// Appends the values of the key at which the cursor stands and of those behind it, until `isPast` says that a key lies beyond
-    /// them. About 20 ns a key with one value.
+    /// Appends the values of the key at which the cursor stands, at its first value, and of those behind it, until `isPast` says that
+    /// a key lies beyond them, as all behind it do. Some nanoseconds a key with one value, more in a write transaction.
     /// - Returns: whether these were all; false when there are more than `limit`, of which some may have been appended.
     public func appendValues(
         from first: Entry, to numbers: inout [UInt64], limit: Int, until isPast: (UnsafeRawBufferPointer) -> Bool
     ) throws(LMDBError) -> Bool {
         var entry = first
         while true {
-            guard numbers.count < limit else { return false }
-            numbers.append(entry.value.loadUnaligned(as: UInt64.self))
-            guard var next = try move(.next) else { return true }
-            if next.key.baseAddress == entry.key.baseAddress {
-                // A key of several values: they are taken in blocks, when they are not too many.
-                guard try numbers.count - 1 + valueCount() <= limit else { return false }
-                numbers.removeLast()
-                var (key, value) = (MDB_val(), MDB_val())
-                guard try get(&key, &value, MDB_FIRST_DUP) else { return true }
-                try appendValues(after: Entry(key: entry.key, value: value.bytes), to: &numbers)
-                guard let other = try move(.nextKey) else { return true }
-                next = other
+            if let page = mapPageSize.flatMap({ LeafPage(around: entry.key, pageSize: $0) }),
+                let start = page.position(of: entry.key)
+            {
+                let past = page.first(from: start, where: isPast)
+                var position = start
+                while position < past, numbers.count < limit, let number = page.onlyNumber(position) {
+                    numbers.append(number)
+                    position += 1
+                }
+                if position == past, past < page.count { return true }
+                // LMDB goes on at the last key taken, or at one with several values.
+                let rest = position == page.count ? position - 1 : position
+                guard let key = page.key(rest), let found = try find(key) else { return true }
+                if rest < position {
+                    guard let next = try move(.nextKey), !isPast(next.key) else { return true }
+                    entry = next
+                    continue
+                }
+                entry = found
             }
-            if isPast(next.key) { return true }
+            guard try numbers.count + valueCount() <= limit else { return false }
+            try appendValues(after: entry, to: &numbers)
+            guard let next = try move(.nextKey), !isPast(next.key) else { return true }
             entry = next
         }
     }

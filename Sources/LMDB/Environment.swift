@@ -62,6 +62,8 @@ public final class Environment: @unchecked Sendable {
     // Right because it is made in `init` and closed in `close()`, after the last transaction.
     let pointer: OpaquePointer
     let readers = Mutex(Readers())
+    /// In bytes, a power of two.
+    public let pageSize: Int
     private let isClosed = Atomic(false)
     private let processForks: Int
 
@@ -71,7 +73,11 @@ public final class Environment: @unchecked Sendable {
         var size = options.mapSize
         while true {
             do throws(LMDBError) {
-                pointer = try Self.open(path, options, mapSize: size)
+                let opened = try Self.open(path, options, mapSize: size)
+                var statistics = MDB_stat()
+                // Of an open environment it cannot fail.
+                mdb_env_stat(opened, &statistics)
+                (pointer, pageSize) = (opened, Int(statistics.ms_psize))
                 return
             } catch {
                 guard error.code == .system(ENOMEM), error.call == .environmentOpen, size / 2 >= options.smallestMapSize else {
@@ -132,13 +138,6 @@ public final class Environment: @unchecked Sendable {
         return Information(
             mapSize: info.me_mapsize, lastPage: info.me_last_pgno, lastTransaction: UInt64(info.me_last_txnid),
             readerSlots: Int(info.me_maxreaders), usedReaderSlots: Int(info.me_numreaders))
-    }
-
-    /// Of the main database.
-    public func statistics() throws(LMDBError) -> DatabaseStatistics {
-        var stat = MDB_stat()
-        try check(.environmentStatistics) { mdb_env_stat(pointer, &stat) }
-        return DatabaseStatistics(stat)
     }
 
     /// Frees the slots of readers whose process has died.

@@ -8,7 +8,6 @@ public enum LMDBCall: String, Sendable, Hashable, CaseIterable {
     case setMaxDatabases = "mdb_env_set_maxdbs"
     case setMaxReaders = "mdb_env_set_maxreaders"
     case information = "mdb_env_info"
-    case environmentStatistics = "mdb_env_stat"
     case readerCheck = "mdb_reader_check"
     case readerList = "mdb_reader_list"
     case copyToDescriptor = "mdb_env_copyfd2"

@@ -43,7 +43,7 @@ public final class ReadTransaction: @unchecked Sendable {
     /// Runs `body` with a cursor; other threads wait for it, so it should be short.
     public func withCursor<R>(_ database: Database, _ body: (Cursor) throws -> R) throws -> R {
         try withPointer { pointer in
-            let cursor = try Cursor(pointer, database)
+            let cursor = try Cursor(pointer, database, mapPageSize: environment.pageSize)
             defer { cursor.close() }
             return try body(cursor)
         }

@@ -11,7 +11,7 @@ extension HandleTransaction {
     /// The sub-databases that the main one names, with handles that stay valid. nil when one is of a kind that we never make.
     public func tables() throws -> [TableDescription]? {
         var names: [String] = []
-        let cursor = try Cursor(pointer, .main)
+        let cursor = try Cursor(pointer, .main, mapPageSize: nil)
         defer { cursor.close() }
         while let entry = try cursor.move(.next) { names.append(String(decoding: entry.key, as: UTF8.self)) }
         var tables: [TableDescription] = []

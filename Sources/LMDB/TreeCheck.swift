@@ -18,7 +18,7 @@ public struct TreeCheck {
 
     private enum Flags {
         static let branch: UInt16 = 1
-        static let leaf: UInt16 = 2
+        static let leaf = LeafPage.Layout.leaf
         static let overflow: UInt16 = 4
         static let numbers: UInt16 = 0x20
         static let subPage: UInt16 = 0x40
@@ -72,8 +72,8 @@ public struct TreeCheck {
         static let unknown = Rules()
     }
 
-    private static let headerSize = 16
-    private static let entryHeaderSize = 8
+    private static let headerSize = LeafPage.Layout.headerSize
+    private static let entryHeaderSize = LeafPage.Layout.entryHeaderSize
     /// A record of a tree: flags, depth, counts, and the root at 40.
     private static let treeSize = 48
     private static let rootOffset = 40

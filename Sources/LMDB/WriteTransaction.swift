@@ -91,7 +91,7 @@ public final class WriteTransaction {
 
     /// Runs `body` with a cursor, which is valid inside only.
     public func withCursor<R>(_ database: Database, _ body: (Cursor) throws -> R) throws -> R {
-        let cursor = try Cursor(pointer, database)
+        let cursor = try Cursor(pointer, database, mapPageSize: nil)
         defer { cursor.close() }
         return try body(cursor)
     }
@@ -133,7 +133,7 @@ extension Environment {
     /// LMDB tells a write of which only a part found room as EIO: whether the disk is full is asked of the system.
     private func cause(of code: Int32) throws(LMDBError) -> Int32 {
         guard code == EIO else { return code }
-        let used = (try information().lastPage + 1) * (try statistics().pageSize)
+        let used = try (information().lastPage + 1) * pageSize
         do throws(LMDBError) {
             // At most what a small transaction takes.
             try setAside(from: used, to: used + 1 << 20)

@@ -87,7 +87,9 @@ extension LMDBSnapshot {
 
     static func groups(_ keys: [ObjectKey]) -> [PageGroup] {
         var groups: [PageGroup] = []
-        for key in keys.sorted() {
+        var keys = keys
+        keys.sortKeys()
+        for key in keys {
             let number = PageAddress.page(of: key)
             let bit: UInt64 = 1 << UInt64(PageAddress.slot(of: key))
             if groups.last?.number == number {

@@ -75,6 +75,7 @@ private struct IndexSample {
     init<Part>(_ parts: [Part], _ read: (Part, inout [ObjectKey], Int) throws -> Int?) throws {
         let (most, asked) = (256, 64)
         var keys: [ObjectKey] = []
+        keys.reserveCapacity(most / 2)
         var others = 0
         for part in parts.prefix(asked) {
             let known = keys.count

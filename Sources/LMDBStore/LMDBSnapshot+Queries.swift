@@ -11,7 +11,7 @@ extension LMDBSnapshot {
         // Where indexes alone tell, no page is looked at.
         let found = try candidates(query.entity, query.predicate)
         if var found, found.isExact {
-            found.keys.sort()
+            found.keys.sortKeys()
             if query.offset <= 0, query.limit == nil { return found.keys }
             return Array(found.keys.dropFirst(max(query.offset, 0)).prefix(query.limit ?? .max))
         }

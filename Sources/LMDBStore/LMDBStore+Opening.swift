@@ -20,7 +20,6 @@ struct OpenedFile {
     var layouts: [PageLayout]
     var schemas: [StoredSchema]
     var unfinished: [UnfinishedWork.Item]
-    var pageSize: Int
 }
 
 extension LMDBStore {
@@ -103,8 +102,7 @@ extension LMDBStore {
             return OpenedFile(
                 url: url, options: options, environment: environment, file: file, uuid: uuid, schema: schema, tables: tables,
                 layouts: layouts, schemas: schemas.versions,
-                unfinished: try StoredSchemas.unfinished(tables, in: transaction),
-                pageSize: try transaction.statistics(.main).pageSize)
+                unfinished: try StoredSchemas.unfinished(tables, in: transaction))
         }
     }
 

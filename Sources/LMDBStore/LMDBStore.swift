@@ -71,7 +71,7 @@ public final class LMDBStore: ObjectStore {
     /// By entity.
     let entities: [EntityTable]
     /// Bytes to a page of the file.
-    let pageSize: Int
+    var pageSize: Int { environment.pageSize }
     private let latest = Mutex(Latest())
     /// Held while a write transaction of this process lives: the map may be replaced only while there is none.
     private let writing = Mutex(())
@@ -107,7 +107,6 @@ public final class LMDBStore: ObjectStore {
         entities = opened.layouts.indices.map {
             EntityTable(pages: tables.pages[$0], large: tables.large[$0], layout: opened.layouts[$0])
         }
-        pageSize = opened.pageSize
         signal = SaveSignal(besideFile: opened.url.path)
         dictionaries = Dictionaries(opened.tables)
         tails = Tails(opened.tables)

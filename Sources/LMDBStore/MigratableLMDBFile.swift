@@ -135,7 +135,7 @@ struct LMDBMigrationCopy: MigrationCopy {
                 }
                 try MetaTable.put(MetaTable.replacedSchemaNumber, MetaTable.Key.schemaNumber, meta, in: write)
                 // The commit comes after the rename, so a full disk must be met before it.
-                let used = (try environment.information().lastPage + 1) * (try write.statistics(.main).pageSize)
+                let used = try (environment.information().lastPage + 1) * environment.pageSize
                 try environment.setAside(from: used, to: used + 1 << 17)
                 try Self.sync(copy.path)
                 guard rename(copy.path, original.path) == 0 else {

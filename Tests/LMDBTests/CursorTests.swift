@@ -78,6 +78,43 @@ import Testing
         }
     }
 
+    /// Catches: an entry lost or told twice where pages end, where a key has several values, or at a limit.
+    @Test(arguments: [1, 3, 40])
+    func theValuesOfAStretchAreThoseOfItsKeys(everyHowManyKeysOneHasMore: Int) throws {
+        let temporary = try TemporaryEnvironment()
+        let table = try temporary.open("table", .bytesToIntegers)
+        var entries: [(key: String, values: [UInt64])] = []
+        for number in 0..<700 {
+            let count = number % everyHowManyKeysOneHasMore != 0 ? 1 : number % 5 == 0 ? 300 : 2
+            entries.append((key: "key \(1000 + number)", values: (0..<count).map { UInt64(number * 1000 + $0) }))
+        }
+        let write = { (cursor: Cursor) throws in
+            for entry in entries {
+                for value in entry.values { try bytes(entry.key) { _ = try cursor.add($0, value: value) } }
+            }
+        }
+        let check = { (cursor: Cursor) throws in
+            for (start, end) in [(0, 700), (0, 1), (1, 2), (13, 14), (130, 431), (699, 700)] {
+                let expected = entries[start..<end].flatMap(\.values)
+                for limit in [1, expected.count - 1, expected.count, .max] where limit > 0 {
+                    var found: [UInt64] = []
+                    let first = try #require(try bytes(entries[start].key) { try cursor.find($0) })
+                    let isAll = try cursor.appendValues(from: first, to: &found, limit: limit) { key in
+                        end < 700 && (text(key) ?? "") >= entries[end].key
+                    }
+                    #expect(isAll == (limit >= expected.count), "\(start)..<\(end), at most \(limit)")
+                    if isAll { #expect(found == expected) } else { #expect(expected.starts(with: found)) }
+                }
+            }
+        }
+        try temporary.environment.write { transaction in
+            try transaction.withCursor(table, write)
+            // The pages of a write transaction lie outside of the map.
+            try transaction.withCursor(table, check)
+        }
+        try ReadTransaction(temporary.environment).withCursor(table, check)
+    }
+
     @Test func deletingAPairLeavesTheOthers() throws {
         let temporary = try TemporaryEnvironment()
         let table = try temporary.open("table", .integersToIntegers)

@@ -83,6 +83,7 @@ private struct ConditionLowering {
 
     func term(_ name: String, on entity: Int) throws -> PredicateTerm {
         var path = PredicatePath(scope: 0, entity: entity)
+        if !name.utf8.contains(UInt8(ascii: ".")) { return try property(name, at: path) }
         let names = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         var result: PredicateTerm?
         for (index, part) in names.enumerated() {

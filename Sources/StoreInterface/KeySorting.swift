@@ -1,0 +1,62 @@
+extension [ObjectKey] {
+    /// Sorts ascending, by the few bits in which keys of one query differ: some nanoseconds a key, where `sort()` takes 30 and more.
+    package mutating func sortKeys() {
+        let (differing, isSorted) = withUnsafeBufferPointer { keys in
+            var (inAll, inAny, last) = (ObjectKey.max, ObjectKey.min, ObjectKey.min)
+            var isSorted = true
+            for key in keys {
+                inAll &= key
+                inAny |= key
+                isSorted = isSorted && last <= key
+                last = key
+            }
+            return (inAll ^ inAny, isSorted)
+        }
+        if isSorted { return }
+        let low = differing.trailingZeroBitCount
+        let digits = KeyDigits(
+            shift: low, bitCount: UInt64.bitWidth - differing.leadingZeroBitCount - low, width: count < 1024 ? 6 : 8)
+        // A pass costs as much as about two comparisons a key. Few keys that are far apart are better compared.
+        let comparisons = count * (Int.bitWidth - count.leadingZeroBitCount)
+        guard digits.passes * (1 << digits.width + 2 * count) < 2 * comparisons else { return sort() }
+        withUnsafeMutableBufferPointer { keys in
+            withUnsafeTemporaryAllocation(of: ObjectKey.self, capacity: keys.count) { other in
+                other.initialize(repeating: 0)
+                digits.sort(keys, by: other)
+            }
+        }
+    }
+}
+
+/// Sorting by digits, the lowest first.
+private struct KeyDigits {
+    /// The lowest bit that counts.
+    var shift: Int
+    var bitCount: Int
+    /// Bits of a digit.
+    var width: Int
+
+    var passes: Int { (bitCount + width - 1) / width }
+
+    // Right because both have the same count, and each key's place in the other is counted before it is written.
+    func sort(_ keys: UnsafeMutableBufferPointer<ObjectKey>, by other: UnsafeMutableBufferPointer<ObjectKey>) {
+        var (from, to) = (keys, other)
+        withUnsafeTemporaryAllocation(of: Int.self, capacity: 1 << width) { places in
+            for pass in 0..<passes {
+                let shift = UInt64(shift + pass * width)
+                let mask = UInt64(1 << width - 1)
+                places.initialize(repeating: 0)
+                for key in from { places[Int(key &>> shift & mask)] += 1 }
+                var next = 0
+                for digit in places.indices { (places[digit], next) = (next, next + places[digit]) }
+                for key in from {
+                    let digit = Int(key &>> shift & mask)
+                    to[places[digit]] = key
+                    places[digit] += 1
+                }
+                swap(&from, &to)
+            }
+        }
+        if passes & 1 == 1 { _ = keys.update(from: other) }
+    }
+}
