@@ -57,7 +57,8 @@ public final class LayerPage: @unchecked Sendable {
 public final class EntityLayer: @unchecked Sendable {
     @exclusivity(unchecked) public private(set) var pages: [UInt64: LayerPage] = [:]
     @exclusivity(unchecked) private var lastNumber: UInt64 = .max
-    @exclusivity(unchecked) private var lastPage: LayerPage?
+    /// Unmanaged, which is right because ``pages`` holds it.
+    @exclusivity(unchecked) private var lastPage: Unmanaged<LayerPage>?
 
     private let owner: UInt64
 
@@ -87,7 +88,9 @@ public final class EntityLayer: @unchecked Sendable {
     }
 
     func put(_ row: Row, for key: ObjectKey) {
-        writablePage(PageAddress.page(of: key)).put(row, at: PageAddress.slot(of: key))
+        let (number, slot) = (PageAddress.page(of: key), PageAddress.slot(of: key))
+        if number == lastNumber, let lastPage { return lastPage._withUnsafeGuaranteedRef { $0.put(row, at: slot) } }
+        writablePage(number).put(row, at: slot)
     }
 
     func remove(_ key: ObjectKey) {
@@ -102,7 +105,6 @@ public final class EntityLayer: @unchecked Sendable {
     }
 
     private func writablePage(_ number: UInt64) -> LayerPage {
-        if number == lastNumber, let lastPage { return lastPage }
         let page: LayerPage
         if let found = pages[number] {
             if found.owner == owner {
@@ -116,7 +118,7 @@ public final class EntityLayer: @unchecked Sendable {
             pages[number] = page
         }
         lastNumber = number
-        lastPage = page
+        lastPage = .passUnretained(page)
         return page
     }
 

@@ -7,13 +7,16 @@ extension ManagedObjectContext {
         lifecycle(object)?.awakeFromInsert()
     }
 
+    /// Whether a fault that is read for the first time has a hook for that.
+    @inline(__always)
+    func awakes(_ object: ManagedObject) -> Bool {
+        object.hasAwoken = true
+        return traits.hasLifecycle[object.entity] && object.row?.kind != .insert
+    }
+
     /// Once, when a fault is first read (S021). Changes made in the hook are not tracked as such: it should set transient
     /// properties only.
-    func awakeFromFetch(_ object: ManagedObject) {
-        object.hasAwoken = true
-        guard traits.hasLifecycle[object.entity], object.row?.kind != .insert else { return }
-        lifecycle(object)?.awakeFromFetch()
-    }
+    func awakeFromFetch(_ object: ManagedObject) { lifecycle(object)?.awakeFromFetch() }
 
     func prepareForDeletion(_ object: ManagedObject) { lifecycle(object)?.prepareForDeletion() }
 

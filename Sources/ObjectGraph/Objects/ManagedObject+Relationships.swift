@@ -45,10 +45,11 @@ extension ManagedObject {
     }
 
     func related(_ relationship: Int) -> [ManagedObject] {
-        let context = requiredContext
-        let description = context.model.entities[entity].relationships[relationship]
-        guard case .toMany(let relation) = description.kind else { return [] }
-        return context.toManyKeys(self, relation).map { context.object(description.destination, $0) }
+        withContext { context in
+            let description = context.model.entities[entity].relationships[relationship]
+            guard case .toMany(let relation) = description.kind else { return [] }
+            return context.toManyKeys(self, relation).map { context.object(description.destination, $0) }
+        }
     }
 }
 

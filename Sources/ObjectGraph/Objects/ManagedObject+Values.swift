@@ -46,9 +46,9 @@ extension ManagedObject {
     @usableFromInline
     func rawValue(_ column: Int) -> Value {
         guard state == .registered else { return detachedValue(column) }
-        let context = requiredContext
-        if !hasAwoken { context.awakeFromFetch(self) }
-        return context.read(self, column) ?? context.inaccessible(self, column)
+        // The hook is the user's code: the context is kept while it runs.
+        if !hasAwoken, withContext({ $0.awakes(self) }) { requiredContext.awakeFromFetch(self) }
+        return withContext { $0.read(self, column) ?? $0.inaccessible(self, column) }
     }
 
     @usableFromInline
@@ -57,7 +57,7 @@ extension ManagedObject {
             row?[column] = value
             return
         }
-        requiredContext.write(self, column, value)
+        withContext { $0.write(self, column, value) }
     }
 
     private func detachedValue(_ column: Int) -> Value {
@@ -92,7 +92,7 @@ extension ManagedObject {
     }
 
     private func column(_ name: String) -> Int {
-        guard let column = description.column(named: name) else {
+        guard let column = withContext({ $0.model.entities[entity].column(named: name) }) else {
             preconditionFailure("\(description.name) has no attribute or to-one relationship named \(name)")
         }
         return column

@@ -19,8 +19,8 @@ public final class ManagedObject {
         case invalid
     }
 
-    /// `unowned(unsafe)` is right because a context clears it in each of its objects before it goes.
-    @exclusivity(unchecked) unowned(unsafe) var context: ManagedObjectContext?
+    /// Unmanaged, which is right because a context clears it in each of its objects before it goes.
+    @exclusivity(unchecked) private var contextReference: Unmanaged<ManagedObjectContext>?
     /// The typed model around this object, if one is alive.
     ///
     /// `unowned(unsafe)` is right because the model's ``ModelAnchor`` clears it when the model goes.
@@ -48,26 +48,40 @@ public final class ManagedObject {
 
     /// A fault in a context.
     init(context: ManagedObjectContext, entity: Int, key: ObjectKey) {
-        self.context = context
+        contextReference = .passUnretained(context)
         self.entityNumber = Int32(entity)
         self.key = key
         state = .registered
     }
 
     deinit {
-        if state == .registered, let context { context.registry.forget(self) }
+        if state == .registered { contextReference?._withUnsafeGuaranteedRef { $0.registry.forget(self) } }
     }
 
     var entity: Int { Int(entityNumber) }
 
-    /// The context, for an operation that needs one.
+    var context: ManagedObjectContext? {
+        get { contextReference?.takeUnretainedValue() }
+        set { contextReference = newValue.map { .passUnretained($0) } }
+    }
+
+    /// The context, for an operation that needs one, without counting a reference to it, which would take longer than reading a
+    /// property. Right because an object is used where its context is used, and `body` calls no code of the user's, which might
+    /// let go of the context.
     ///
     /// Using an object whose context is gone, or was reset, is a programmer error and stops the program with its name.
-    var requiredContext: ManagedObjectContext {
-        if let context, state == .registered {
+    @inline(__always)
+    func withContext<R>(_ body: (ManagedObjectContext) -> R) -> R {
+        guard let contextReference, state == .registered else { stopWithoutContext() }
+        return contextReference._withUnsafeGuaranteedRef { context in
             context.checkIsolation()
-            return context
+            return body(context)
         }
+    }
+
+    var requiredContext: ManagedObjectContext { withContext { $0 } }
+
+    private func stopWithoutContext() -> Never {
         preconditionFailure(
             "the object \(entityNumber)/\(key) is used after its context was reset or released; "
                 + "keep its objectID and ask a living context for it")

@@ -31,6 +31,9 @@ final class ObjectRegistry {
         }
 
         @inline(__always)
+        func holds(_ slot: Int) -> Bool { withUnsafeMutablePointerToElements { $0[slot & 63] != nil } }
+
+        @inline(__always)
         func put(_ object: ManagedObject, at slot: Int) {
             withUnsafeMutablePointers { header, objects in
                 header.pointee.present |= 1 << UInt64(slot)
@@ -51,8 +54,9 @@ final class ObjectRegistry {
         }
     }
 
-    /// By entity; nil until the first object is registered.
-    @exclusivity(unchecked) private var entities: ContiguousArray<NumberTable<Page>?>
+    /// By entity; nil until the first object is registered. Each page is retained by its place here, so that looking up an object
+    /// counts no references.
+    @exclusivity(unchecked) private var entities: ContiguousArray<NumberTable<Unmanaged<Page>>?>
     @exclusivity(unchecked) private(set) var count = 0
     /// Pages that became empty: kept for a while, because reading objects here and there makes and drops one a read.
     @exclusivity(unchecked) private var emptied: ContiguousArray<Page> = []
@@ -62,32 +66,39 @@ final class ObjectRegistry {
         entities = ContiguousArray(repeating: nil, count: entityCount)
     }
 
+    deinit {
+        for case let table? in entities { table.forEach { $0.release() } }
+    }
+
     @inline(__always)
-    func page(_ entity: Int, _ number: UInt64) -> Page? { entities[entity]?[number] }
+    func page(_ entity: Int, _ number: UInt64) -> Page? { entities[entity]?[number]?.takeUnretainedValue() }
 
     @inline(__always)
     func object(_ entity: Int, _ key: ObjectKey) -> ManagedObject? {
-        page(entity, PageAddress.page(of: key))?[PageAddress.slot(of: key)]
+        entities[entity]?[PageAddress.page(of: key)]?._withUnsafeGuaranteedRef { $0[PageAddress.slot(of: key)] }
     }
 
     func register(_ object: ManagedObject) {
         let number = PageAddress.page(of: object.key)
         let slot = PageAddress.slot(of: object.key)
         count += 1
-        if let page = page(object.entity, number) { return page.put(object, at: slot) }
+        if let page = entities[object.entity]?[number] {
+            return page._withUnsafeGuaranteedRef { $0.put(object, at: slot) }
+        }
         let page = Page.make(object.entity, number)
         let table = entities[object.entity] ?? NumberTable()
         entities[object.entity] = table
-        table[number] = page
+        table[number] = .passRetained(page)
         page.put(object, at: slot)
     }
 
     func forget(_ object: ManagedObject) {
         let slot = PageAddress.slot(of: object.key)
-        guard let page = page(object.entity, PageAddress.page(of: object.key)), page[slot] != nil else { return }
+        guard let page = entities[object.entity]?[PageAddress.page(of: object.key)] else { return }
+        guard page._withUnsafeGuaranteedRef({ $0.holds(slot) }) else { return }
         count -= 1
-        guard page.remove(slot) else { return }
-        emptied.append(page)
+        guard page._withUnsafeGuaranteedRef({ $0.remove(slot) }) else { return }
+        emptied.append(page.takeUnretainedValue())
         if emptied.count >= Self.maximumEmptied { sweep() }
     }
 
@@ -96,7 +107,10 @@ final class ObjectRegistry {
         for page in emptied {
             page.withUnsafeMutablePointerToHeader { header in
                 header.pointee.isListed = false
-                if header.pointee.present == 0 { entities[header.pointee.entity]?[header.pointee.number] = nil }
+                guard header.pointee.present == 0, let table = entities[header.pointee.entity] else { return }
+                // The list holds the page until it has been looked through.
+                table[header.pointee.number]?.release()
+                table[header.pointee.number] = nil
             }
         }
         emptied.removeAll(keepingCapacity: true)
@@ -140,7 +154,7 @@ final class ObjectRegistry {
         guard count > 0 else { return }
         // Gathered first: a body that releases the last object of a page changes the tables.
         var pages: [Page] = []
-        for case let table? in entities { table.forEach { pages.append($0) } }
+        for case let table? in entities { table.forEach { pages.append($0.takeUnretainedValue()) } }
         for page in pages { Self.forEach(in: page, page.present, body) }
     }
 
