@@ -158,36 +158,65 @@ extension ChangeSet {
     public static func union(_ sets: [ChangeSet]) -> ChangeSet {
         guard let last = sets.last else { return ChangeSet() }
         if sets.count == 1 { return last }
-        var pages: [Int: [UInt64: PageChange]] = [:]
-        var links: [Int: (sources: Set<ObjectKey>, destinations: Set<ObjectKey>)] = [:]
+        var pages: [Int: [PageChange]] = [:]
+        var links: [Int: LinkChange] = [:]
         for set in sets {
-            for change in set.entities {
-                for page in change.pages {
-                    pages[change.entity, default: [:]][page.number, default: PageChange(empty: page.number)].add(page)
-                }
-            }
+            for change in set.entities { pages[change.entity, default: []] += change.pages }
             for change in set.links {
-                links[change.link, default: ([], [])].sources.formUnion(change.sources)
-                links[change.link, default: ([], [])].destinations.formUnion(change.destinations)
+                links[change.link, default: LinkChange(link: change.link, sources: [], destinations: [])].add(change)
             }
         }
         var union = ChangeSet(
             generation: last.generation,
             tombstones: sets.flatMap(\.tombstones).sorted { ($0.entity, $0.key) < ($1.entity, $1.key) },
             origin: last.origin)
-        union.entities = pages.sorted { $0.key < $1.key }.map { entity, pages in
-            EntityChange(entity: entity, pages: pages.values.sorted { $0.number < $1.number })
-        }
-        union.links = links.sorted { $0.key < $1.key }.map { link, ends in
-            LinkChange(link: link, sources: ends.sources.sorted(), destinations: ends.destinations.sorted())
-        }
+        union.entities = pages.sorted { $0.key < $1.key }.map { EntityChange(entity: $0, pages: PageChange.united($1)) }
+        union.links = links.sorted { $0.key < $1.key }.map { $1.united() }
         return union
     }
 }
 
+extension ChangeSet.LinkChange {
+    fileprivate mutating func add(_ newer: ChangeSet.LinkChange) {
+        sources += newer.sources
+        destinations += newer.destinations
+    }
+
+    /// Each key once, ascending.
+    fileprivate func united() -> ChangeSet.LinkChange {
+        ChangeSet.LinkChange(link: link, sources: Self.united(sources), destinations: Self.united(destinations))
+    }
+
+    private static func united(_ keys: [ObjectKey]) -> [ObjectKey] {
+        var keys = keys
+        keys.sortKeys()
+        var last: ObjectKey?
+        keys.removeAll { key in
+            defer { last = key }
+            return key == last
+        }
+        return keys
+    }
+}
+
 extension ChangeSet.PageChange {
-    fileprivate init(empty number: UInt64) {
-        self.init(number: number, inserted: 0, updated: 0, deleted: 0, columns: ColumnSet())
+    /// Each page once, ascending. Precondition: of the same page, what is older comes first.
+    fileprivate static func united(_ changes: [ChangeSet.PageChange]) -> [ChangeSet.PageChange] {
+        // Imports go on where they ended: usually nothing is to be sorted.
+        var places: [Int] = Array(changes.indices)
+        if zip(changes, changes.dropFirst()).contains(where: { $0.number > $1.number }) {
+            places.sort { (changes[$0].number, $0) < (changes[$1].number, $1) }
+        }
+        var united: [ChangeSet.PageChange] = []
+        united.reserveCapacity(changes.count)
+        for place in places {
+            if united.last?.number == changes[place].number {
+                united[united.count - 1].add(changes[place])
+            } else {
+                united.append(changes[place])
+            }
+        }
+        return united
     }
 
     /// Adds what a newer save did: an inserted object that is updated stays inserted, a deleted one is deleted.

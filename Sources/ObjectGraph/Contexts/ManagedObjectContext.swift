@@ -212,6 +212,8 @@ public final class ManagedObjectContext {
 
     /// Moves what lies below the context's own layers. The caller refreshes objects and tells observers.
     func setFoundation(_ new: Foundation) {
+        // On the main thread somebody waits for it, and freeing thousands of rows takes as long as everything else here.
+        if place.executor == nil { Disposal.letGo(of: foundation.state.deferred) }
         foundation = new
         pin.move(to: new.state)
         pages.removeAll()
