@@ -165,12 +165,25 @@ extension ManagedObjectContext {
     func clean(_ layers: [Layer]) {
         let mayHaveNewer = !sealed.isEmpty || !top.isEmpty
         for layer in layers {
-            forEachRegistered(in: layer) { object, saved in
-                let newer = mayHaveNewer ? newestOwnRow(object.entity, object.key) : nil
-                object.row = newer
-                if traits.hasLifecycle[object.entity] { didSave(object) }
-                if newer == nil, !retainsRegisteredObjects || saved.kind == .delete { registry.release(object) }
+            forEachRegisteredPage(in: layer) { entity, registered, page in
+                let ends = retainsRegisteredObjects ? page.deleted : page.touched
+                let isPlain = !mayHaveNewer && !traits.hasLifecycle[entity]
+                for slot in SlotIterator(registered.present & page.touched) {
+                    let isReleased = ends >> UInt64(slot) & 1 != 0
+                    if isPlain {
+                        registry.clean(slot, of: registered, isReleased: isReleased)
+                    } else if let object = registered[slot] {
+                        clean(object, isReleased: isReleased)
+                    }
+                }
             }
         }
+    }
+
+    private func clean(_ object: ManagedObject, isReleased: Bool) {
+        let newer = newestOwnRow(object.entity, object.key)
+        object.row = newer
+        if traits.hasLifecycle[object.entity] { didSave(object) }
+        if newer == nil, isReleased { registry.release(object) }
     }
 }

@@ -285,13 +285,19 @@ public final class ManagedObjectContext {
 
     /// Calls `body` with each registered object that a layer has a row for. O(pages of the layer + such objects).
     func forEachRegistered(in layer: Layer, _ body: (ManagedObject, Row) -> Void) {
+        forEachRegisteredPage(in: layer) { _, registered, page in
+            ObjectRegistry.forEach(in: registered, page.touched) { object in
+                if let row = page[PageAddress.slot(of: object.key)] { body(object, row) }
+            }
+        }
+    }
+
+    /// Calls `body` with the entity and both sides of each page of a layer that has registered objects.
+    func forEachRegisteredPage(in layer: Layer, _ body: (Int, ObjectRegistry.Page, LayerPage) -> Void) {
         for entity in 0..<layer.entityCount {
             guard let changes = layer.entity(entity) else { continue }
             for (number, page) in changes.pages {
-                guard let registered = registry.page(entity, number) else { continue }
-                ObjectRegistry.forEach(in: registered, page.touched) { object in
-                    if let row = page[PageAddress.slot(of: object.key)] { body(object, row) }
-                }
+                if let registered = registry.page(entity, number) { body(entity, registered, page) }
             }
         }
     }

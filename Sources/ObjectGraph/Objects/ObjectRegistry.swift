@@ -26,12 +26,10 @@ final class ObjectRegistry {
         var present: UInt64 { withUnsafeMutablePointerToHeader { $0.pointee.present } }
 
         @inline(__always)
-        subscript(slot: Int) -> ManagedObject? {
-            withUnsafeMutablePointerToElements { $0[slot & 63]?.takeUnretainedValue() }
-        }
+        func reference(_ slot: Int) -> Unmanaged<ManagedObject>? { withUnsafeMutablePointerToElements { $0[slot & 63] } }
 
         @inline(__always)
-        func holds(_ slot: Int) -> Bool { withUnsafeMutablePointerToElements { $0[slot & 63] != nil } }
+        subscript(slot: Int) -> ManagedObject? { reference(slot)?.takeUnretainedValue() }
 
         @inline(__always)
         func put(_ object: ManagedObject, at slot: Int) {
@@ -95,7 +93,7 @@ final class ObjectRegistry {
     func forget(_ object: ManagedObject) {
         let slot = PageAddress.slot(of: object.key)
         guard let page = entities[object.entity]?[PageAddress.page(of: object.key)] else { return }
-        guard page._withUnsafeGuaranteedRef({ $0.holds(slot) }) else { return }
+        guard page._withUnsafeGuaranteedRef({ $0.reference(slot) != nil }) else { return }
         count -= 1
         guard page._withUnsafeGuaranteedRef({ $0.remove(slot) }) else { return }
         emptied.append(page.takeUnretainedValue())
@@ -138,6 +136,15 @@ final class ObjectRegistry {
             if let model = object.model { Unmanaged.passUnretained(model as AnyObject).release() }
         } else {
             Unmanaged.passUnretained(object).release()
+        }
+    }
+
+    /// Takes the row from an object of a page, and lets go of the object if so told. No reference is counted to what goes.
+    @inline(__always)
+    func clean(_ slot: Int, of page: Page, isReleased: Bool) {
+        page.reference(slot)?._withUnsafeGuaranteedRef { object in
+            object.row = nil
+            if isReleased { release(object) }
         }
     }
 
