@@ -67,6 +67,25 @@ import Testing
         }
     }
 
+    @Test(arguments: Combination.all)
+    func S006_rollbackKeepsWhatTheContextIsToldToHold(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        let (changed, deleted) = await worker.perform { ($0.makeTrack("a").objectID, $0.makeTrack("b").objectID) }
+        try await worker.save(through: .store)
+        try await worker.perform { context in
+            context.retainsRegisteredObjects = true
+            try context.existingObject(with: changed)["plays"] = .int(9)
+            context.delete(try context.existingObject(with: deleted))
+            context.rollback()
+            #expect(context.registeredObject(for: changed) != nil)
+            #expect(context.registeredObject(for: deleted) != nil)
+            context.retainsRegisteredObjects = false
+            #expect(context.registeredObject(for: changed) == nil)
+        }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func S004_registeredObjectKnowsOnlyWhatIsRegistered(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

@@ -145,7 +145,7 @@ extension ManagedObjectContext {
         } else {
             object.isDeletedHere = own?.kind == .delete
         }
-        if own == nil { registry.release(object) }
+        if own == nil, object.state == .invalid || !retainsRegisteredObjects { registry.release(object) }
     }
 
     /// Forgets every object and every unsaved change, and moves a root context to the newest state (S049). Using an object from
