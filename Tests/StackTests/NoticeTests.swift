@@ -47,6 +47,42 @@ import Testing
         #expect(coded == notice)
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func S120_movingToAnotherStateTellsOfTheRefreshedObjects(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        let id = await worker.perform { $0.makeTrack("a", plays: 1).objectID }
+        try await worker.save()
+        let before = try container.coordinator.snapshot()
+        try await worker.perform { try $0.existingObject(with: id)["plays"] = .int(2) }
+        try await worker.save()
+        let counter = Counter()
+        try await worker.perform { context throws in
+            let track = try context.existingObject(with: id)
+            #expect(track["plays"] == .int(2))
+            _ = context.addObserver { counter.note($0) }
+            context.pin(to: before)
+            #expect(track["plays"] == .int(1))
+        }
+        #expect(counter.all.map(\.kind) == [.objectsDidChange])
+        #expect(counter.all.first?.refreshed == [id])
+        #expect(counter.all.first?.changes.isEmpty == true)
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: Combination.all)
+    func S120_theSequenceOfNoticesEndsWithItsContext(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        var worker: BackgroundContext? = await container.newBackgroundContext()
+        let notices = try #require(await worker?.perform { $0.notices })
+        await worker?.perform { context in _ = context.makeTrack("a") }
+        worker = nil
+        var seen: [ContextNotice.Kind] = []
+        for await notice in notices { seen.append(notice.kind) }
+        #expect(seen == [.objectsDidChange])
+    }
+
     @Test func S171_usingAContextOffItsExecutorStopsWithItsName() async throws {
         await #expect(processExitsWith: .failure) {
             let bed = try TestBed(.memory)

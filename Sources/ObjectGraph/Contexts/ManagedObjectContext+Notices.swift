@@ -6,9 +6,11 @@ public struct ContextNotice: Sendable {
 
     public var kind: Kind
     public var contextName: String
-    /// Inserted, updated and deleted objects.
+    /// Inserted, updated and deleted objects; empty when the context went to a state whose differences are not known, as in
+    /// `pin(to:)`.
     public var changes: ChangeSet
-    /// Registered objects whose values changed below them; empty but for `objectsDidChange` after a merge or a child's save.
+    /// Registered objects whose values changed below them, or may have when ``changes`` is empty; empty but for `objectsDidChange`
+    /// after a merge, a child's save or a move to another state.
     public var refreshed: [ObjectID]
 }
 
@@ -37,6 +39,7 @@ extension ManagedObjectContext {
 
     public func removeObserver(_ token: UInt64) {
         noticeObservers[token] = nil
+        noticeStreams[token] = nil
         switchLog()
     }
 
@@ -44,6 +47,7 @@ extension ManagedObjectContext {
     public var notices: AsyncStream<ContextNotice> {
         let (stream, continuation) = AsyncStream<ContextNotice>.makeStream()
         let token = addObserver { continuation.yield($0) }
+        noticeStreams[token] = continuation
         let host = WeakContext(host: host)
         continuation.onTermination = { _ in host.host?.enqueue { $0.removeObserver(token) } }
         return stream
@@ -87,8 +91,8 @@ extension ManagedObjectContext {
             for observer in viewObservers { observer.viewDidChange(view, all, saved: saved) }
         }
         if !own.isEmpty { post(.objectsDidChange, own) }
-        guard let changes, !changes.isEmpty || !refreshed.isEmpty else { return }
-        post(.objectsDidChange, changes, refreshed: refreshed)
+        let changes = changes ?? ChangeSet()
+        if !changes.isEmpty || !refreshed.isEmpty { post(.objectsDidChange, changes, refreshed: refreshed) }
     }
 
     func post(_ kind: ContextNotice.Kind, _ changes: ChangeSet, refreshed: [ObjectID] = []) {

@@ -72,6 +72,8 @@ public final class ManagedObjectContext {
     @exclusivity(unchecked) var changeLog = ChangeLog()
     var viewObservers: [any ViewObserver] = []
     var noticeObservers: [UInt64: (ContextNotice) -> Void] = [:]
+    /// Of the observers that feed a sequence: finished with the context.
+    var noticeStreams: [UInt64: AsyncStream<ContextNotice>.Continuation] = [:]
     var nextObserver: UInt64 = 0
     var isFolding = false
     var watched: Set<ObjectID> = []
@@ -116,6 +118,7 @@ public final class ManagedObjectContext {
     }
 
     deinit {
+        for stream in noticeStreams.values { stream.finish() }
         registry.forEach { object in
             object.context = nil
             object.state = .invalid
