@@ -13,7 +13,7 @@ struct FetchRequestTests {
         let request = FetchRequest<Song>(
             where: #Predicate { $0.plays > 1_000 },
             sortBy: [.init(\.title), .init(\.rating, .descending), .init(\.subtitle, comparing: .caseInsensitive)], limit: 20)
-        let query = try request.storeQuery(in: data.model)
+        let query = try request.storeQuery(in: data.scope)
         #expect(query.predicate == .compare(2, .greater, .int(1_000)))
         #expect(query.limit == 20)
         #expect(
@@ -29,7 +29,7 @@ struct FetchRequestTests {
         let named = EntityFetchRequest(
             "Song", matching: .all([.equal("singer.name", .string("a")), .compare("plays", .greater, .int(3))]),
             sortBy: [AttributeSort("title")], limit: 5, offset: 1)
-        #expect(try typed.storeQuery(in: data.model) == named.storeQuery(in: data.model))
+        #expect(try typed.storeQuery(in: data.scope) == named.storeQuery(in: data.scope))
     }
 
     @Test func S134_conditionsByNamesSelectWhatClosuresDo() throws {
@@ -53,7 +53,7 @@ struct FetchRequestTests {
     private func expect(
         _ condition: Condition, _ closure: (PlainSong) -> Bool, location: SourceLocation = #_sourceLocation
     ) throws {
-        let query = try EntityFetchRequest("Song", matching: condition).storeQuery(in: data.model)
+        let query = try EntityFetchRequest("Song", matching: condition).storeQuery(in: data.scope)
         #expect(
             try data.view.keys(query) == data.songs.filter(closure).map(\.key), "\(query.predicate)",
             sourceLocation: location)
@@ -61,16 +61,16 @@ struct FetchRequestTests {
 
     @Test func wrongNamesAreErrorsBeforeAnyRowIsRead() throws {
         #expect(throws: FetchError.unknownEntity("Album")) {
-            try EntityFetchRequest("Album").storeQuery(in: data.model)
+            try EntityFetchRequest("Album").storeQuery(in: data.scope)
         }
         #expect(throws: FetchError.unknownProperty(entity: "Singer", property: "age")) {
-            try EntityFetchRequest("Song", matching: .isNil("singer.age")).storeQuery(in: data.model)
+            try EntityFetchRequest("Song", matching: .isNil("singer.age")).storeQuery(in: data.scope)
         }
         #expect(throws: FetchError.unsupportedSort(entity: "Singer", property: "songs")) {
-            try EntityFetchRequest("Singer", sortBy: [AttributeSort("songs")]).storeQuery(in: data.model)
+            try EntityFetchRequest("Singer", sortBy: [AttributeSort("songs")]).storeQuery(in: data.scope)
         }
         #expect(throws: FetchError.unknownProperty(entity: "Song", property: "singer.name")) {
-            try EntityFetchRequest("Song", matching: .related("singer.name", .any, .always)).storeQuery(in: data.model)
+            try EntityFetchRequest("Song", matching: .related("singer.name", .any, .always)).storeQuery(in: data.scope)
         }
     }
 }

@@ -1,5 +1,7 @@
-import ObjectGraph
+import Foundation
 import StoreInterface
+
+@testable import ObjectGraph
 
 /// Two models as the macro would write them, for predicates and requests; their objects are never made here.
 final class Song: PersistentModel {
@@ -92,6 +94,8 @@ final class PlainSinger {
 struct RandomSongs {
     let model: Model
     let view: LayeredView
+    let store = StoreIdentity(UUID())
+    var scope: RequestScope { RequestScope(model: model, store: store) }
     var songs: [PlainSong] = []
     var singers: [PlainSinger] = []
 

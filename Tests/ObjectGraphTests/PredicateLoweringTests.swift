@@ -13,7 +13,7 @@ struct PredicateLoweringTests {
     private func songs(
         _ predicate: Predicate<Song>, _ closure: (PlainSong) -> Bool, location: SourceLocation = #_sourceLocation
     ) throws {
-        let query = try FetchRequest(where: predicate).storeQuery(in: data.model)
+        let query = try FetchRequest(where: predicate).storeQuery(in: data.scope)
         let expected = data.songs.filter(closure).map(\.key)
         #expect(try data.view.keys(query) == expected, "\(query.predicate)", sourceLocation: location)
     }
@@ -21,7 +21,7 @@ struct PredicateLoweringTests {
     private func singers(
         _ predicate: Predicate<Singer>, _ closure: (PlainSinger) -> Bool, location: SourceLocation = #_sourceLocation
     ) throws {
-        let query = try FetchRequest(where: predicate).storeQuery(in: data.model)
+        let query = try FetchRequest(where: predicate).storeQuery(in: data.scope)
         let expected = data.singers.filter(closure).map(\.key)
         #expect(try data.view.keys(query) == expected, "\(query.predicate)", sourceLocation: location)
     }
@@ -114,14 +114,18 @@ struct PredicateLoweringTests {
     }
 
     @Test func S134_identity() throws {
-        let store = StoreIdentity(UUID())
-        let first = ObjectID(store: store, entity: 0, key: 1)
-        let singer = ObjectID(store: store, entity: 1, key: 3)
-        let ids = [first, ObjectID(store: store, entity: 0, key: 70), singer]
+        let first = ObjectID(store: data.store, entity: 0, key: 1)
+        let singer = ObjectID(store: data.store, entity: 1, key: 3)
+        let elsewhere = StoreIdentity(UUID())
+        let foreign = ObjectID(store: elsewhere, entity: 0, key: 2)
+        let foreignSinger = ObjectID(store: elsewhere, entity: 1, key: 3)
+        let ids = [first, ObjectID(store: data.store, entity: 0, key: 70), singer, foreign]
         try songs(#Predicate { $0.id == first }) { $0.key == 1 }
         try songs(#Predicate { ids.contains($0.id) }) { $0.key == 1 || $0.key == 70 }
         try songs(#Predicate { $0.singer?.id == singer }) { $0.singer?.key == 3 }
         try songs(#Predicate { $0.singer?.id != singer }) { $0.singer?.key != 3 }
+        try songs(#Predicate { $0.id == foreign }) { _ in false }
+        try songs(#Predicate { $0.singer?.id == foreignSinger }) { _ in false }
     }
 
     /// Catches: a part that is silently dropped, or one that fails when the first row is read.
@@ -133,7 +137,7 @@ struct PredicateLoweringTests {
             #Predicate<Song> { song in song.singer?.songs.contains { $0.plays > song.plays } == true }, naming: "two objects")
         expectUnsupported(#Predicate<Song> { $0.plays % 2 == 0 }, naming: "IntRemainder")
         #expect(throws: FetchError.unknownProperty(entity: "Song", property: "\(\Song.shoutedTitle as AnyKeyPath)")) {
-            try FetchRequest<Song>(where: #Predicate { $0.shoutedTitle == "a!" }).storeQuery(in: data.model)
+            try FetchRequest<Song>(where: #Predicate { $0.shoutedTitle == "a!" }).storeQuery(in: data.scope)
         }
     }
 
@@ -141,7 +145,7 @@ struct PredicateLoweringTests {
         _ predicate: Predicate<Song>, naming part: String, location: SourceLocation = #_sourceLocation
     ) {
         #expect(sourceLocation: location) {
-            try FetchRequest(where: predicate).storeQuery(in: data.model)
+            try FetchRequest(where: predicate).storeQuery(in: data.scope)
         } throws: { error in
             guard case .unsupportedPredicate(let named)? = error as? FetchError else { return false }
             return named.contains(part)

@@ -87,6 +87,27 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func S003_anIdOfAnotherStoreSelectsNothing(_ kind: StoreKind) async throws {
+        let (bed, otherBed) = (try TestBed(kind), try TestBed(kind))
+        let (container, other) = (try await bed.container(), try await otherBed.container())
+        // The same entities and keys in both.
+        var ids: [ObjectID] = []
+        for one in [container, other] {
+            let context = one.coordinator.newBackgroundContext()
+            ids.append(await context.perform { $0.makeTrack("a").objectID })
+            try await context.save()
+        }
+        try #require(ids[0].key == ids[1].key && ids[0] != ids[1])
+        let found = try await container.coordinator.newBackgroundContext().perform { [ids] context throws in
+            try [[ids[0]], [ids[1]], ids].map { try context.count(EntityFetchRequest("Track", matching: .ids($0))) }
+        }
+        #expect(found == [1, 0, 1])
+        let foreign = EntityFetchRequest("Track", matching: .ids([ids[1]]))
+        #expect(try await !container.coordinator.batchUpdate(foreign, set: ["plays": .int(1)]).hasChanged)
+        #expect(try await !container.coordinator.batchDelete(foreign).hasChanged)
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func S004_registeredObjectKnowsOnlyWhatIsRegistered(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()

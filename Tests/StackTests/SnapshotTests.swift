@@ -82,4 +82,18 @@ import Testing
         let late = container.coordinator.newBackgroundContext(reading: held)
         #expect(try await late.perform { try $0.trackTitles() } == ["a"])
     }
+
+    @Test func S151_aContextDoesNotReadAnotherStoresSnapshot() async throws {
+        await #expect(processExitsWith: .failure) {
+            let (bed, otherBed) = (try TestBed(.memory), try TestBed(.memory))
+            let foreign = try await otherBed.container().coordinator.snapshot()
+            let context = try await bed.container().coordinator.newBackgroundContext()
+            await context.perform { $0.pin(to: foreign) }
+        }
+        await #expect(processExitsWith: .failure) {
+            let (bed, otherBed) = (try TestBed(.memory), try TestBed(.memory))
+            let foreign = try await otherBed.container().coordinator.snapshot()
+            _ = try await bed.container().coordinator.newBackgroundContext(reading: foreign)
+        }
+    }
 }

@@ -46,7 +46,7 @@ extension BackgroundContext {
         _ request: FetchRequest<M>, _ transform: @escaping @Sendable (M) throws -> R
     ) -> BackgroundStream<R> {
         BackgroundStream(context: self) { context in
-            try context.source(request.storeQuery(in: context.model), request.options)
+            try context.source(request.storeQuery(in: context.requestScope), request.options)
         } transform: { context, source in
             try context.nextObjects(of: source, PrefetchPlan(request.options))?.map {
                 try transform(context.wrapped($0, as: M.self))
@@ -59,7 +59,7 @@ extension BackgroundContext {
         _ request: EntityFetchRequest, _ transform: @escaping @Sendable (ManagedObject) throws -> R
     ) -> BackgroundStream<R> {
         BackgroundStream(context: self) { context in
-            try context.source(request.storeQuery(in: context.model), request.options)
+            try context.source(request.storeQuery(in: context.requestScope), request.options)
         } transform: { context, source in
             try context.nextObjects(of: source, PrefetchPlan(request.options))?.map(transform)
         }

@@ -41,10 +41,12 @@ extension ManagedObjectContext {
         tellFollowers(changes)
     }
 
-    /// Reads another state of the store from now on (S151). Unsaved changes stay on top. Programmer error in a child.
+    /// Reads another state of the store from now on (S151). Unsaved changes stay on top. A programmer error in a child, and for a
+    /// snapshot of another store.
     public func pin(to snapshot: Snapshot) {
         checkIsolation()
         precondition(isRoot, "a child reads its parent's state; pin its root")
+        precondition(snapshot.store == storeIdentity, "the context \(name) cannot read a snapshot of another store")
         var moved = foundation
         moved.state = snapshot.state
         setFoundation(moved)

@@ -153,7 +153,7 @@ public final class ManagedObjectContext {
 
     /// The state of the store that the context reads below all unsaved changes (S151).
     public var snapshot: Snapshot {
-        Snapshot(foundation.state, owner: "a snapshot of \(name)", in: setup.writer.pins)
+        Snapshot(foundation.state, owner: "a snapshot of \(name)", of: setup.writer)
     }
 
     /// Whether the context has unsaved inserts, updates or deletes (S007).

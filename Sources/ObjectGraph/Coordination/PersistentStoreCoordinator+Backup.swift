@@ -19,7 +19,7 @@ extension PersistentStoreCoordinator {
     @discardableResult
     public func backup(to url: URL, existing: ExistingFile = .refuse) async throws -> HistoryToken {
         let store = try await storeToBackUp()
-        let pin = Snapshot(writer.state, owner: "a backup", in: writer.pins)
+        let pin = Snapshot(writer.state, owner: "a backup", of: writer)
         let generation = try await offExecutor { try store.backup(to: url, existing: existing) }
         withExtendedLifetime(pin) {}
         return HistoryToken(store: store.identity.uuid, generation: generation)
@@ -28,7 +28,7 @@ extension PersistentStoreCoordinator {
     /// Writes the bytes of such a file to a descriptor, which stays open: a file, pipe or socket. Returns after the last byte.
     public func backup(to descriptor: Int32) async throws {
         let store = try await storeToBackUp()
-        let pin = Snapshot(writer.state, owner: "a backup", in: writer.pins)
+        let pin = Snapshot(writer.state, owner: "a backup", of: writer)
         try await offExecutor { try store.backup(to: descriptor) }
         withExtendedLifetime(pin) {}
     }
@@ -36,7 +36,7 @@ extension PersistentStoreCoordinator {
     /// The bytes of such a file, in parts: read once, as fast as they are asked for. Dropping them ends the copy.
     public func backupBytes() async throws -> BackupBytes {
         let store = try await storeToBackUp()
-        return try BackupBytes(store, Snapshot(writer.state, owner: "a backup", in: writer.pins))
+        return try BackupBytes(store, Snapshot(writer.state, owner: "a backup", of: writer))
     }
 
     private func storeToBackUp() async throws -> any BackupableStore {

@@ -14,14 +14,14 @@ extension PersistentStoreCoordinator {
     public func batchUpdate(
         _ request: EntityFetchRequest, set values: [String: Value], options: BatchOptions = BatchOptions()
     ) async throws -> BatchResult {
-        try await batchUpdate(request.storeQuery(in: model), values, options)
+        try await batchUpdate(request.storeQuery(in: requestScope), values, options)
     }
 
     @discardableResult
     public func batchUpdate<M: PersistentModel>(
         _ request: FetchRequest<M>, set values: [String: Value], options: BatchOptions = BatchOptions()
     ) async throws -> BatchResult {
-        try await batchUpdate(request.storeQuery(in: model), values, options)
+        try await batchUpdate(request.storeQuery(in: requestScope), values, options)
     }
 
     /// Deletes all objects that a request selects, following delete rules; all of them in one save, or none.
@@ -31,14 +31,14 @@ extension PersistentStoreCoordinator {
     public func batchDelete(
         _ request: EntityFetchRequest, options: BatchOptions = BatchOptions()
     ) async throws -> BatchResult {
-        try await batchDelete(request.storeQuery(in: model), options)
+        try await batchDelete(request.storeQuery(in: requestScope), options)
     }
 
     @discardableResult
     public func batchDelete<M: PersistentModel>(
         _ request: FetchRequest<M>, options: BatchOptions = BatchOptions()
     ) async throws -> BatchResult {
-        try await batchDelete(request.storeQuery(in: model), options)
+        try await batchDelete(request.storeQuery(in: requestScope), options)
     }
 
     /// Imports rows, each with one value a property; properties that are not named get their defaults.

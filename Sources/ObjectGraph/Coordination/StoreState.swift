@@ -29,12 +29,15 @@ final class StoreState: Sendable {
 /// It keeps the pages of its generation from being reused as long as it is held.
 public struct Snapshot: Sendable {
     let state: StoreState
+    /// The store that it is a state of.
+    public let store: StoreIdentity
     /// Names the snapshot among the live ones, as long as a copy of it is held.
     let pin: SnapshotPin
 
-    init(_ state: StoreState, owner: String, in pins: SnapshotPins) {
+    init(_ state: StoreState, owner: String, of writer: StoreWriter) {
         self.state = state
-        pin = pins.add(owner, state)
+        store = writer.store.identity
+        pin = writer.pins.add(owner, state)
     }
 
     /// The newest save that the snapshot holds.

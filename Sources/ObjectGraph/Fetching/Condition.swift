@@ -27,8 +27,8 @@ public indirect enum Condition: Sendable, Hashable {
 }
 
 extension Condition {
-    func storePredicate(on entity: Entity, in model: Model) throws -> StorePredicate {
-        try lowered(on: entity.number, ConditionLowering(lowering: PredicateLowering(model: model)))
+    func storePredicate(on entity: Entity, in scope: RequestScope) throws -> StorePredicate {
+        try lowered(on: entity.number, ConditionLowering(lowering: PredicateLowering(scope)))
     }
 
     private func lowered(on entity: Int, _ names: ConditionLowering) throws -> StorePredicate {

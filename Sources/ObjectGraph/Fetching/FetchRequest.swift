@@ -73,11 +73,11 @@ extension FetchRequest {
     }
 
     /// The request in column numbers. Costs microseconds; throws ``FetchError``.
-    func storeQuery(in model: Model) throws -> StoreQuery {
-        guard let entity = model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
-        var parts = [try condition.storePredicate(on: entity, in: model)]
+    func storeQuery(in scope: RequestScope) throws -> StoreQuery {
+        guard let entity = scope.model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
+        var parts = [try condition.storePredicate(on: entity, in: scope)]
         if let predicate {
-            parts.insert(try PredicateLowering.lower(predicate, entity: entity.number, model: model), at: 0)
+            parts.insert(try PredicateLowering.lower(predicate, entity: entity.number, in: scope), at: 0)
         }
         return StoreQuery(
             entity: entity.number, predicate: .all(parts), sort: try sortBy.map { try $0.storeSort(on: entity) },
@@ -87,10 +87,10 @@ extension FetchRequest {
 
 extension EntityFetchRequest {
     /// The request in column numbers. Costs microseconds; throws ``FetchError``.
-    func storeQuery(in model: Model) throws -> StoreQuery {
-        guard let entity = model.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
+    func storeQuery(in scope: RequestScope) throws -> StoreQuery {
+        guard let entity = scope.model.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
         return StoreQuery(
-            entity: entity.number, predicate: try condition.storePredicate(on: entity, in: model),
+            entity: entity.number, predicate: try condition.storePredicate(on: entity, in: scope),
             sort: try sortBy.map { try entity.storeSort($0.attribute, $0.direction, $0.comparison) },
             offset: max(0, offset), limit: limit.map { max(0, $0) })
     }

@@ -42,21 +42,21 @@ extension ManagedObjectContext {
     /// The objects of a request, a batch of `fetchBatchSize` at a time. Reading begins with the iteration, which throws as `fetch`.
     public func stream<M: PersistentModel>(_ request: FetchRequest<M>) -> FetchStream<M> {
         FetchStream(
-            context: self, makeSource: { try self.source(request.storeQuery(in: self.model), request.options) },
+            context: self, makeSource: { try self.source(request.storeQuery(in: self.requestScope), request.options) },
             prefetching: PrefetchPlan(request.options), wrap: { self.wrapped($0, as: M.self) })
     }
 
     /// The objects of a request by names, a batch at a time.
     public func stream(_ request: EntityFetchRequest) -> FetchStream<ManagedObject> {
         FetchStream(
-            context: self, makeSource: { try self.source(request.storeQuery(in: self.model), request.options) },
+            context: self, makeSource: { try self.source(request.storeQuery(in: self.requestScope), request.options) },
             prefetching: PrefetchPlan(request.options), wrap: { $0 })
     }
 
     /// The same for code that does not suspend, as in `perform`: calls `body` with each batch, whose objects go when it returns
     /// unless they have changes or somebody holds them.
     public func forEachBatch<M: PersistentModel>(of request: FetchRequest<M>, _ body: ([M]) throws -> Void) throws {
-        let source = try source(request.storeQuery(in: model), request.options)
+        let source = try source(request.storeQuery(in: requestScope), request.options)
         while let objects = try nextObjects(of: source, PrefetchPlan(request.options)) {
             try body(objects.map { wrapped($0, as: M.self) })
         }
@@ -64,7 +64,7 @@ extension ManagedObjectContext {
 
     /// The same by names.
     public func forEachBatch(of request: EntityFetchRequest, _ body: ([ManagedObject]) throws -> Void) throws {
-        let source = try source(request.storeQuery(in: model), request.options)
+        let source = try source(request.storeQuery(in: requestScope), request.options)
         while let objects = try nextObjects(of: source, PrefetchPlan(request.options)) { try body(objects) }
     }
 

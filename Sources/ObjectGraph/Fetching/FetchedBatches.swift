@@ -57,12 +57,12 @@ extension ManagedObjectContext {
     /// What a request selects, made `fetchBatchSize` objects at a time (64 when the request does not say). Costs the keys.
     public func fetchInBatches<M: PersistentModel>(_ request: FetchRequest<M>) throws -> FetchedBatches<M> {
         checkIsolation()
-        return try FetchedBatches(self, request.storeQuery(in: model), request.options) { self.wrapped($0, as: M.self) }
+        return try FetchedBatches(self, request.storeQuery(in: requestScope), request.options) { self.wrapped($0, as: M.self) }
     }
 
     /// The same by names.
     public func fetchInBatches(_ request: EntityFetchRequest) throws -> FetchedBatches<ManagedObject> {
         checkIsolation()
-        return try FetchedBatches(self, request.storeQuery(in: model), request.options) { $0 }
+        return try FetchedBatches(self, request.storeQuery(in: requestScope), request.options) { $0 }
     }
 }

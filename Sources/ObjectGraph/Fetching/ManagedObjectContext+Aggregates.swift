@@ -8,13 +8,13 @@ extension ManagedObjectContext {
         let byName = try request.byName(in: model)
         let predicate = try request.predicate.map { predicate in
             guard let entity = model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
-            return try PredicateLowering.lower(predicate, entity: entity.number, model: model)
+            return try PredicateLowering.lower(predicate, entity: entity.number, in: requestScope)
         }
-        return try rows(ValueQuery(byName, also: predicate, in: model))
+        return try rows(ValueQuery(byName, also: predicate, in: requestScope))
     }
 
     /// Chosen properties of each object, or one row a group, by names.
-    public func fetch(_ request: EntityValueRequest) throws -> [ResultRow] { try rows(ValueQuery(request, in: model)) }
+    public func fetch(_ request: EntityValueRequest) throws -> [ResultRow] { try rows(ValueQuery(request, in: requestScope)) }
 
     private func rows(_ query: ValueQuery) throws -> [ResultRow] {
         let shape = ResultShape(names: query.columns.map(\.name), entities: query.idEntities, store: storeIdentity)
@@ -26,14 +26,14 @@ extension ManagedObjectContext {
 
     /// A computed column of all that a request selects, its limit and offset included: `.sum("plays")`.
     public func aggregate(_ column: ResultColumn, of request: EntityFetchRequest) throws -> Value {
-        try aggregate(column, of: request.storeQuery(in: model), request.entityName, request.includesPendingChanges)
+        try aggregate(column, of: request.storeQuery(in: requestScope), request.entityName, request.includesPendingChanges)
     }
 
     /// A computed column of all that a request selects, its limit and offset included: `.sum(\.plays)`.
     public func aggregate<M: PersistentModel>(
         _ column: ModelColumn<M>, of request: FetchRequest<M> = FetchRequest()
     ) throws -> Value {
-        let query = try request.storeQuery(in: model)
+        let query = try request.storeQuery(in: requestScope)
         let name = model.entities[query.entity].name
         return try aggregate(column.column, of: query, name, request.includesPendingChanges)
     }
@@ -41,7 +41,7 @@ extension ManagedObjectContext {
     private func aggregate(
         _ column: ResultColumn, of query: StoreQuery, _ entity: String, _ includesPendingChanges: Bool
     ) throws -> Value {
-        let values = try ValueQuery(EntityValueRequest(entity, fetching: [column]), in: model)
+        let values = try ValueQuery(EntityValueRequest(entity, fetching: [column]), in: requestScope)
         guard let aggregate = values.aggregates.first else {
             throw FetchError.unsupportedAggregate(function: "one value", entity: entity, property: column.name)
         }

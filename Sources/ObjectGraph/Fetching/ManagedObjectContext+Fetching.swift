@@ -7,14 +7,14 @@ import StoreInterface
 extension ManagedObjectContext {
     /// The objects that a request selects, in its order, pending changes included (S130).
     public func fetch<M: PersistentModel>(_ request: FetchRequest<M>) throws -> [M] {
-        let query = try request.storeQuery(in: model)
+        let query = try request.storeQuery(in: requestScope)
         let keys = try keys(query, request.options)
         return keys.map { wrapped(object(query.entity, $0), as: M.self) }
     }
 
     /// The objects that a request by names selects.
     public func fetch(_ request: EntityFetchRequest) throws -> [ManagedObject] {
-        let query = try request.storeQuery(in: model)
+        let query = try request.storeQuery(in: requestScope)
         return try keys(query, request.options).map { object(query.entity, $0) }
     }
 
@@ -28,35 +28,35 @@ extension ManagedObjectContext {
 
     /// The ids of what a request selects: no object is made.
     public func fetchIDs<M: PersistentModel>(_ request: FetchRequest<M>) throws -> [ObjectID] {
-        try fetchIDs(request.storeQuery(in: model), request.includesPendingChanges)
+        try fetchIDs(request.storeQuery(in: requestScope), request.includesPendingChanges)
     }
 
     /// The ids of what a request by names selects: no object is made.
     public func fetchIDs(_ request: EntityFetchRequest) throws -> [ObjectID] {
-        try fetchIDs(request.storeQuery(in: model), request.includesPendingChanges)
+        try fetchIDs(request.storeQuery(in: requestScope), request.includesPendingChanges)
     }
 
     /// How many objects `fetch` would return (S131).
     public func count<M: PersistentModel>(_ request: FetchRequest<M>) throws -> Int {
-        let query = try request.storeQuery(in: model)
+        let query = try request.storeQuery(in: requestScope)
         return try answer(request.includesPendingChanges) { try $0.count(query) }
     }
 
     /// How many objects `fetch` would return (S131).
     public func count(_ request: EntityFetchRequest) throws -> Int {
-        let query = try request.storeQuery(in: model)
+        let query = try request.storeQuery(in: requestScope)
         return try answer(request.includesPendingChanges) { try $0.count(query) }
     }
 
     /// What `fetch` would do, in words: which indexes are read and how, or a scan, and what unsaved objects add (S135).
     public func explain<M: PersistentModel>(_ request: FetchRequest<M>) throws -> String {
-        let query = try request.storeQuery(in: model)
+        let query = try request.storeQuery(in: requestScope)
         return try answer(request.includesPendingChanges) { try $0.explain(query) }
     }
 
     /// What `fetch` would do, in words: which indexes are read and how, or a scan, and what unsaved objects add (S135).
     public func explain(_ request: EntityFetchRequest) throws -> String {
-        let query = try request.storeQuery(in: model)
+        let query = try request.storeQuery(in: requestScope)
         return try answer(request.includesPendingChanges) { try $0.explain(query) }
     }
 

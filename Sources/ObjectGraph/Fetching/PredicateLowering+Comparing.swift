@@ -109,9 +109,9 @@ extension PredicateLowering {
         }
     }
 
-    /// Ids of another entity select nothing.
+    /// Ids of another entity, or of another store, select nothing.
     private func isOne(_ path: PredicatePath, of ids: [ObjectID]) throws -> StorePredicate {
-        let keys = Set(ids.filter { $0.entity == path.entity }.map(\.key))
+        let keys = request.keys(ids, of: path.entity)
         guard !keys.isEmpty else { return .constant(false) }
         guard let last = path.steps.last else { return try along(path, .keys(keys)) }
         var prefix = path

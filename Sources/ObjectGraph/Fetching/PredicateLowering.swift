@@ -16,14 +16,21 @@ protocol LowerableExpression {
 /// Optionals follow Swift: a comparison with nil is false, but nil equals nil. `!` on nil, which would stop Swift, is like `?`.
 struct PredicateLowering {
     let model: Model
+    /// What the ids among captured values are looked up in.
+    let request: RequestScope
     /// How many collections enclose the part at hand.
     private(set) var scope = 0
     private var bindings: [PredicateExpressions.VariableID: PredicateTerm] = [:]
 
-    init(model: Model) { self.model = model }
+    init(_ request: RequestScope) {
+        model = request.model
+        self.request = request
+    }
 
-    static func lower<M: PersistentModel>(_ predicate: Predicate<M>, entity: Int, model: Model) throws -> StorePredicate {
-        var lowering = PredicateLowering(model: model)
+    static func lower<M: PersistentModel>(_ predicate: Predicate<M>, entity: Int, in request: RequestScope) throws
+        -> StorePredicate
+    {
+        var lowering = PredicateLowering(request)
         lowering.bindings[predicate.variable.key] = .object(PredicatePath(scope: 0, entity: entity))
         return try lowering.truth(predicate.expression).isTrue
     }

@@ -40,13 +40,13 @@ struct ValueQuery: Sendable {
     let request: EntityValueRequest
     private let model: Model
 
-    init(_ request: EntityValueRequest, also predicate: StorePredicate? = nil, in model: Model) throws {
+    init(_ request: EntityValueRequest, also predicate: StorePredicate? = nil, in scope: RequestScope) throws {
+        model = scope.model
         guard let entity = model.entity(named: request.entityName) else {
             throw FetchError.unknownEntity(request.entityName)
         }
         self.request = request
-        self.model = model
-        let condition = try request.condition.storePredicate(on: entity, in: model)
+        let condition = try request.condition.storePredicate(on: entity, in: scope)
         objects = StoreQuery(
             entity: entity.number, predicate: predicate.map { .all([$0, condition]) } ?? condition,
             offset: max(0, request.offset), limit: request.limit.map { max(0, $0) })

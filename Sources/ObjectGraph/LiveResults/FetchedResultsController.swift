@@ -130,7 +130,7 @@ extension FetchedResultsController where Element: PersistentModel {
     ///
     /// Throws ``FetchError``: also ``FetchError/sortRequired(entity:)`` when the request has no sort (S140).
     public convenience init(_ request: FetchRequest<Element>, context: ManagedObjectContext) throws {
-        let query = try request.storeQuery(in: context.model)
+        let query = try request.storeQuery(in: context.requestScope)
         try self.init(query, entityName: "\(Element.self)", context: context) {
             context.wrapped($0, as: Element.self)
         }
@@ -142,7 +142,7 @@ extension FetchedResultsController where Element == ManagedObject {
     ///
     /// Throws ``FetchError``: also ``FetchError/sortRequired(entity:)`` when the request has no sort (S140).
     public convenience init(_ request: EntityFetchRequest, context: ManagedObjectContext) throws {
-        let query = try request.storeQuery(in: context.model)
+        let query = try request.storeQuery(in: context.requestScope)
         try self.init(query, entityName: request.entityName, context: context) { $0 }
     }
 }

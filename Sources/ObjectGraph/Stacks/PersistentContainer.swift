@@ -140,8 +140,9 @@ extension PersistentStoreCoordinator {
         BackgroundContext(rootSetup(name: name, merging: false))
     }
 
-    /// A root context that reads a kept state (S150).
+    /// A root context that reads a kept state (S150). A programmer error for a snapshot of another store.
     public func newBackgroundContext(name: String = "background", reading snapshot: Snapshot) -> BackgroundContext {
+        precondition(snapshot.store == store.identity, "the context \(name) cannot read a snapshot of another store")
         var setup = rootSetup(name: name, merging: false)
         setup.foundation?.state = snapshot.state
         return BackgroundContext(setup)
