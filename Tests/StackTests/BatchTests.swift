@@ -168,4 +168,34 @@ import Testing
         }
         #expect(try await Self.count(container) == 200)
     }
+
+    @Test(arguments: StoreKind.allCases) func S137_ofRowsAlikeTheLastOneWinsAcrossSaves(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        for round in 0..<20 {
+            let rows = (1...4).map { [Value.string("x"), .string("isrc \(round)"), .int(Int64($0))] }
+            let result = try await container.coordinator.insert(
+                into: "Track", Self.properties, rows: rows, rule: .update(on: ["isrc"]), options: Self.options(1))
+            #expect(result.changes.map(\.generation) == result.changes.map(\.generation).sorted())
+            #expect(result.insertedCount == 1 && result.updatedCount == 3)
+        }
+        #expect(try await Self.count(container, .equal("plays", .int(4))) == 20)
+        #expect(try await Self.count(container) == 20)
+    }
+
+    @Test(arguments: StoreKind.allCases) func S137_afterASaveThatFailsNoneFollows(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        var rows = Self.rows(10)
+        rows[4][1] = rows[0][1]
+        do {
+            try await container.coordinator.insert(into: "Track", Self.properties, rows: rows, options: Self.options(2))
+            Issue.record("a duplicate was taken")
+        } catch BatchError.importStopped(let savedRows, let error) {
+            #expect(savedRows == 4)
+            #expect(error is SaveError)
+        }
+        let titles = try await container.newBatchOperationContext().perform { try $0.trackTitles() }
+        #expect(titles == ["t0", "t1", "t2", "t3"], "exactly the rows that the error tells of")
+    }
 }

@@ -56,7 +56,8 @@ extension PersistentStoreCoordinator {
         var result = BatchResult(entity: entity.number, store: store.identity)
         var saved = 0
         var number = 0
-        var waiting: (task: Task<ChangeSet, any Error>, rows: Int)?
+        // One save runs at a time: of two handed over together the second could pass the first, or follow one that failed.
+        var running: (task: Task<ChangeSet, any Error>, rows: Int)?
         do {
             var rows = rows.makeIterator()
             while true {
@@ -67,19 +68,17 @@ extension PersistentStoreCoordinator {
                     try chunk.append(row, number: number)
                     number += 1
                 }
-                let next = chunk.rows.isEmpty ? nil : (task: save(chunk, options), rows: chunk.rows.count)
-                if let before = waiting {
-                    waiting = next
+                if let before = running {
+                    running = nil
                     result.add(try await before.task.value)
                     saved += before.rows
-                } else {
-                    waiting = next
                 }
-                if waiting == nil { return result }
+                if chunk.rows.isEmpty { return result }
+                running = (task: save(chunk, options), rows: chunk.rows.count)
             }
         } catch {
-            // What was handed over is saved or not; how many rows are there must be known.
-            if let last = waiting, (try? await last.task.value) != nil { saved += last.rows }
+            // A save that runs beside a wrong row is waited for: how many rows are there must be known.
+            if let last = running, (try? await last.task.value) != nil { saved += last.rows }
             if saved == 0 { throw error }
             throw BatchError.importStopped(savedRows: saved, error: error)
         }
