@@ -79,6 +79,33 @@ import Testing
         #expect(!screen.updates.isEmpty)
     }
 
+    /// Catches: an object that stays in a list by a value that its save has dropped.
+    @Test(
+        arguments: Combination.all.filter { [.nested, .siblings, .split].contains($0.stack) },
+        [MergePolicy.storeTrump, .rollback])
+    func S108_anObjectLeavesAListThatItEnteredByADroppedValue(_ combination: Combination, _ policy: MergePolicy) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        main.mergePolicy = policy
+        let (first, second) = (main.makeTrack("first"), main.makeTrack("second"))
+        (first["isrc"], second["isrc"]) = (.string("A"), .string("B"))
+        try await main.save(through: .store)
+        let request = EntityFetchRequest("Track", matching: .equal("isrc", .string("B")), sortBy: [AttributeSort("title")])
+        let screen = try Screen(request, main)
+        first["isrc"] = .string("B")
+        try await screen.settle(request)
+        #expect(screen.shown == [first.objectID, second.objectID])
+        let counter = Counter()
+        let token = main.addObserver { counter.note($0) }
+        try await main.save(through: .store)
+        #expect(first["isrc"] == .string("A") && !main.hasChanges)
+        try await screen.settle(request)
+        #expect(screen.shown == [second.objectID])
+        #expect(counter.all.contains { $0.kind == .objectsDidChange && $0.refreshed == [first.objectID] })
+        main.removeObserver(token)
+    }
+
     /// With the routing `ancestors` a view is no snapshot in time: the engine must remember what it showed.
     @Test(arguments: ContextStack.allCases)
     func S142_theClassicalRoutingIsFollowedToo(_ stack: ContextStack) async throws {

@@ -121,34 +121,12 @@ extension ManagedObjectContext {
         let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }
         clean(written)
         watched = []
-        let own = [adopted, droppedInserts(of: written, outcome.changes)].compactMap(\.self)
+        let own = [adopted, dropped(of: written, outcome.changes, others: others)].compactMap(\.self)
         let visible = others.map { ChangeSet.union($0 + own) }
         let refreshed = refreshRegistered(visible)
         if !viewObservers.isEmpty || visible?.isEmpty != true { tell(visible, refreshed: refreshed, saved: outcome.changes) }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
         tellFollowers(between.map(ChangeSet.union))
-    }
-
-    /// The new objects for which a merge policy wrote nothing (S108), as deleted; nil when there are none. O(pages inserted into).
-    private func droppedInserts(of written: [Layer], _ changes: ChangeSet) -> ChangeSet? {
-        if case .error = mergePolicy { return nil }
-        var dropped = ChangeSet(generation: changes.generation)
-        for entity in model.entities.indices {
-            var masks: [UInt64: UInt64] = [:]
-            for layer in written {
-                guard let pages = layer.entity(entity)?.pages else { continue }
-                for (number, page) in pages where page.inserted != 0 { masks[number, default: 0] |= page.inserted }
-                for (number, page) in pages where page.deleted != 0 { masks[number]? &= ~page.deleted }
-            }
-            for page in changes.change(of: entity)?.pages ?? [] { masks[page.number]? &= ~page.inserted }
-            let pages = masks.filter { $0.value != 0 }.sorted { $0.key < $1.key }
-            guard !pages.isEmpty else { continue }
-            dropped.entities.append(
-                .init(
-                    entity: entity,
-                    pages: pages.map { .init(number: $0.key, inserted: 0, updated: 0, deleted: $0.value, columns: ColumnSet()) }))
-        }
-        return dropped.isEmpty ? nil : dropped
     }
 
     /// Removes the layers that a save has taken from the context's own.
