@@ -64,6 +64,64 @@ import Testing
         #expect(try container.coordinator.store.verify().isEmpty)
     }
 
+    /// Orders, each of one customer, who may not be left by an order that goes.
+    private static let orders: Model = {
+        let customer = EntityDescription(
+            name: "Customer",
+            properties: [
+                .relationship(.init(name: "orders", destination: "Order", inverse: "customer", cardinality: .toMany))
+            ])
+        let order = EntityDescription(
+            name: "Order",
+            properties: [
+                .relationship(
+                    .init(
+                        name: "customer", destination: "Customer", inverse: "orders", cardinality: .toOne, deleteRule: .deny))
+            ])
+        do { return try Model([customer, order]) } catch { preconditionFailure("the test model is wrong: \(error)") }
+    }()
+
+    @Test(arguments: Combination.all)
+    func S043_denyLooksAtWhatAnObjectReferredToWhenItWasDeleted(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: Self.orders)
+        let worker = await container.newBackgroundContext()
+        let (held, free, customer) = await worker.perform { context in
+            let customer = context.insert("Customer")
+            let held = context.insert("Order")
+            held.setRelatedObject("customer", to: customer)
+            return (held.objectID, context.insert("Order").objectID, customer.objectID)
+        }
+        try await worker.save(through: .store)
+        // A reference of which only this context knows counts.
+        try await worker.perform { context throws in
+            let order = try context.existingObject(with: free)
+            order.setRelatedObject("customer", to: try context.existingObject(with: customer))
+            context.delete(order)
+        }
+        await #expect(throws: SaveError.self) { try await worker.save(through: .store) }
+        // So does one that is gone: it holds nothing back, also after a rollback and in a later save.
+        await worker.perform { $0.rollback() }
+        try await worker.perform { context throws in
+            context.delete(try context.existingObject(with: free))
+            let order = try context.existingObject(with: held)
+            context.delete(order)
+        }
+        await #expect(throws: SaveError.self) { try await worker.save(through: .store) }
+        await worker.perform { $0.rollback() }
+        try await worker.perform { context throws in
+            let order = try context.existingObject(with: held)
+            order.setRelatedObject("customer", to: nil)
+            context.delete(order)
+            context.delete(try context.existingObject(with: free))
+        }
+        try await worker.save(through: .store)
+        try await container.newBackgroundContext().perform { context throws in
+            #expect(try context.count(EntityFetchRequest("Order")) == 0)
+            #expect(try context.count(EntityFetchRequest("Customer")) == 1)
+        }
+    }
+
     @Test func S043_aCascadeInACircleEnds() async throws {
         let node = EntityDescription(
             name: "Node",

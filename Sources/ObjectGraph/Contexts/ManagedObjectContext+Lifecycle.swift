@@ -18,7 +18,20 @@ extension ManagedObjectContext {
     /// properties only.
     func awakeFromFetch(_ object: ManagedObject) { lifecycle(object)?.awakeFromFetch() }
 
-    func prepareForDeletion(_ object: ManagedObject) { lifecycle(object)?.prepareForDeletion() }
+    func prepareForDeletion(_ object: ManagedObject) {
+        lifecycle(object)?.prepareForDeletion()
+        if traits.hasDenyRules, !object.isDeletedHere { noteDenied(object) }
+    }
+
+    /// Notes what an object that is deleted now refers to with the rule deny: a save looks at that, not at the committed value.
+    private func noteDenied(_ object: ManagedObject) {
+        var denied: [Int: ObjectKey] = [:]
+        for relationship in model.entities[object.entity].relationships where relationship.deleteRule == .deny {
+            guard case .toOne(let column) = relationship.kind else { continue }
+            denied[column] = read(object, column)?.referenceKey
+        }
+        deniedReferences[.init(entity: object.entity, key: object.key)] = denied.isEmpty ? nil : denied
+    }
 
     func didSave(_ object: ManagedObject) { lifecycle(object)?.didSave() }
 
@@ -80,7 +93,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Deleted objects whose deny relationships still lead to living ones.
+    /// Deleted objects whose deny relationships still lead to living ones. What a child deleted was judged there as far as its
+    /// to-one relationships go.
     private func checkDenied() throws {
         guard traits.hasDenyRules, hasDeletes else { return }
         let changes = foldedChanges()
@@ -103,8 +117,7 @@ extension ManagedObjectContext {
             case .toMany(let relation):
                 far = try view.related(relation, to: key)
             case .toOne(let column):
-                let below = LayeredView(base: view.base, layers: Array(view.layers.dropFirst(sealed.count + 1)))
-                let old = try below.value(entity.number, key, column)?.referenceKey
+                let old = deniedReferences[.init(entity: entity.number, key: key)]?[column]
                 far = try old.map { try exists(relationship.destination, $0) ? [$0] : [] } ?? []
             }
             guard !far.isEmpty else { continue }

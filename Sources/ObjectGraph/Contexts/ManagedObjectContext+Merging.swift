@@ -133,6 +133,7 @@ extension ManagedObjectContext {
             forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
         }
         changeLog.removeAll()
+        deniedReferences.removeAll()
         let changes = dropped.changeSet(origin: origin).inverted
         tell(changes, refreshed: refreshRegistered(changes))
     }
@@ -158,6 +159,7 @@ extension ManagedObjectContext {
         top = Layer(schema: model.storeSchema)
         resetCount += 1
         changeLog.removeAll()
+        deniedReferences.removeAll()
         registry.forEach { object in
             registry.forget(object)
             object.state = .invalid

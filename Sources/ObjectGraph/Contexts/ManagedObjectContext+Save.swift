@@ -142,6 +142,7 @@ extension ManagedObjectContext {
     /// Makes registered objects clean whose changes were saved with `layers` and that have no newer ones.
     func clean(_ layers: [Layer]) {
         let mayHaveNewer = !sealed.isEmpty || !top.isEmpty
+        if !mayHaveNewer { deniedReferences.removeAll() }
         for layer in layers {
             forEachRegisteredPage(in: layer) { entity, registered, page in
                 let ends = retainsRegisteredObjects ? page.deleted : page.touched

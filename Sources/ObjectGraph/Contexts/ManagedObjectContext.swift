@@ -77,6 +77,8 @@ public final class ManagedObjectContext {
     var nextObserver: UInt64 = 0
     var isFolding = false
     var watched: Set<ObjectID> = []
+    /// What objects deleted here referred to, by the columns of to-one relationships with the rule deny.
+    var deniedReferences: [ChangeLog.Place: [Int: ObjectKey]] = [:]
     /// Children that are moved after each save.
     var followers: [WeakContext] = []
     /// What a context reads below its own changes.
