@@ -14,9 +14,13 @@ extension ManagedObjectContext {
         return traits.hasLifecycle[object.entity] && object.row?.kind != .insert
     }
 
-    /// Once, when a fault is first read (S021). Changes made in the hook are not tracked as such: it should set transient
-    /// properties only.
-    func awakeFromFetch(_ object: ManagedObject) { lifecycle(object)?.awakeFromFetch() }
+    /// Once, when a fault is first read (S021). What the hook sets of the object's stored properties is dropped.
+    func awakeFromFetch(_ object: ManagedObject) {
+        guard let model = lifecycle(object) else { return }
+        object.isAwaking = true
+        defer { object.isAwaking = false }
+        model.awakeFromFetch()
+    }
 
     func prepareForDeletion(_ object: ManagedObject) {
         lifecycle(object)?.prepareForDeletion()

@@ -23,6 +23,7 @@ extension ManagedObjectContext {
         let row = Row.make(kind: .insert, layer: topID, columnCount: entity.columns.count)
         row.fill(with: entity.defaults)
         attach(object, row)
+        if traits.hasLifecycle[entity.number] { awakeFromInsert(object) }
         return object
     }
 
@@ -36,6 +37,7 @@ extension ManagedObjectContext {
         let row = Row.make(kind: .insert, layer: topID, columnCount: values.count)
         row.fill(with: values)
         attach(object, row)
+        if traits.hasLifecycle[entity.number] { awakeFromInsert(object) }
         return object
     }
 

@@ -17,7 +17,7 @@ extension ManagedObjectContext {
     }
 
     func setToOne(_ object: ManagedObject, _ relationship: Relationship, to other: ManagedObject?) {
-        guard case .toOne(let column) = relationship.kind, !object.isDeletedHere else { return }
+        guard case .toOne(let column) = relationship.kind, !object.isDeletedHere, !object.isAwaking else { return }
         let other = other.map(adopted)
         let old = read(object, column)?.referenceKey
         guard old != other?.key else { return }
@@ -37,7 +37,7 @@ extension ManagedObjectContext {
 
     /// Replaces a whole to-many: un-relates the missing, relates the new (S045).
     func setToMany(_ object: ManagedObject, _ relationship: Relationship, to others: [ManagedObject]) {
-        guard case .toMany(let relation) = relationship.kind else { return }
+        guard case .toMany(let relation) = relationship.kind, !object.isAwaking else { return }
         let wanted = others.map(adopted)
         let old = toManyKeys(object, relation)
         let new = Set(wanted.map(\.key))
@@ -47,12 +47,12 @@ extension ManagedObjectContext {
     }
 
     func addToMany(_ object: ManagedObject, _ relationship: Relationship, _ other: ManagedObject) {
-        guard case .toMany(let relation) = relationship.kind else { return }
+        guard case .toMany(let relation) = relationship.kind, !object.isAwaking else { return }
         relate(object, relationship, relation, adopted(other))
     }
 
     func removeFromMany(_ object: ManagedObject, _ relationship: Relationship, _ other: ManagedObject) {
-        guard case .toMany(let relation) = relationship.kind, other.state == .registered else { return }
+        guard case .toMany(let relation) = relationship.kind, other.state == .registered, !object.isAwaking else { return }
         unrelate(object, relation, other.key)
     }
 

@@ -47,7 +47,7 @@ extension ManagedObjectContext {
 
     /// Sets a column; an equal value is not a change (S032).
     func write(_ object: ManagedObject, _ column: Int, _ value: Value) {
-        if object.isDeletedHere { return }
+        if object.isDeletedHere || object.isAwaking { return }
         if let row = object.row, row.layer == topID, row.isSet(column) {
             guard row.change(column, to: value) else { return }
             if top.mustKeepIndexes { top.didSet(column, of: row, entity: object.entity, key: object.key) }

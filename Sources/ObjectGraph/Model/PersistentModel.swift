@@ -31,7 +31,8 @@ extension PersistentModel {
 public protocol ManagedObjectLifecycle: PersistentModel {
     /// Once in an object's life, after its insertion (S040).
     func awakeFromInsert()
-    /// Once an instance, when it is first read from below (S021).
+    /// Once an instance, when it is first read from below (S021): the place to set transient properties. Stored properties of the
+    /// object itself are not changed in it: what it sets of them is dropped.
     func awakeFromFetch()
     /// Before each save that includes the object, again until nothing changes any more (S060).
     func willSave()

@@ -36,6 +36,8 @@ public final class ManagedObject {
     @exclusivity(unchecked) var retainsModel = false
     @exclusivity(unchecked) var isDeletedHere = false
     @exclusivity(unchecked) var hasAwoken = false
+    /// While `awakeFromFetch` runs: stored properties are not written.
+    @exclusivity(unchecked) var isAwaking = false
     /// Only while detached.
     @exclusivity(unchecked) var detachedState: DetachedState?
 
