@@ -21,6 +21,11 @@ import Testing
                 track["plays"] = .int(-1)
             }
             for number in 0..<40 { context.makeTrack("own \(number)", plays: 1000 + number) }
+            let playlist = context.insert("Playlist")
+            playlist["name"] = .string("own")
+            for track in try context.fetch(EntityFetchRequest("Track", matching: .compare("plays", .greater, .int(270)))) {
+                playlist.add(track, to: "tracks")
+            }
         }
         return context
     }
@@ -34,6 +39,10 @@ import Testing
             EntityFetchRequest("Track", matching: some, sortBy: byPlays, limit: 77, offset: 33),
             EntityFetchRequest("Track", matching: some, limit: 77, offset: 33),
             EntityFetchRequest("Track", limit: 0), EntityFetchRequest("Track", offset: 1000),
+            // Answered from unsaved objects and links.
+            EntityFetchRequest(
+                "Track", matching: .related("playlists", .any, .equal("name", .string("own"))), limit: 50, offset: 3),
+            EntityFetchRequest("Track", matching: .all([some, .related("playlists", .none, .always)])),
         ]
     }
 

@@ -12,7 +12,7 @@ extension LayeredView {
         case .base: return try base.keys(query)
         case .touched: return window(try mergedKeys(query), of: query)
         case .everything:
-            let found = try allKeys(query.entity).filter { try query.predicate.matches(query.entity, key: $0, in: self) }
+            let found = try candidates(of: query).filter { try query.predicate.matches(query.entity, key: $0, in: self) }
             return window(try sorted(found, by: query), of: query)
         }
     }
@@ -24,7 +24,7 @@ extension LayeredView {
         case .base: return try base.count(query)
         case .touched: total = try mergedCount(query)
         case .everything:
-            total = try allKeys(query.entity).count {
+            total = try candidates(of: query).count {
                 try query.predicate.matches(query.entity, key: $0, in: self)
             }
         }
@@ -37,7 +37,7 @@ extension LayeredView {
         switch scope(of: query) {
         case .base: return try base.explain(query)
         case .touched:
-            let touched = touchedPages(query.entity).values.reduce(0) { $0 + $1.nonzeroBitCount }
+            let touched = touchedPages(of: query).values.reduce(0) { $0 + $1.nonzeroBitCount }
             return try base.explain(query) + "; and \(touched) unsaved or recently saved objects"
         case .everything: return "every object, because unsaved or recently saved ones decide what others the condition leads to"
         }
@@ -61,7 +61,7 @@ extension LayeredView {
     // MARK: The base's answer with the touched objects replaced
 
     private func mergedKeys(_ query: StoreQuery) throws -> [ObjectKey] {
-        let touched = touchedPages(query.entity)
+        let touched = touchedPages(of: query)
         var touchedCount = 0
         for mask in touched.values { touchedCount += mask.nonzeroBitCount }
         var below = query
@@ -87,7 +87,7 @@ extension LayeredView {
         below.limit = nil
         below.sort = []
         var total = try base.count(below)
-        for (number, mask) in touchedPages(query.entity) {
+        for (number, mask) in touchedPages(of: query) {
             let presence = try base.page(query.entity, number)?.presence ?? 0
             for slot in SlotIterator(mask) {
                 let key = PageAddress.key(page: number, slot: slot)

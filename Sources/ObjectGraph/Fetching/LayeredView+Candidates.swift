@@ -1,0 +1,35 @@
+import StoreInterface
+
+/// The objects that a query can select at all. Where its condition names keys, as a batch of a stream does, no others are looked at.
+extension LayeredView {
+    /// Which slots of which pages any layer has a row for and the query can select. O(pages touched), or O(keys named).
+    func touchedPages(of query: StoreQuery) -> [UInt64: UInt64] {
+        guard let keys = query.predicate.requiredKeys else { return touchedPages(query.entity) }
+        return Self.pages(of: keys).reduce(into: [:]) { pages, page in
+            var touched: UInt64 = 0
+            for layer in layers { touched |= layer.entity(query.entity)?.page(page.key)?.touched ?? 0 }
+            if touched & page.value != 0 { pages[page.key] = touched & page.value }
+        }
+    }
+
+    /// Every object that exists in this view and that the query can select, ascending. O(objects of the entity, or keys named).
+    func candidates(of query: StoreQuery) throws -> [ObjectKey] {
+        guard let keys = query.predicate.requiredKeys else { return try allKeys(query.entity) }
+        return try keys.sorted().filter { try exists(query.entity, $0) }
+    }
+
+    private static func pages(of keys: Set<ObjectKey>) -> [UInt64: UInt64] {
+        keys.reduce(into: [:]) { $0[PageAddress.page(of: $1), default: 0] |= 1 << UInt64(PageAddress.slot(of: $1)) }
+    }
+}
+
+extension StorePredicate {
+    /// The keys that the condition confines its objects to; nil when it names none.
+    var requiredKeys: Set<ObjectKey>? {
+        switch self {
+        case .keys(let keys): keys
+        case .and(let parts): parts.lazy.compactMap(\.requiredKeys).min { $0.count < $1.count }
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Locking
+import StoreInterface
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// Counts how often a page is asked for: each evaluation of a row does so at least once.
+private final class CountingSnapshot: StoreSnapshot {
+    private let base: any StoreSnapshot
+    private let asked = Mutex(0)
+
+    init(_ base: any StoreSnapshot) { self.base = base }
+
+    var pagesAsked: Int { asked.withLock { $0 } }
+    var generation: Generation { base.generation }
+    var schema: StoreSchema { base.schema }
+
+    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+        asked.withLock { $0 += 1 }
+        return try base.page(entity, number)
+    }
+
+    func pageNumbers(_ entity: Int) throws -> [UInt64] { try base.pageNumbers(entity) }
+    func keys(_ query: StoreQuery) throws -> [ObjectKey] { try base.keys(query) }
+    func count(_ query: StoreQuery) throws -> Int { try base.count(query) }
+    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try base.groups(aggregation) }
+    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+        try base.lookup(entity, column: column, value: value)
+    }
+    func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? { try base.parts(entity, key, column) }
+    func explain(_ query: StoreQuery) throws -> String { try base.explain(query) }
+    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? { try base.value(entity, key, column) }
+    func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try base.related(relation, to: key) }
+    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { try base.version(entity, key) }
+}
+
+@Suite struct BatchSourceTests {
+    private static let count = 6_400
+
+    /// So many saved tracks, all with a changed number of plays above them, and one album of an unsaved title.
+    private static func view(_ bed: TestBed) async throws -> (view: LayeredView, base: CountingSnapshot) {
+        let coordinator = try await bed.container().coordinator
+        let worker = coordinator.newBackgroundContext()
+        let album = await worker.perform { context in
+            let album = context.insert("Album")
+            album["title"] = .string("old")
+            for number in 0..<count {
+                let track = context.makeTrack("\(number)")
+                if number % 2 == 0 { track.setRelatedObject("album", to: album) }
+            }
+            return album.objectID.key
+        }
+        try await worker.save()
+        let base = CountingSnapshot(try coordinator.snapshot().state.base)
+        let layer = Layer(schema: base.schema)
+        func put(_ entity: String, _ property: String, _ value: Value, _ keys: [ObjectKey]) {
+            let query = Music.query(entity)
+            for key in keys {
+                let row = Row.make(
+                    kind: .update, layer: layer.id, columnCount: base.schema.entities[query.entity].columns.count)
+                row[Music.column(entity, property)] = value
+                layer.put(row, entity: query.entity, key: key)
+            }
+        }
+        put("Track", "plays", .int(7), try base.keys(Music.query("Track")))
+        put("Album", "title", .string("new"), [album])
+        layer.seal()
+        return (LayeredView(base: base, layers: [layer]), base)
+    }
+
+    /// Catches: a batch that evaluates every changed object, or every object, to find those of its own pages.
+    @Test(arguments: [
+        StorePredicate.string(Music.column("Track", "title"), .hasPrefix, "1", .sensitive),
+        .toOne(Music.column("Track", "album"), .compare(Music.column("Album", "title"), .equal, .string("new"))),
+    ])
+    func S136_aBatchEvaluatesItsOwnCandidatesOnly(_ predicate: StorePredicate) async throws {
+        let bed = try TestBed(.memory)
+        let (view, base) = try await Self.view(bed)
+        let source = try BatchSource(Music.query("Track", predicate), in: view, batchSize: 64)
+        var found: [ObjectKey] = []
+        let before = base.pagesAsked
+        while let batch = try source.next() { found += batch }
+        let asked = base.pagesAsked - before
+        #expect(found == (try view.keys(Music.query("Track", predicate))))
+        #expect(!found.isEmpty && found.count < Self.count)
+        #expect(asked < 5 * Self.count, "\(asked) for \(Self.count) objects")
+    }
+}
