@@ -198,4 +198,58 @@ import Testing
         let titles = try await container.newBatchOperationContext().perform { try $0.trackTitles() }
         #expect(titles == ["t0", "t1", "t2", "t3"], "exactly the rows that the error tells of")
     }
+
+    /// An artist without a profile, and a profile.
+    private static func pair(_ container: PersistentContainer) async throws -> (artist: ObjectID, profile: ObjectID) {
+        let worker = container.newBatchOperationContext()
+        let ids = await worker.perform { context in
+            (context.makeArtist("a").objectID, context.insert("Profile").objectID)
+        }
+        try await worker.save()
+        return ids
+    }
+
+    @Test(arguments: StoreKind.allCases) func S137_aOneToOneRelationshipIsNoBusinessOfABatch(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let coordinator = container.coordinator
+        let (_, profile) = try await Self.pair(container)
+        let error = await #expect(throws: BatchError.self) {
+            try await coordinator.batchUpdate(EntityFetchRequest("Artist"), set: ["profile": .reference(profile.key)])
+        }
+        #expect(error?.description.contains("Artist.profile") == true)
+        await #expect(throws: BatchError.self) {
+            try await coordinator.batchUpdate(EntityFetchRequest("Profile"), set: ["artist": .null])
+        }
+        await #expect(throws: BatchError.self) {
+            try await coordinator.insert(into: "Artist", ["name", "profile"], rows: [[.string("b"), .reference(profile.key)]])
+        }
+        #expect(try coordinator.store.verify() == [])
+    }
+
+    @Test(arguments: StoreKind.allCases) func S137_aReferenceLeadsToAnObjectOrIsRefused(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let coordinator = container.coordinator
+        let (artist, _) = try await Self.pair(container)
+        let missing = artist.key + 17
+        let albums = ["title", "artist"]
+        let result = try await coordinator.insert(
+            into: "Album", albums, rows: [[.string("x"), .reference(artist.key)], [.string("y"), .null]])
+        #expect(result.insertedCount == 2)
+        await #expect(throws: BatchError.self) {
+            try await coordinator.insert(
+                into: "Album", albums, rows: [[.string("z"), .reference(artist.key)], [.string("z"), .reference(missing)]])
+        }
+        await #expect(throws: BatchError.self) {
+            try await coordinator.batchUpdate(EntityFetchRequest("Album"), set: ["artist": .reference(missing)])
+        }
+        let update = try await coordinator.batchUpdate(EntityFetchRequest("Album"), set: ["artist": .reference(artist.key)])
+        #expect(update.updatedCount == 2)
+        let related = try await container.newBatchOperationContext().perform { context throws in
+            try context.existingObject(with: artist).relatedObjects("albums").count
+        }
+        #expect(related == 2)
+        #expect(try coordinator.store.verify() == [])
+    }
 }

@@ -16,21 +16,14 @@ struct BatchInsertion: Sendable {
     /// The row's number in the whole import, for errors.
     var firstRow = 0
 
-    init(_ entity: Entity, properties: [String], rule: UpsertRule) throws {
+    init(_ entity: Entity, properties: [String], rule: UpsertRule, in model: Model) throws {
         self.entity = entity
         self.rule = rule
-        columns = try properties.map { try Self.column($0, entity) }
-        match = try rule.properties?.map { try Self.column($0, entity) }
+        columns = try properties.map { try entity.batchColumn(named: $0, in: model) }
+        match = try rule.properties?.map { try entity.batchColumn(named: $0, in: model) }
         for column in match ?? [] where !columns.contains(column) {
             throw FetchError.unknownProperty(entity: entity.name, property: "\(entity.columns[column].name) in the rows")
         }
-    }
-
-    static func column(_ name: String, _ entity: Entity) throws -> Int {
-        guard let column = entity.column(named: name) else {
-            throw FetchError.unknownProperty(entity: entity.name, property: name)
-        }
-        return column
     }
 
     mutating func append(_ row: [Value], number: Int) throws {
@@ -49,7 +42,10 @@ struct BatchInsertion: Sendable {
         /// By values: the object that an earlier row of this save has made or changed.
         var met: [[Value]: ObjectKey] = [:]
         let positions = match?.map { column in columns.firstIndex(of: column) ?? 0 }
+        let referring = columns.indices.filter { entity.columns[columns[$0]].destination != nil }
+        var references = BatchReferences(entity, state)
         for row in rows {
+            for position in referring { try references.check(row[position], columns[position]) }
             let values = positions.map { positions in positions.map { row[$0] } }
             var found: ObjectKey?
             if let values, let match, !values.contains(where: \.isNull) {

@@ -8,7 +8,8 @@ import StoreInterface
 extension PersistentStoreCoordinator {
     /// Gives properties of all objects that a request selects new values; all of them in one save, or none.
     ///
-    /// References are set by key (`.reference(id.key)`). About 150 bytes of memory an object until it is saved.
+    /// References are set by key (`.reference(id.key)`) and must lead to objects; one-to-one relationships are refused, because
+    /// their other end would stay as it is. About 150 bytes of memory an object until it is saved.
     /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`; nothing is written then.
     @discardableResult
     public func batchUpdate(
@@ -44,7 +45,7 @@ extension PersistentStoreCoordinator {
     /// Imports rows, each with one value a property; properties that are not named get their defaults.
     ///
     /// A save holds ``BatchOptions/rowsPerSave`` rows; the next ones are taken from the sequence while it is written. Rows may come in
-    /// any order. With ``UpsertRule/update(on:)`` a row whose values an object has updates it; of rows alike the last one wins.
+    /// any order. References are set as in `batchUpdate`. With ``UpsertRule/update(on:)`` a row whose values an object has updates it; of rows alike the last one wins.
     /// - Throws: ``FetchError``, ``BatchError``: `importStopped` tells how many rows were saved before the error.
     @discardableResult
     public func insert<Rows: Sequence>(
@@ -52,7 +53,7 @@ extension PersistentStoreCoordinator {
         options: BatchOptions = BatchOptions()
     ) async throws -> BatchResult where Rows.Element == [Value] {
         guard let entity = model.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
-        let empty = try BatchInsertion(entity, properties: properties, rule: rule)
+        let empty = try BatchInsertion(entity, properties: properties, rule: rule, in: model)
         var result = BatchResult(entity: entity.number, store: store.identity)
         var saved = 0
         var number = 0
@@ -117,7 +118,7 @@ extension PersistentStoreCoordinator {
         let entity = model.entities[query.entity]
         var columns: [Int: Value] = [:]
         for (name, value) in values {
-            let column = try BatchInsertion.column(name, entity)
+            let column = try entity.batchColumn(named: name, in: model)
             guard entity.columns[column].accepts(value) else {
                 throw BatchError.wrongValue(entity: entity.name, property: name, value: value)
             }
@@ -126,6 +127,8 @@ extension PersistentStoreCoordinator {
         let schema = model.storeSchema
         return try await result(query.entity, options) { [columns] state in
             let layer = Layer(schema: schema)
+            var references = BatchReferences(entity, state)
+            for (column, value) in columns { try references.check(value, column) }
             for key in try state.view.keys(query) {
                 let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
                 for (column, value) in columns { row[column] = value }
