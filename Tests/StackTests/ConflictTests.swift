@@ -116,6 +116,56 @@ import Testing
         }
     }
 
+    /// Catches: an update of an object whose deletion was merged first, which nobody noticed and no store wrote.
+    @Test(arguments: StoreKind.allCases)
+    func S106_aDeletionThatWasMergedIsMetByTheNextSaveAllTheSame(_ kind: StoreKind) async throws {
+        for (policy, survives) in [
+            (MergePolicy.error, false), (.objectTrump, true), (.overwrite, true), (.storeTrump, false), (.rollback, false),
+        ] {
+            let bed = try TestBed(kind)
+            let container = try await bed.container()
+            let (ours, id) = try await collision(container, policy)
+            let killer = container.coordinator.newBackgroundContext()
+            try await killer.perform { $0.delete(try $0.existingObject(with: id)) }
+            try await killer.save()
+            try await ours.perform { context throws in
+                context.refreshAllObjects()
+                #expect(try context.trackTitles() == [], "S091: what is deleted is gone, whatever was changed here")
+                #expect(try context.count(EntityFetchRequest("Track")) == 0)
+                #expect(context.hasChanges, "the changes stay")
+            }
+            if case .error = policy {
+                let error = await #expect(throws: SaveError.self) { try await ours.save() }
+                guard case .conflicts(let conflicts)? = error else { continue }
+                #expect(conflicts.map(\.objectID) == [id] && conflicts[0].isDeletedInStore)
+            } else {
+                try await ours.save()
+            }
+            let reader = container.coordinator.newBackgroundContext()
+            let title = try? await reader.perform { try $0.existingObject(with: id)["title"] }
+            #expect(title == (survives ? .string("base") : nil), "\(policy)")
+            let shown = try await ours.perform { context throws in try context.trackTitles() }
+            #expect(shown == (survives ? ["base"] : []), "\(policy)")
+            #expect(try container.coordinator.store.verify().isEmpty)
+        }
+    }
+
+    /// Catches: a child's update of an object that its parent never saved and has rolled back.
+    @Test(arguments: Combination.parented)
+    func S106_aChildsUpdateOfWhatItsParentLetGoOfIsLeftOut(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let id = await MainActor.run { container.mainContext.makeTrack("never saved").objectID }
+        let child = await MainActor.run { container.mainContext.newBackgroundChild() }
+        try await child.perform { try $0.existingObject(with: id)["plays"] = .int(7) }
+        await MainActor.run { container.mainContext.rollback() }
+        try? await child.save(through: .store)
+        let reader = await container.newBackgroundContext()
+        #expect(try await reader.perform { try $0.count(EntityFetchRequest("Track")) } == 0)
+        #expect(await MainActor.run { try? container.mainContext.trackTitles() } == [])
+        #expect(try container.coordinator.store.verify().isEmpty)
+    }
+
     @Test(arguments: StoreKind.allCases)
     func S100_detectConflictsChecksUnchangedObjectsToo(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

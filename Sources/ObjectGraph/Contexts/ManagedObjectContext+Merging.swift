@@ -35,8 +35,8 @@ extension ManagedObjectContext {
         let between = setup.writer.changes(after: foundation.state.generation, through: state.generation)
         var moved = foundation
         moved.state = state
-        setFoundation(moved)
         let changes = between.map(ChangeSet.union)
+        move(to: moved, changes.map { [$0] })
         tell(changes, refreshed: refreshRegistered(changes))
         tellFollowers(changes)
     }
@@ -49,7 +49,7 @@ extension ManagedObjectContext {
         precondition(snapshot.store == storeIdentity, "the context \(name) cannot read a snapshot of another store")
         var moved = foundation
         moved.state = snapshot.state
-        setFoundation(moved)
+        move(to: moved, nil)
         tell(nil, refreshed: refreshRegistered(nil))
     }
 
@@ -128,6 +128,7 @@ extension ManagedObjectContext {
         sealed.removeLast(sealed.count - inFlight)
         top = Layer(schema: model.storeSchema)
         epoch += 1
+        hasOrphans = false
         rebuildView()
         for layer in affected {
             forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
@@ -158,6 +159,7 @@ extension ManagedObjectContext {
         sealed.removeLast(sealed.count - inFlight)
         top = Layer(schema: model.storeSchema)
         resetCount += 1
+        hasOrphans = false
         changeLog.removeAll()
         deniedReferences.removeAll()
         registry.forEach { object in

@@ -110,17 +110,10 @@ extension ManagedObjectContext {
     /// The next key of an entity; a page's worth is taken from the pool at a time.
     @inline(__always)
     private func nextKey(_ entity: Int) -> ObjectKey {
-        if keys[entity].isEmpty { keys[entity] = takeKeys(entity) }
+        if keys[entity].isEmpty { keys[entity] = setup.writer.takeKeys(entity) }
         let key = keys[entity].lowerBound
         keys[entity] = key + 1..<keys[entity].upperBound
         return key
-    }
-
-    private func takeKeys(_ entity: Int) -> Range<ObjectKey> {
-        do { return try setup.writer.takeKeys(entity) } catch {
-            // Inserting cannot throw: without a lease there is no id, and the store cannot be written anyway.
-            preconditionFailure("no ids could be leased from the store: \(error)")
-        }
     }
 
     // MARK: Look up
@@ -203,7 +196,7 @@ extension ManagedObjectContext {
 
     /// Whether the context shows an object.
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
-        if let row = view.row(entity, key) { return row.kind != .delete }
+        if let isThere = view.existsInLayers(entity, key) { return isThere }
         let page = try pages.page(entity, PageAddress.page(of: key), in: view.base)
         return try page?.contains(PageAddress.slot(of: key)) ?? false
     }
@@ -224,19 +217,45 @@ extension ManagedObjectContext {
 
     private func pendingObjects(_ kind: RowKind) -> [ManagedObject] {
         checkIsolation()
-        let changes = foldedChanges()
         var objects: [ManagedObject] = []
-        for entity in 0..<changes.entityCount {
-            guard let layer = changes.entity(entity) else { continue }
-            for number in layer.sortedPageNumbers {
-                guard let page = layer.page(number) else { continue }
-                let mask = kind == .insert ? page.inserted : kind == .update ? page.updated : page.deleted
-                for slot in SlotIterator(mask) {
-                    objects.append(object(entity, PageAddress.key(page: number, slot: slot)))
+        forEachPending { if $2 == kind { objects.append(object($0, $1)) } }
+        return objects
+    }
+
+    /// Calls `body` with the entity, the key and what becomes of it, of each object with unsaved changes. The ends of a pair that was
+    /// linked or unlinked count as updated (S007). O(changed objects).
+    func forEachPending(of wanted: (Int) -> Bool = { _ in true }, _ body: (Int, ObjectKey, RowKind) -> Void) {
+        let changes = foldedChanges()
+        var ends: [Int: Set<ObjectKey>] = [:]
+        for (link, pairs) in changes.links.enumerated() where !pairs.isEmpty {
+            let schema = model.storeSchema.links[link]
+            ends[schema.source, default: []].formUnion(pairs.forward.keys)
+            ends[schema.destination, default: []].formUnion(pairs.backward.keys)
+        }
+        for entity in 0..<changes.entityCount where wanted(entity) {
+            for number in changes.entity(entity)?.sortedPageNumbers ?? [] {
+                guard let page = changes.entity(entity)?.page(number) else { continue }
+                for slot in SlotIterator(page.touched) {
+                    if let row = page[slot] { body(entity, PageAddress.key(page: number, slot: slot), row.kind) }
                 }
             }
+            for key in (ends[entity] ?? []).sorted() where changes.row(entity, key) == nil {
+                if rethrowing({ try exists(entity, key) }) { body(entity, key, .update) }
+            }
         }
-        return objects
+    }
+
+    /// What becomes of an object with the next save, changed pairs included; nil when nothing does.
+    func changeKind(_ entity: Int, _ key: ObjectKey) -> RowKind? {
+        if let kind = pendingKind(entity, key) { return kind }
+        for layer in sealed + [top] {
+            for (link, pairs) in layer.links.enumerated() where !pairs.isEmpty {
+                let schema = model.storeSchema.links[link]
+                if schema.source == entity && pairs.forward[key] != nil { return .update }
+                if schema.destination == entity && pairs.backward[key] != nil { return .update }
+            }
+        }
+        return nil
     }
 
     func didChangeRetention() {

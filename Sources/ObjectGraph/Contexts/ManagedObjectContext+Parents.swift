@@ -76,7 +76,7 @@ extension ManagedObjectContext {
 
     /// - Parameter changes: nil when what differs from the present foundation is not known.
     func moveToParent(_ new: SealedFoundation, changes: ChangeSet?) {
-        setFoundation(new.foundation)
+        move(to: new.foundation, changes.map { [$0] })
         tell(changes, refreshed: refreshRegistered(changes))
     }
 
@@ -157,7 +157,7 @@ extension ManagedObjectContext {
         sealTop()
         let showsTheSame = epoch == push.parentEpoch
         if !push.layer.isEmpty {
-            sealed.append(withoutOrphans(push))
+            sealed.append(showsTheSame && !hasDeletes ? push.layer : withoutOrphans(push))
             epoch += 1
             rebuildView()
             foldIfLong()
@@ -236,6 +236,7 @@ extension ManagedObjectContext {
         nonisolated(unsafe) let then = then
         if isRoot {
             var request = saveRequest(Array(sealed.prefix(inFlight)) + pushes.map(\.layer), durability)
+            if pushes.contains(where: { $0.parentEpoch != epoch }) { request.mayHaveOrphans = true }
             request.origin = pushes[0].origin.orAuthor(transactionAuthor)
             setup.writer.submit(request, origin: number) { result in
                 host.enqueue { _ in then(result.map { .written($0) }) }
@@ -297,13 +298,11 @@ extension ManagedObjectContext {
         guard push.parentResetCount == resetCount else { throw SaveError.parentGone(context: push.origin.contextName) }
     }
 
-    /// A child's updates to objects that this context has deleted meanwhile have nothing to apply to, and are left out.
+    /// A child's updates to objects that are gone here have nothing to apply to, and are left out.
     private func withoutOrphans(_ push: Push) -> Layer {
-        guard hasDeletes else { return push.layer }
         var kept: Layer?
         for change in push.changes.entities {
-            for key in change.updatedKeys
-            where pendingKind(change.entity, key) == .delete || isGoneAfterInsert(change.entity, key) {
+            for key in change.updatedKeys where !rethrowing({ try exists(change.entity, key) }) {
                 let layer = kept ?? Layer(copying: push.layer)
                 layer.remove(entity: change.entity, key: key)
                 kept = layer
@@ -311,10 +310,6 @@ extension ManagedObjectContext {
         }
         kept?.seal()
         return kept ?? push.layer
-    }
-
-    private func isGoneAfterInsert(_ entity: Int, _ key: ObjectKey) -> Bool {
-        newestOwnRow(entity, key)?.kind == .delete
     }
 
     /// Registered objects that a push changed show its rows and count as changed here. Gives their ids.

@@ -102,7 +102,7 @@ extension ManagedObjectContext {
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
         SaveRequest(
             layers: layers, base: foundation.state, watched: Array(watched), policy: mergePolicy, durability: durability,
-            origin: origin, preserved: traits.preserved)
+            origin: origin, preserved: traits.preserved, mayHaveOrphans: hasOrphans)
     }
 
     /// Who changes things here. Time and process follow when it is saved.
@@ -113,12 +113,13 @@ extension ManagedObjectContext {
         let written = takeInFlight()
         let old = foundation.state.generation
         let between = setup.writer.changes(after: old, through: outcome.state.generation)
+        let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }
         if outcome.state.generation > old {
             var moved = foundation
             moved.state = outcome.state
-            setFoundation(moved)
+            move(to: moved, others)
         }
-        let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }
+        if !hasUnsavedLayers { hasOrphans = false }
         clean(written)
         watched = []
         let own = [adopted, dropped(of: written, outcome.changes, others: others)].compactMap(\.self)

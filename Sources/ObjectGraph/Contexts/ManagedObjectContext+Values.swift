@@ -103,7 +103,7 @@ extension ManagedObjectContext {
 
 extension ManagedObjectContext {
     /// The top layer's own row for an object, made if need be.
-    private func makeWritableRow(_ entity: Int, _ key: ObjectKey) -> Row {
+    func makeWritableRow(_ entity: Int, _ key: ObjectKey) -> Row {
         let row: Row
         if let own = top.row(entity, key) {
             if own.layer == top.id { return own }

@@ -76,6 +76,8 @@ public final class ManagedObjectContext {
     var noticeStreams: [UInt64: AsyncStream<ContextNotice>.Continuation] = [:]
     var nextObserver: UInt64 = 0
     var isFolding = false
+    /// Whether objects may be among the updated ones that others have deleted.
+    var hasOrphans = false
     var watched: Set<ObjectID> = []
     /// What objects deleted here referred to, by the columns of to-one relationships with the rule deny.
     var deniedReferences: [ChangeLog.Place: [Int: ObjectKey]] = [:]
@@ -121,12 +123,15 @@ public final class ManagedObjectContext {
 
     deinit {
         for stream in noticeStreams.values { stream.finish() }
+        // All are forgotten first: letting go of one object may deallocate others, which it holds.
+        var retained: [ManagedObject] = []
         registry.forEach { object in
+            registry.forget(object)
             object.context = nil
             object.state = .invalid
+            if object.isRetained { retained.append(object) }
         }
-        // Dirty objects are held by the registry alone; letting go of them may deallocate them.
-        registry.forEach { self.registry.release($0) }
+        for object in retained { registry.release(object) }
         for (entity, rest) in keys.enumerated() where !rest.isEmpty { setup.writer.keys.giveBack(rest, entity) }
         if isRoot { setup.coordinator.unregister(number) }
     }

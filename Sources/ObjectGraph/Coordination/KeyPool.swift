@@ -84,6 +84,12 @@ final class KeyPool: Sendable {
         }
     }
 
+    /// A page of keys from a part that leases do not reach: 2^55 pages, of which one is picked at random, so that nobody else has it.
+    static func unleased() -> Range<ObjectKey> {
+        let page = UInt64.random(in: 1 << 55..<1 << 56)
+        return PageAddress.key(page: page, slot: 0)..<PageAddress.key(page: page + 1, slot: 0)
+    }
+
     func refillFailed() {
         supplies.withLock { supplies in
             for entity in supplies.indices { supplies[entity].isRefilling = false }

@@ -92,7 +92,7 @@ extension PersistentStoreCoordinator {
             var chunk = chunk
             // On the writer's queue, because it may wait for the disk.
             chunk.keys = try await writer.onQueue { [entity = chunk.entity.number, count = chunk.rows.count] writer in
-                try writer.takeKeys(entity, atLeast: count)
+                writer.takeKeys(entity, atLeast: count)
             }
             let schema = model.storeSchema
             let outcome = try await submit(options) { [chunk] state in try chunk.layer(over: state, schema: schema) }
@@ -170,11 +170,11 @@ extension PersistentStoreCoordinator {
 
 extension StoreWriter {
     /// At least so many fresh keys.
-    fileprivate func takeKeys(_ entity: Int, atLeast count: Int) throws -> [Range<ObjectKey>] {
+    fileprivate func takeKeys(_ entity: Int, atLeast count: Int) -> [Range<ObjectKey>] {
         var ranges: [Range<ObjectKey>] = []
         var total = 0
         while total < count {
-            let range = try takeKeys(entity)
+            let range = takeKeys(entity)
             ranges.append(range)
             total += range.count
         }

@@ -75,6 +75,7 @@ enum StoreWriterRegistry {
             writers = writers.filter { $0.value.writer != nil }
             if let known = writers[ObjectIdentifier(store)]?.writer, known.store === store { return known }
             let made = try StoreWriter(store: store)
+            made.leaseFirstKeys()
             writers[ObjectIdentifier(store)] = Entry(writer: made)
             return made
         }

@@ -29,7 +29,7 @@ struct SaveCheck {
 
     /// The layer to write, not yet stamped. Throws ``SaveError``.
     mutating func resolvedLayer() throws -> Layer {
-        if request.base.generation != state.generation {
+        if request.base.generation != state.generation || request.mayHaveOrphans {
             try checkVersions()
             try checkWatched()
             if case .custom(let resolve) = request.policy { conflicts = try settleContested(resolve) }
@@ -52,7 +52,8 @@ struct SaveCheck {
                     guard let row = page[slot] else { continue }
                     let key = PageAddress.key(page: number, slot: slot)
                     let theirs = try current.version(entity, key)
-                    guard try base.version(entity, key) != theirs else { continue }
+                    let isOrphan = theirs == nil && row.kind == .update
+                    guard try isOrphan || base.version(entity, key) != theirs else { continue }
                     try resolve(row, entity, key, isInStore: theirs != nil)
                 }
             }

@@ -171,8 +171,10 @@ final class StoreWriter: Sendable {
 
     // MARK: Keys
 
-    /// Up to a page of fresh keys. Waits for the disk only when the pool is empty, which a steady user never meets.
-    func takeKeys(_ entity: Int) throws -> Range<ObjectKey> {
+    /// Up to a page of fresh keys. Waits for the disk only when the pool is empty, which a steady user never meets. Where nothing can
+    /// be leased (the disk is full, the file was migrated elsewhere), they are keys that nobody leases: inserting goes on, and the save
+    /// tells the error.
+    func takeKeys(_ entity: Int) -> Range<ObjectKey> {
         while true {
             switch keys.take(entity) {
             case .keys(let range): return range
@@ -181,18 +183,25 @@ final class StoreWriter: Sendable {
                 return range
             case .empty:
                 keys.markWanted(entity)
-                try disk.sync { try self.leaseWanted() }
+                guard disk.sync(execute: refillKeys) else { return KeyPool.unleased() }
             }
         }
     }
 
-    /// Leases the first keys of every entity in one transaction. Called once, when a store is opened for writing.
-    func leaseFirstKeys() throws { try disk.sync { try leaseWanted() } }
+    /// Leases the first keys of every entity in one transaction, so that the first insert does not wait for the disk. Called once, when a
+    /// store is opened; a store that cannot be written is opened all the same. Blocking.
+    func leaseFirstKeys() { _ = disk.sync(execute: refillKeys) }
 
-    private func refillKeys() {
-        do { try leaseWanted() } catch {
+    /// Whether keys were leased where they are wanted.
+    @discardableResult
+    private func refillKeys() -> Bool {
+        do {
+            try leaseWanted()
+            return true
+        } catch {
             keys.refillFailed()
             Self.log.warning("leasing keys failed: \(error)")
+            return false
         }
     }
 

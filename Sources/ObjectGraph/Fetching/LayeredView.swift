@@ -34,7 +34,8 @@ public struct LayeredView: ObjectReader {
         for layer in layers {
             guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
             if row.kind == .delete { return nil }
-            if row.kind == .insert || row.isSet(column) { return row[column] }
+            if row.kind == .insert { return row[column] }
+            if row.isSet(column) { return try isOrphan(row, entity, key) ? nil : row[column] }
         }
         guard let page = try base.page(entity, number), try page.contains(slot) else { return nil }
         return try page.value(slot, column)
@@ -57,9 +58,25 @@ public struct LayeredView: ObjectReader {
 
     /// Whether the object exists in this view. Asks no versions, which a writer may be giving to rows just now.
     public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
-        if let row = row(entity, key) { return row.kind != .delete }
+        if let isThere = existsInLayers(entity, key) { return isThere }
         let page = try base.page(entity, PageAddress.page(of: key))
         return try page?.contains(PageAddress.slot(of: key)) ?? false
+    }
+
+    /// nil: the base tells. An update makes no object: it may be one of an object that has been deleted below it since.
+    func existsInLayers(_ entity: Int, _ key: ObjectKey) -> Bool? {
+        let number = PageAddress.page(of: key)
+        let slot = PageAddress.slot(of: key)
+        for layer in layers {
+            guard let row = layer.entity(entity)?.page(number)?[slot], row.kind != .update else { continue }
+            return row.kind == .insert
+        }
+        return nil
+    }
+
+    /// Whether an update is of an object that is gone. Such updates have every value; see `ManagedObjectContext.keepOrphans`.
+    private func isOrphan(_ row: Row, _ entity: Int, _ key: ObjectKey) throws -> Bool {
+        try row.set.count == row.columnCount && !exists(entity, key)
     }
 
     /// The keys at the far end of a to-many relationship, ascending; deleted objects are left out.

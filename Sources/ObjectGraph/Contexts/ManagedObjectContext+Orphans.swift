@@ -1,0 +1,69 @@
+import StoreInterface
+
+/// Updates of objects that somebody else deletes meanwhile (S106). Nothing shows such an object; the next save treats it by its merge
+/// policy, as if the deletion had not been merged yet.
+extension ManagedObjectContext {
+    /// Moves what lies below the context's own layers.
+    ///
+    /// - Parameter changes: what others did between the two; nil when that is not known.
+    func move(to new: Foundation, _ changes: [ChangeSet]?) {
+        if hasUnsavedLayers { keepOrphans(movingTo: new, changes) }
+        setFoundation(new)
+    }
+
+    var hasUnsavedLayers: Bool { !top.isEmpty || !sealed.isEmpty }
+
+    /// Gives the updates of objects that are gone in `new` the values that nothing below will have: a policy may write them again.
+    /// O(pages with deletions), or O(updated objects) when the changes are not known.
+    private func keepOrphans(movingTo new: Foundation, _ changes: [ChangeSet]?) {
+        let below = LayeredView(
+            base: new.ancestors ?? new.state.base, layers: new.inherited + (new.ancestors == nil ? new.state.deferred : []))
+        for place in changes.map(updatesOfDeleted) ?? allUpdates() {
+            for slot in SlotIterator(place.mask) {
+                let key = PageAddress.key(page: place.number, slot: slot)
+                guard pendingKind(place.entity, key) == .update,
+                    rethrowing({ try exists(place.entity, key) && !below.exists(place.entity, key) })
+                else { continue }
+                complete(place.entity, key)
+                hasOrphans = true
+            }
+        }
+    }
+
+    private struct Place {
+        var entity: Int
+        var number: UInt64
+        var mask: UInt64
+    }
+
+    private func updatesOfDeleted(_ changes: [ChangeSet]) -> [Place] {
+        changes.flatMap(\.entities).flatMap { change in
+            change.pages.compactMap { page in
+                guard page.deleted != 0 else { return nil }
+                let own = (sealed + [top]).reduce(0 as UInt64) { mask, layer in
+                    mask | (layer.entity(change.entity)?.page(page.number)?.updated ?? 0)
+                }
+                return Place(entity: change.entity, number: page.number, mask: own & page.deleted)
+            }
+        }
+    }
+
+    private func allUpdates() -> [Place] {
+        (sealed + [top]).flatMap { layer in
+            (0..<layer.entityCount).flatMap { entity in
+                (layer.entity(entity)?.pages ?? [:]).map { Place(entity: entity, number: $0, mask: $1.updated) }
+            }
+        }
+    }
+
+    private func complete(_ entity: Int, _ key: ObjectKey) {
+        let row = makeWritableRow(entity, key)
+        for column in 0..<row.columnCount where !row.isSet(column) {
+            row[column] = readBelow(entity, key, column) ?? .null
+            top.didSet(column, of: row, entity: entity, key: key)
+        }
+        guard let object = registry.object(entity, key) else { return }
+        object.row = row
+        registry.retain(object)
+    }
+}
