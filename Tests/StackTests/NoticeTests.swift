@@ -91,6 +91,30 @@ import Testing
             await Task.detached { _ = smuggled.context.insert("Track") }.value
         }
     }
+
+    /// Catches: a registry that is changed from two threads. The compiler lets a class on the main actor go anywhere.
+    @Test func S171_lettingGoOfAnObjectOffItsExecutorStopsWithItsContextsName() async throws {
+        await #expect(processExitsWith: .failure) {
+            let bed = try TestBed(.memory)
+            let container = try await bed.container()
+            let worker = await container.newBackgroundContext()
+            let id = await worker.perform { $0.makeTrack("t").objectID }
+            try await worker.save(through: .store)
+            nonisolated(unsafe) var holder: Holder? = await MainActor.run {
+                Holder(object: container.mainContext.object(with: id))
+            }
+            await Task.detached {
+                #expect(holder != nil)
+                holder = nil
+            }.value
+        }
+    }
+}
+
+@MainActor private final class Holder {
+    let object: ManagedObject
+
+    init(object: ManagedObject) { self.object = object }
 }
 
 /// What the compiler cannot see through.

@@ -28,6 +28,65 @@ import Testing
         #expect(history.allSatisfy { $0.entities.allSatisfy { $0.deletedKeys.isEmpty } })
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func S045_removingWhatBelongsToAnotherChangesNothing(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = await container.newBackgroundContext()
+        await worker.perform { context in
+            let (owner, other) = (context.makeArtist("owner"), context.makeArtist("other"))
+            let album = context.insert("Album")
+            owner.add(album, to: "albums")
+            other.remove(album, from: "albums")
+            #expect(album.relatedObject("artist") === owner)
+        }
+        try await worker.save()
+        await worker.perform { context in
+            let (track, playlist) = (context.makeTrack("t"), context.insert("Playlist"))
+            playlist.remove(track, from: "tracks")
+            #expect(playlist.relatedObjects("tracks") == [])
+        }
+    }
+
+    /// Catches: a context that says it has changes and cannot name one; hooks that a change of pairs does not reach.
+    @Test(arguments: Combination.all)
+    func S007_theEndsOfAChangedPairAreUpdated(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        let ids = await worker.perform { context in
+            let playlist = context.insert("Playlist")
+            playlist["name"] = .string("p")
+            return [context.makeTrack("t").objectID, playlist.objectID]
+        }
+        try await worker.save(through: .store)
+        try await worker.perform { context in
+            let (track, playlist) = (try context.existingObject(with: ids[0]), try context.existingObject(with: ids[1]))
+            playlist.remove(track, from: "tracks")
+            #expect(!context.hasChanges, "they were not related")
+            playlist.add(track, to: "tracks")
+            #expect(context.hasChanges && track.isUpdated && playlist.hasChanges)
+            #expect(Set(context.updatedObjects) == [track, playlist])
+            #expect(context.insertedObjects.isEmpty && context.deletedObjects.isEmpty)
+            playlist.remove(track, from: "tracks")
+            #expect(!context.hasChanges && context.updatedObjects.isEmpty, "S032: nothing is left of it")
+            let passing = context.insert("Playlist")
+            passing.add(track, to: "tracks")
+            context.delete(passing)
+            #expect(!context.hasChanges, "S041")
+            playlist.add(track, to: "tracks")
+        }
+        try await worker.save(through: .store)
+        try await worker.perform { context in
+            let (track, playlist) = (try context.existingObject(with: ids[0]), try context.existingObject(with: ids[1]))
+            playlist.remove(track, from: "tracks")
+            #expect(context.hasChanges)
+            track.add(playlist, to: "playlists")
+            #expect(!context.hasChanges && playlist.relatedObjects("tracks") == [track])
+        }
+        #expect(try container.coordinator.store.verify().isEmpty)
+    }
+
     @Test(arguments: Combination.all)
     func S043_deleteRulesCascadeNullifyAndDeny(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)

@@ -84,17 +84,7 @@ extension ManagedObjectContext {
     }
 
     private func forEachChanged(_ body: (ManagedObject, RowKind) -> Void) {
-        let changes = foldedChanges()
-        for entity in 0..<changes.entityCount where traits.hasLifecycle[entity] {
-            guard let layer = changes.entity(entity) else { continue }
-            for number in layer.sortedPageNumbers {
-                guard let page = layer.page(number) else { continue }
-                for slot in SlotIterator(page.touched) {
-                    guard let row = page[slot] else { continue }
-                    body(object(entity, PageAddress.key(page: number, slot: slot)), row.kind)
-                }
-            }
-        }
+        forEachPending(of: { traits.hasLifecycle[$0] }, { body(object($0, $1), $2) })
     }
 
     /// Deleted objects whose deny relationships still lead to living ones. What a child deleted was judged there as far as its

@@ -18,7 +18,7 @@ extension ManagedObjectContext {
 
     func setToOne(_ object: ManagedObject, _ relationship: Relationship, to other: ManagedObject?) {
         guard case .toOne(let column) = relationship.kind, !object.isDeletedHere, !object.isAwaking else { return }
-        let other = other.map(adopted)
+        let other = other.map { adopted($0, by: relationship) }
         let old = read(object, column)?.referenceKey
         guard old != other?.key else { return }
         let inverse = relationship.inverse.map { model.entities[relationship.destination].relationships[$0] }
@@ -38,22 +38,41 @@ extension ManagedObjectContext {
     /// Replaces a whole to-many: un-relates the missing, relates the new (S045).
     func setToMany(_ object: ManagedObject, _ relationship: Relationship, to others: [ManagedObject]) {
         guard case .toMany(let relation) = relationship.kind, !object.isAwaking else { return }
-        let wanted = others.map(adopted)
+        let wanted = others.map { adopted($0, by: relationship) }
         let old = toManyKeys(object, relation)
         let new = Set(wanted.map(\.key))
-        for key in old where !new.contains(key) { unrelate(object, relation, key) }
+        for key in old where !new.contains(key) { drop(object, relation, key) }
         let kept = Set(old)
         for other in wanted where !kept.contains(other.key) { relate(object, relationship, relation, other) }
     }
 
     func addToMany(_ object: ManagedObject, _ relationship: Relationship, _ other: ManagedObject) {
         guard case .toMany(let relation) = relationship.kind, !object.isAwaking else { return }
-        relate(object, relationship, relation, adopted(other))
+        relate(object, relationship, relation, adopted(other, by: relationship))
     }
 
     func removeFromMany(_ object: ManagedObject, _ relationship: Relationship, _ other: ManagedObject) {
         guard case .toMany(let relation) = relationship.kind, other.state == .registered, !object.isAwaking else { return }
-        unrelate(object, relation, other.key)
+        let other = adopted(other, by: relationship)
+        let isRelated =
+            switch relation {
+            // It may have gone to another object: that is not this one's to undo.
+            case .referrers(_, let column): read(other, column)?.referenceKey == object.key
+            case .link(let link, let direction, _):
+                direction == .forward
+                    ? isLinked(link, object.key, other.key, object, relation, in: view)
+                    : isLinked(link, other.key, object.key, object, relation, in: view)
+            }
+        if isRelated { drop(object, relation, other.key) }
+    }
+
+    /// An object of this context that a relationship may lead to. Another entity's is a programmer error: its key means another object.
+    private func adopted(_ object: ManagedObject, by relationship: Relationship) -> ManagedObject {
+        let object = adopted(object)
+        precondition(
+            object.entity == relationship.destination,
+            "\(relationship.name) leads to \(model.entities[relationship.destination].name), not to \(object.entityName)")
+        return object
     }
 
     private func relate(
@@ -65,22 +84,36 @@ extension ManagedObjectContext {
             setToOne(other, model.entities[entity].relationships[inverse], to: object)
         case .link(let link, let direction, let destination):
             let (source, target) = direction == .forward ? (object.key, other.key) : (other.key, object.key)
-            guard !isLinked(link, source, target, object, relation) else { return }
-            top.setLink(link, source, target, linked: true)
+            guard !isLinked(link, source, target, object, relation, in: view) else { return }
+            setLink(link, source, target, object, relation, linked: true)
             noteLink(link, source, target, object, destination, other.key)
         }
     }
 
-    private func unrelate(_ object: ManagedObject, _ relation: Relation, _ other: ObjectKey) {
+    /// Precondition: the objects are related.
+    private func drop(_ object: ManagedObject, _ relation: Relation, _ other: ObjectKey) {
         switch relation {
         case .referrers(let entity, let column):
             write(entity, other, column, .null)
             changeLog.note(object.entity, object.key)
         case .link(let link, let direction, let destination):
             let (source, target) = direction == .forward ? (object.key, other) : (other, object.key)
-            top.setLink(link, source, target, linked: false)
+            setLink(link, source, target, object, relation, linked: false)
             noteLink(link, source, target, object, destination, other)
         }
+    }
+
+    /// What is undone before it is saved is no change (S032).
+    private func setLink(
+        _ link: Int, _ source: ObjectKey, _ target: ObjectKey, _ object: ManagedObject, _ relation: Relation, linked: Bool
+    ) {
+        if top.links[link].forward[source]?[target] == !linked {
+            let below = LayeredView(base: view.base, layers: Array(view.layers.dropFirst()))
+            if isLinked(link, source, target, object, relation, in: below) == linked {
+                return top.forgetLink(link, source, target)
+            }
+        }
+        top.setLink(link, source, target, linked: linked)
     }
 
     private func noteLink(
@@ -92,7 +125,8 @@ extension ManagedObjectContext {
     }
 
     private func isLinked(
-        _ link: Int, _ source: ObjectKey, _ target: ObjectKey, _ object: ManagedObject, _ relation: Relation
+        _ link: Int, _ source: ObjectKey, _ target: ObjectKey, _ object: ManagedObject, _ relation: Relation,
+        in view: LayeredView
     ) -> Bool {
         for layer in view.layers {
             if let known = layer.links[link].forward[source]?[target] { return known }
@@ -183,6 +217,7 @@ extension ManagedObjectContext {
         let isKnownBelow = sealed.contains { $0.row(object.entity, object.key) != nil }
         if isNewInTop, !isKnownBelow {
             top.remove(entity: object.entity, key: object.key)
+            forgetLinks(of: object)
             object.row = nil
             forgetUnsaved(object)
             return
@@ -192,6 +227,19 @@ extension ManagedObjectContext {
         top.put(row, entity: object.entity, key: object.key)
         object.row = row
         registry.retain(object)
+    }
+
+    /// The pairs of an object that never left the top layer are nowhere else.
+    private func forgetLinks(of object: ManagedObject) {
+        for relationship in model.entities[object.entity].relationships {
+            guard case .toMany(.link(let link, let direction, _)) = relationship.kind else { continue }
+            let links = top.links[link]
+            let partners = direction == .forward ? links.forward[object.key] : links.backward[object.key]
+            for partner in (partners ?? [:]).keys {
+                let (source, target) = direction == .forward ? (object.key, partner) : (partner, object.key)
+                top.forgetLink(link, source, target)
+            }
+        }
     }
 
     /// An object that was inserted and deleted again stays registered, as deleted, while somebody holds it.

@@ -3,8 +3,11 @@ import StoreInterface
 /// One record in one context: its identity, its unsaved values, and the way to the values below.
 ///
 /// A typed model (`@Model`) holds one of these; a model known only at run time is used through it, by property name.
-/// An object belongs to its context and is used where that context is used; it is not `Sendable`. A clean object holds no
-/// values: each read goes to the newest layer that has the property, else to the snapshot, and decodes that property only.
+/// An object belongs to its context and is used where that context is used, its last release included; it is not `Sendable`. A class
+/// on the main actor that holds objects needs an `isolated deinit`, or it may be let go of elsewhere.
+///
+/// A clean object holds no values: each read goes to the newest layer that has the property, else to the snapshot, and decodes that
+/// property only.
 ///
 /// Its fields are read and written without the run-time check of exclusive access: an object is used by one executor, and no
 /// access to a field calls out while it lasts.
@@ -57,7 +60,12 @@ public final class ManagedObject {
     }
 
     deinit {
-        if state == .registered { contextReference?._withUnsafeGuaranteedRef { $0.registry.forget(self) } }
+        guard state == .registered else { return }
+        contextReference?._withUnsafeGuaranteedRef { context in
+            // The last reference too goes where the context is used: the registry has no lock.
+            context.checkIsolation()
+            context.registry.forget(self)
+        }
     }
 
     var entity: Int { Int(entityNumber) }
@@ -110,10 +118,10 @@ extension ManagedObject {
     public var isInserted: Bool { state == .registered && requiredContext.pendingKind(entity, key) == .insert }
 
     /// Changed in this context, not yet saved.
-    public var isUpdated: Bool { state == .registered && requiredContext.pendingKind(entity, key) == .update }
+    public var isUpdated: Bool { state == .registered && requiredContext.changeKind(entity, key) == .update }
 
     /// Inserted, updated or deleted in this context and not yet saved.
-    public var hasChanges: Bool { state == .registered && requiredContext.pendingKind(entity, key) != nil }
+    public var hasChanges: Bool { state == .registered && requiredContext.changeKind(entity, key) != nil }
 
     /// Whether the object holds nothing of its own: every read goes below.
     public var isFault: Bool { state == .registered && row == nil }

@@ -2,8 +2,8 @@ import StoreInterface
 
 /// The objects of one context by entity and key, one instance a record (S001), in the shape of the pages.
 ///
-/// Objects are held weakly: an entry is a plain pointer that ``ManagedObject``'s deinit removes. That is sound because objects
-/// are not `Sendable`, so the last release happens where the context is used. Those with unsaved changes are retained.
+/// Objects are held weakly: an entry is a plain pointer that ``ManagedObject``'s deinit removes. That is sound as long as the last
+/// release happens where the context is used; objects are not `Sendable`, and their deinit checks it like any other use (S171). Those with unsaved changes are retained.
 final class ObjectRegistry {
     struct PageHeader {
         var present: UInt64 = 0
