@@ -181,6 +181,37 @@ import Testing
         }
     }
 
+    /// Catches: a cascade that takes a stack frame an object.
+    @Test func S043_aCascadeIsAsLongAsItsChain() async throws {
+        let node = EntityDescription(
+            name: "Node",
+            properties: [
+                .relationship(
+                    .init(name: "next", destination: "Node", inverse: "previous", cardinality: .toOne, deleteRule: .cascade)),
+                .relationship(.init(name: "previous", destination: "Node", inverse: "next", cardinality: .toOne)),
+            ])
+        let bed = try TestBed(.memory)
+        let container = try await bed.container(model: try Model([node]))
+        let worker = await container.newBackgroundContext()
+        let first = await worker.perform { context in
+            let first = context.insert("Node")
+            var last = first
+            for _ in 0..<10_000 {
+                let next = context.insert("Node")
+                last.setRelatedObject("next", to: next)
+                last = next
+            }
+            return first.objectID
+        }
+        try await worker.save()
+        try await worker.perform { context in
+            context.delete(try context.existingObject(with: first))
+            #expect(context.deletedObjects.count == 10_001)
+        }
+        try await worker.save()
+        #expect(try await worker.perform { try $0.count(EntityFetchRequest("Node")) } == 0)
+    }
+
     @Test func S043_aCascadeInACircleEnds() async throws {
         let node = EntityDescription(
             name: "Node",

@@ -145,12 +145,22 @@ extension ManagedObjectContext {
         checkIsolation()
         guard object.state == .registered, !object.isDeletedHere else { return }
         precondition(object.context === self, "an object is deleted in the context that it belongs to")
+        // A list, because a chain of cascades may be longer than the stack.
+        var doomed = [object]
+        while let next = doomed.popLast() { delete(next, &doomed) }
+    }
+
+    /// - Parameter cascade: gets the objects that are to be deleted too.
+    private func delete(_ object: ManagedObject, _ cascade: inout [ManagedObject]) {
+        guard object.state == .registered, !object.isDeletedHere else { return }
         prepareForDeletion(object)
         guard !object.isDeletedHere else { return }
         let entity = model.entities[object.entity]
         let far = entity.relationships.map { farEnd(object, $0) }
         object.isDeletedHere = true
-        for (relationship, keys) in zip(entity.relationships, far) { tearDown(object, relationship, keys) }
+        for (relationship, keys) in zip(entity.relationships, far) {
+            tearDown(object, relationship, keys, &cascade)
+        }
         clearIncoming(object)
         bury(object)
     }
@@ -164,7 +174,9 @@ extension ManagedObjectContext {
         }
     }
 
-    private func tearDown(_ object: ManagedObject, _ relationship: Relationship, _ keys: [ObjectKey]) {
+    private func tearDown(
+        _ object: ManagedObject, _ relationship: Relationship, _ keys: [ObjectKey], _ cascade: inout [ManagedObject]
+    ) {
         if relationship.deleteRule == .noAction || relationship.deleteRule == .deny { return }
         for key in keys {
             if case .toMany(.link(let link, let direction, _)) = relationship.kind {
@@ -174,7 +186,7 @@ extension ManagedObjectContext {
                 changeLog.note(relationship.destination, key)
             }
             if relationship.deleteRule == .cascade {
-                delete(self.object(relationship.destination, key))
+                cascade.append(self.object(relationship.destination, key))
             } else {
                 nullify(relationship, key, object)
             }
