@@ -47,7 +47,8 @@ let package = Package(
 
         .testTarget(name: "DatasetsTests", dependencies: ["Datasets", "Floors"]),
         .testTarget(name: "FiguresTests", dependencies: ["Figures"]),
-        .testTarget(name: "WorkloadsTests", dependencies: ["Workloads", "Datasets", "Figures"]),
+        .testTarget(name: "WorkloadsTests", dependencies: ["Workloads", "Datasets", "Figures", "Floors"]),
+        .testTarget(name: "CommandTests", dependencies: ["strata-bench", "Datasets", "Figures"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -7,41 +7,55 @@ import Workloads
 /// A command that measures.
 protocol BenchmarkCommand: ParsableCommand, Sendable {
     var options: BenchmarkOptions { get }
+    /// The options that it reads, of those that not every command does.
+    static var read: Set<OptionUse> { get }
+    /// Throws `ValidationError` when what is given does not fit together.
+    func check() throws
     /// Gives the report's rows and what is to be said with them.
     func measure() async throws -> (rows: [Report.Row], notes: [String])
 }
 
 extension BenchmarkCommand {
+    func validate() throws {
+        try options.refuse(allBut: Self.read, in: Self._commandName)
+        try check()
+    }
+
+    func check() throws {}
+
+    /// Throws ``WrongInput`` for data that cannot be read, ``FailedRun`` for whatever else goes wrong: by now the options are good.
     func runBenchmark() async throws {
-        let rows: [Report.Row]
-        let notes: [String]
-        do { (rows, notes) = try await measure() } catch let error as VerificationError {
-            throw FailedRun(description: error.description)
+        do {
+            let (rows, notes) = try await measure()
+            let report = Report(machine: Machine(libraries: Libraries.versions), notes: notes, runs: rows)
+            print(report.text(options.markdown ? .markdown : .terminal))
+            try write(report)
         } catch let error as DatasetError {
             throw WrongInput(description: error.description)
+        } catch {
+            throw FailedRun(description: "\(Self._commandName): \(error)")
         }
-        let report = Report(machine: Machine(libraries: Libraries.versions), notes: notes, runs: rows)
-        print(report.text(options.markdown ? .markdown : .terminal))
-        do {
-            if let path = options.json { try report.json().write(to: URL(filePath: path)) }
-            if let path = options.html {
-                try Data(report.html(title: "strata-bench \(Self._commandName)").utf8).write(to: URL(filePath: path))
-            }
-        } catch { throw WrongInput(description: "the report cannot be written: \(error)") }
+    }
+
+    private func write(_ report: Report) throws {
+        if let path = options.json { try report.json().write(to: URL(filePath: path)) }
+        if let path = options.html {
+            try Data(report.html(title: "strata-bench \(Self._commandName)").utf8).write(to: URL(filePath: path))
+        }
     }
 
     /// Runs a workload in every setting asked for.
     func rows(_ workload: some Workload) async throws -> [Report.Row] {
         let settings = try options.settings()
-        let progress = ProgressBar(steps: settings.count * options.repeats, style: options.progressStyle)
+        let progress = ProgressBar(steps: settings.count * options.repeatsOrUsual, style: options.progressStyle)
         defer { progress.finish() }
-        return try await WorkloadRunner(settings: settings, repeats: options.repeats, progress: progress).rows(workload)
+        return try await WorkloadRunner(settings: settings, repeats: options.repeatsOrUsual, progress: progress).rows(workload)
     }
 
     /// What all reports say.
     func commonNotes() throws -> [String] {
         [
-            "Files are new in each run, the process is warm from the second repeat on. Medians of \(options.repeats), settings alternate; "
+            "Files are new in each run, the process is warm from the second repeat on. Medians of \(options.repeatsOrUsual), settings alternate; "
                 + "\(try options.durabilityKind().rawValue) saves. Main busy: time in which the main executor could not take a new "
                 + "job. Jobs back to back count as one stall, and each stall is taken to begin with a frame: upper bounds. / siblings, "
                 + "/ field: the total by that of siblings on the same store, and by that of the same stack on SQLite through its ancestors. "

@@ -6,19 +6,21 @@ import ObjectGraph
 import StoreInterface
 import Workloads
 
-/// The options that every command has.
+/// The options that commands share. What was not given is nil, so that a command can refuse what it does not read.
 struct BenchmarkOptions: ParsableArguments, Sendable {
-    @Option(help: ArgumentHelp("Which stacks to run: names with commas between them, or all.", valueName: "list"))
-    var stack = "all"
+    @Option(help: ArgumentHelp("Which stacks to run: names with commas between them, or all (default: all).", valueName: "list"))
+    var stack: String?
 
-    @Option(help: ArgumentHelp("Which stores: lmdb, sqlite, memory, or all.", valueName: "list"))
-    var store = "lmdb,sqlite"
+    @Option(help: ArgumentHelp("Which stores: lmdb, sqlite, memory, or all (default: lmdb,sqlite).", valueName: "list"))
+    var store: String?
 
-    @Option(help: ArgumentHelp("How contexts read on SQLite: snapshot, ancestors, or all.", valueName: "list"))
-    var routing = "all"
+    @Option(help: ArgumentHelp("How contexts read on SQLite: snapshot, ancestors, or all (default: all).", valueName: "list"))
+    var routing: String?
 
-    @Option(help: ArgumentHelp("What a power cut may lose: durable (nothing) or deferred (the newest saves).", valueName: "kind"))
-    var durability = "durable"
+    @Option(
+        help: ArgumentHelp(
+            "What a power cut may lose: durable (nothing) or deferred (the newest saves) (default: durable).", valueName: "kind"))
+    var durability: String?
 
     @Option(help: ArgumentHelp("How many objects, about.", valueName: "n"))
     var objects: Int?
@@ -30,11 +32,11 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
         help: ArgumentHelp("A SQLite file, or a folder of CSV files, to import instead of generated data.", valueName: "path"))
     var input: String?
 
-    @Option(help: ArgumentHelp("The seed of generated data.", valueName: "n"))
-    var seed: UInt64 = 1
+    @Option(help: ArgumentHelp("The seed of generated data (default: 1).", valueName: "n"))
+    var seed: UInt64?
 
-    @Option(name: .customLong("repeat"), help: ArgumentHelp("How often each configuration runs.", valueName: "n"))
-    var repeats = 3
+    @Option(name: .customLong("repeat"), help: ArgumentHelp("How often each configuration runs (default: 3).", valueName: "n"))
+    var repeats: Int?
 
     @Option(help: ArgumentHelp("Writes all figures to a file, for programs.", valueName: "file"))
     var json: String?
@@ -48,37 +50,68 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
     @Flag(help: "Prints tables as Markdown.")
     var markdown = false
 
+    /// Far above what a machine can do, and low enough that no sum of them overflows. A row refers to others by 32 bits.
+    private static let limits = (objects: 100_000_000, saveEvery: 100_000_000, repeats: 10_000)
+
     func validate() throws {
-        for (name, value) in [("--objects", objects), ("--save-every", saveEvery), ("--repeat", repeats)] {
-            if let value, value < 1 { throw ValidationError("\(name) \(value): must be at least 1") }
-        }
+        try Self.check("--objects", objects, Self.limits.objects)
+        try Self.check("--save-every", saveEvery, Self.limits.saveEvery)
+        try Self.check("--repeat", repeats, Self.limits.repeats)
         _ = try stacks()
         _ = try stores()
         _ = try routings()
         _ = try durabilityKind()
+        try Self.checkWritable("--json", json)
+        try Self.checkWritable("--html", html)
     }
 
-    func stacks() throws -> [ContextStack] { try Self.list("--stack", stack) }
-    func stores() throws -> [StoreKind] { try Self.list("--store", store) }
-    func routings() throws -> [Routing] { try Self.list("--routing", routing) }
+    private static func check(_ option: String, _ value: Int?, _ limit: Int) throws {
+        guard let value else { return }
+        if value < 1 { throw ValidationError("\(option) \(value): must be at least 1") }
+        if value > limit { throw ValidationError("\(option) \(value): must be at most \(limit)") }
+    }
+
+    /// Before the run, which may be long, and whose figures would be lost.
+    private static func checkWritable(_ option: String, _ path: String?) throws {
+        guard let path else { return }
+        var isFolder = ObjCBool(false)
+        let exists = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+        let place = exists ? path : URL(filePath: path).deletingLastPathComponent().path
+        if path.isEmpty || isFolder.boolValue || !FileManager.default.isWritableFile(atPath: place) {
+            throw ValidationError("\(option) \(path): cannot be written there")
+        }
+    }
+
+    // MARK: What was given, or what is usual
+
+    func stacks() throws -> [ContextStack] { try Self.list("--stack", stack ?? "all") }
+    func stores() throws -> [StoreKind] { try Self.list("--store", store ?? "lmdb,sqlite") }
+    func routings() throws -> [Routing] { try Self.list("--routing", routing ?? "all") }
 
     func durabilityKind() throws -> DurabilityKind {
-        guard let kind = DurabilityKind(rawValue: durability) else {
-            throw Self.unknown("--durability", durability, DurabilityKind.self)
-        }
+        let name = durability ?? DurabilityKind.durable.rawValue
+        guard let kind = DurabilityKind(rawValue: name) else { throw Self.unknown("--durability", name, DurabilityKind.self) }
         return kind
     }
+
+    var seedOrUsual: UInt64 { seed ?? 1 }
+    var repeatsOrUsual: Int { repeats ?? 3 }
+    var progressStyle: ProgressBar.Style { quiet ? .silent : .bar }
 
     /// The combinations asked for. A list that leaves none is an error.
     func settings() throws -> [Setting] {
         let settings = Setting.all(stacks: try stacks(), stores: try stores(), routings: try routings())
         guard !settings.isEmpty else {
-            throw WrongInput(description: "--routing \(routing): exists on the store sqlite only; add it to --store")
+            throw ValidationError("--routing \(routing ?? ""): exists on the store sqlite only; add it to --store")
         }
         return settings
     }
 
-    var progressStyle: ProgressBar.Style { quiet ? .silent : .bar }
+    /// The data to import: read, or generated.
+    func dataset() throws -> Dataset {
+        if let input { return try Dataset.read(input) }
+        return MusicLibrary.make(rows: objects ?? MusicLibrary.usualRowCount, seed: seedOrUsual)
+    }
 
     private static func list<T: CaseIterable & RawRepresentable & Equatable>(_ option: String, _ text: String) throws -> [T]
     where T.RawValue == String {

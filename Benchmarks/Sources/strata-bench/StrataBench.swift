@@ -4,7 +4,7 @@ import Foundation
 
 /// The command line: reads it, runs a command on a main loop that measures itself, and ends with the status of the result.
 ///
-/// Status 0: done and checked. 1: a run's own check failed. 2: a wrong name, or an input that cannot be read.
+/// Status 0: done and checked. 1: a run failed, by its own check or before it. 2: a wrong name, or an input that cannot be read.
 @main
 struct StrataBench: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -35,12 +35,6 @@ struct StrataBench: ParsableCommand {
                 try command.run()
             }
             return 0
-        } catch let error as FailedRun {
-            complain(error.description)
-            return 1
-        } catch let error as WrongInput {
-            complain(error.description)
-            return 2
         } catch {
             return end(error)
         }
@@ -48,14 +42,25 @@ struct StrataBench: ParsableCommand {
 
     private static var commandNames: [String] { configuration.subcommands.map { $0._commandName } + ["help"] }
 
-    /// Errors of the command line, among them the wish for help.
+    /// Says what happened, on standard error unless help was asked for, and gives the status.
     private static func end(_ error: any Error) -> Int32 {
-        if exitCode(for: error) == .success {
-            print(fullMessage(for: error))
-            return 0
+        let status = status(of: error)
+        switch error {
+        case let error as FailedRun: complain(error.description)
+        case let error as WrongInput: complain(error.description)
+        case _ where status == 0: print(fullMessage(for: error))
+        default: complain(message(for: error))
         }
-        complain(message(for: error))
-        return 2
+        return status
+    }
+
+    /// What is neither a run's error nor the wish for help is an error of the command line.
+    static func status(of error: any Error) -> Int32 {
+        switch error {
+        case is FailedRun: 1
+        case is WrongInput: 2
+        default: exitCode(for: error) == .success ? 0 : 2
+        }
     }
 
     private static func complain(_ message: String) {

@@ -8,10 +8,20 @@ struct ShootoutCommand: BenchmarkCommand {
     static let configuration = CommandConfiguration(
         commandName: "shootout", abstract: "Imports a library in the background while main shows live results.")
 
+    static let read = Set(OptionUse.allCases)
+
     @OptionGroup var options: BenchmarkOptions
 
     @Flag(help: "Saves once after each entity, instead of every 500 objects.")
     var saveEachEntity = false
+
+    func check() throws {
+        try options.refuseGeneratorWithInput()
+        if saveEachEntity, options.saveEvery != nil {
+            throw ValidationError("--save-every: says when to save, as --save-each-entity does; leave out one of them")
+        }
+        _ = try options.settings()
+    }
 
     func measure() async throws -> (rows: [Report.Row], notes: [String]) {
         let dataset = try options.dataset()
@@ -30,11 +40,18 @@ struct StallCommand: BenchmarkCommand {
     static let configuration = CommandConfiguration(
         commandName: "stall", abstract: "Imports everything in one save while a label ticks on main.")
 
+    static let read = Set(OptionUse.allCases)
+
     @OptionGroup var options: BenchmarkOptions
+
+    func check() throws {
+        try options.refuseGeneratorWithInput()
+        _ = try options.settings()
+    }
 
     func measure() async throws -> (rows: [Report.Row], notes: [String]) {
         let dataset =
-            try options.input.map { try Dataset.read($0) } ?? Stall.strings(options.objects ?? 25_000, seed: options.seed)
+            try options.input.map { try Dataset.read($0) } ?? Stall.strings(options.objects ?? 25_000, seed: options.seedOrUsual)
         let workload = try Stall(dataset, saveEvery: options.saveEvery, durability: options.durabilityKind())
         return (try await rows(workload), try commonNotes())
     }
@@ -44,12 +61,19 @@ struct ChatCommand: BenchmarkCommand {
     static let configuration = CommandConfiguration(
         commandName: "chat", abstract: "Fills 50 groups with 100 messages each, all at once, with 50 live results on main.")
 
+    static let read = Set(OptionUse.allCases)
+
     @OptionGroup var options: BenchmarkOptions
+
+    func check() throws {
+        try options.refuseGeneratorWithInput()
+        _ = try options.settings()
+    }
 
     func measure() async throws -> (rows: [Report.Row], notes: [String]) {
         let dataset =
             try options.input.map { try ChatData.make(from: Dataset.read($0)) }
-            ?? ChatData.make(objects: options.objects ?? ChatData.groups * ChatData.messages, seed: options.seed)
+            ?? ChatData.make(objects: options.objects ?? ChatData.groups * ChatData.messages, seed: options.seedOrUsual)
         let workload = try Chat(dataset, saveEvery: options.saveEvery, durability: options.durabilityKind())
         return (try await rows(workload), try commonNotes())
     }
@@ -65,13 +89,5 @@ struct ListCommand: ParsableCommand {
         print("stacks:    \(Names.stacks.joined(separator: " "))")
         print("stores:    \(Names.stores.joined(separator: " "))")
         print("routings:  \(Names.routings.joined(separator: " "))")
-    }
-}
-
-extension BenchmarkOptions {
-    /// The data to import: read, or generated.
-    func dataset() throws -> Dataset {
-        if let input { return try Dataset.read(input) }
-        return MusicLibrary.make(rows: objects ?? MusicLibrary.usualRowCount, seed: seed)
     }
 }
