@@ -99,22 +99,86 @@ public final class RawLMDB {
         }
     }
 
-    /// Every row in the order of keys; a row is valid inside `body` only.
-    public func forEach(_ table: Table, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
-        var cursor: OpaquePointer?
-        try Self.check(mdb_cursor_open(transaction, table.number, &cursor))
-        defer { mdb_cursor_close(cursor) }
-        var key = MDB_val()
-        var value = MDB_val()
-        var status = mdb_cursor_get(cursor, &key, &value, MDB_FIRST)
-        while status == MDB_SUCCESS {
-            try body(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
-            status = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
+    /// Removes a row, if there is one.
+    public func remove(_ table: Table, key: UInt64) throws {
+        var number = key
+        try withUnsafeMutableBytes(of: &number) { bytes in
+            var key = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
+            let status = mdb_del(transaction, table.number, &key, nil)
+            if status != MDB_NOTFOUND { try Self.check(status) }
         }
-        if status != MDB_NOTFOUND { try Self.check(status) }
     }
 
-    private static func check(_ status: Int32) throws {
+    /// Every row in the order of keys; a row is valid inside `body` only.
+    public func forEach(_ table: Table, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        let cursor = try cursor(table)
+        var found = try cursor.first()
+        while found {
+            try body(cursor.row)
+            found = try cursor.next()
+        }
+    }
+
+    /// The same with the keys.
+    public func forEach(_ table: Table, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Void) throws {
+        let cursor = try cursor(table)
+        var found = try cursor.first()
+        while found {
+            try body(cursor.key, cursor.row)
+            found = try cursor.next()
+        }
+    }
+
+    public func cursor(_ table: Table) throws -> Cursor { try Cursor(transaction, table) }
+
+    /// A place in a table, in a transaction. It must go before its transaction ends.
+    public final class Cursor {
+        private var handle: OpaquePointer?
+        private var found = MDB_val()
+        private var value = MDB_val()
+
+        fileprivate init(_ transaction: OpaquePointer?, _ table: Table) throws {
+            try RawLMDB.check(mdb_cursor_open(transaction, table.number, &handle))
+        }
+
+        deinit { mdb_cursor_close(handle) }
+
+        // What moves the cursor gives whether there is something.
+
+        public func first() throws -> Bool { try move(MDB_FIRST) }
+        public func next() throws -> Bool { try move(MDB_NEXT) }
+        /// The next entry of an index under the same value.
+        public func nextOfKey() throws -> Bool { try move(MDB_NEXT_DUP) }
+        /// To the row of a key; in an index, to the first entry of a value.
+        public func seek(_ key: UInt64) throws -> Bool { try seek(key, MDB_SET_KEY) }
+        /// To the first key that is not below this one.
+        public func seek(from key: UInt64) throws -> Bool { try seek(key, MDB_SET_RANGE) }
+
+        private func seek(_ key: UInt64, _ operation: MDB_cursor_op) throws -> Bool {
+            var number = key
+            return try withUnsafeMutableBytes(of: &number) { bytes in
+                found = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
+                return try move(operation)
+            }
+        }
+
+        @inline(__always)
+        private func move(_ operation: MDB_cursor_op) throws -> Bool {
+            let status = mdb_cursor_get(handle, &found, &value, operation)
+            if status == MDB_NOTFOUND { return false }
+            try RawLMDB.check(status)
+            return true
+        }
+
+        /// The key of a row, or the value of an index entry.
+        public var key: UInt64 { found.mv_data.loadUnaligned(as: UInt64.self) }
+        /// Valid until the cursor moves.
+        public var row: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size) }
+        /// The key that an index entry holds.
+        public var partner: UInt64 { value.mv_data.loadUnaligned(as: UInt64.self) }
+    }
+
+    fileprivate static func check(_ status: Int32) throws {
         guard status == MDB_SUCCESS else { throw Failure(description: String(cString: mdb_strerror(status))) }
     }
 }

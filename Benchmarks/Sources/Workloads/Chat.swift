@@ -36,17 +36,10 @@ public struct Chat: Workload {
 
     public func run(_ setting: Setting) async throws -> RunFigures {
         let folder = try RunFolder()
-        var container: PersistentContainer? = try await PersistentContainer(
-            model: model.model, store: folder.store(setting.store, setting.routing), stack: setting.stack)
-        let (figures, ids) = try await measure(container, folder)
-        if setting.store != .memory { container = nil }
-        try await Verification(dataset: dataset, model: model, ids: ids).run(folder.store(setting.store, .snapshot))
-        _ = container
-        return figures
+        return try await folder.run(setting, importing: dataset, model) { try await measure($0, folder) }
     }
 
-    private func measure(_ container: PersistentContainer?, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {
-        guard let container else { throw VerificationError("the container is gone") }
+    private func measure(_ container: PersistentContainer, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {
         let groups = try await makeGroups(container)
         let messages = dataset.tables[1]
         var displays: [LiveDisplay] = []

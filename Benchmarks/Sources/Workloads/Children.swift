@@ -84,9 +84,14 @@ public struct Children: Sendable {
             try await child.save()
         }
         let makeUseAndSave = Double(Clock.now() - start) / Double(count)
-        let held = await parent.perform { $0.insertedObjects.count }
-        guard held == size + count else {
-            throw VerificationError("children: the parent holds \(held) objects, expected \(size + count)")
+        let held = await parent.perform { context in
+            let objects = context.insertedObjects
+            let right = objects.count { object in zip(entity.attributes, values).allSatisfy { object[attribute: $0] == $1 } }
+            return (count: objects.count, right: right)
+        }
+        guard held.count == size + count, held.right == held.count else {
+            throw VerificationError(
+                "children: the parent holds \(held.count) objects, \(held.right) with their values, expected \(size + count)")
         }
         return ChildCosts(makeAndDrop: makeAndDrop, makeUseAndSave: makeUseAndSave)
     }

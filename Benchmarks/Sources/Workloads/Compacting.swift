@@ -46,9 +46,15 @@ public struct Compacting: Sendable {
 
     private func sqlite() throws -> [Report.Row] {
         let folder = try RunFolder()
-        let floor = try SQLiteFloor(path: folder.path("store.sqlite"), durability: .deferred)
+        let path = folder.path("store.sqlite")
+        let rows = try vacuum(SQLiteFloor(path: path, durability: .deferred), folder)
+        try SQLiteFloor.verify(path, dataset)
+        return rows
+    }
+
+    private func vacuum(_ floor: SQLiteFloor, _ folder: RunFolder) throws -> [Report.Row] {
+        try floor.makeTables(dataset)
         try floor.run(dataset, saveEvery: 500)
-        try floor.verify(dataset)
         try floor.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         let imported = folder.fileBytes()
         let start = Clock.now()
@@ -62,25 +68,26 @@ public struct Compacting: Sendable {
 
     private func strata() async throws -> ([Report.Row], [String]) {
         let folder = try RunFolder()
-        let model = try DatasetModel(dataset)
-        let container = try await PersistentContainer(
-            model: model.model, store: folder.store(.lmdb, .snapshot), stack: .siblings)
-        let importer = Importer(dataset: dataset, model: model, savePoints: .every(500), durability: .deferred)
-        let ids = try await importer.run(container.importContext(name: "import")).ids
-        try await container.flush()
-        var rows = [row("strata", "imported", folder.fileBytes())]
-        var start = Clock.now()
-        let result = try await container.compact(CompactionOptions(age: .any, effort: effort))
-        rows.append(row("strata", "packed", folder.fileBytes(), seconds: Double(Clock.now() - start) / 1e9))
         let other = try RunFolder()
+        let model = try DatasetModel(dataset)
         let copy = URL(filePath: other.path("store.strata"))
-        start = Clock.now()
-        try await container.compactCopy(to: copy)
-        rows.append(row("strata", "copied", other.fileBytes(), seconds: Double(Clock.now() - start) / 1e9))
-        try await Verification(dataset: dataset, model: model, ids: ids).run(.lmdb(copy))
-        let note =
-            "Packed \(result.pagesPacked) of \(result.pages) pages, from \(result.bytesBefore) to \(result.bytesAfter) bytes; the longest "
-            + "write transaction took \(result.longestWrite)."
-        return (rows, [note])
+        return try await folder.run(.siblings(.lmdb), importing: dataset, model) { container in
+            let importer = Importer(dataset: dataset, model: model, savePoints: .every(500), durability: .deferred)
+            let ids = try await importer.run(container.importContext(name: "import")).ids
+            try await container.flush()
+            var rows = [row("strata", "imported", folder.fileBytes())]
+            var start = Clock.now()
+            let result = try await container.compact(CompactionOptions(age: .any, effort: effort))
+            rows.append(row("strata", "packed", folder.fileBytes(), seconds: Double(Clock.now() - start) / 1e9))
+            start = Clock.now()
+            try await container.compactCopy(to: copy)
+            rows.append(row("strata", "copied", other.fileBytes(), seconds: Double(Clock.now() - start) / 1e9))
+            try await Verification(dataset: dataset, model: model, ids: ids).run(
+                PersistentContainer(model: model.model, store: .lmdb(copy), stack: .siblings))
+            let note =
+                "Packed \(result.pagesPacked) of \(result.pages) pages, from \(result.bytesBefore) to \(result.bytesAfter) bytes; the "
+                + "longest write transaction took \(result.longestWrite)."
+            return ((rows, [note]), ids)
+        }
     }
 }

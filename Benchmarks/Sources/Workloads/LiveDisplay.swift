@@ -1,3 +1,4 @@
+import Datasets
 import Foundation
 import ObjectGraph
 import StoreInterface
@@ -24,6 +25,12 @@ final class LiveDisplay {
         results.onChange = { [weak self] _ in MainActor.assumeIsolated { self?.draw() } }
         results.onFailure = { [expected] error in expected.fail(error) }
         draw()
+    }
+
+    /// Shows the data set's largest entity.
+    convenience init(_ container: PersistentContainer, showing dataset: Dataset) throws {
+        let table = dataset.tables[dataset.largestTable]
+        try self.init(container, entity: table.name, sortedBy: table.attributes.first?.name)
     }
 
     private func draw() {

@@ -13,10 +13,13 @@ public struct Readers: Sendable {
     private let saveEvery: Int
     private let durability: DurabilityKind
     private let seconds: Double
+    /// The seed of the records that the check expects: that of the run.
+    var checkedSeed: UInt64
 
     public init(objects: Int, seed: UInt64, saveEvery: Int, durability: DurabilityKind, seconds: Double) {
         self.objects = objects
         self.seed = seed
+        checkedSeed = seed
         self.saveEvery = saveEvery
         self.durability = durability
         self.seconds = seconds
@@ -82,31 +85,53 @@ public struct Readers: Sendable {
     private func run(_ store: StoreKind, _ count: Int, writes: Bool) async throws -> Figures {
         let folder = try RunFolder()
         let model = try DatasetModel(RecordData.make(1, seed: seed))
-        let container = try await PersistentContainer(model: model.model, store: folder.store(store, .snapshot), stack: .siblings)
+        return try await folder.run(.siblings(store), model.model) { container in
+            try await work(container, model, count, writes: writes)
+        } check: { container, work in
+            let expected = ExpectedRecords(
+                objects, seed: checkedSeed, picks: [], updates: updatedRows.prefix(work.updates))
+            try await Checksum.records(container, model.entities[0], first: work.first)
+                .check("readers, \(store.rawValue): records after \(work.updates) updates", expected.checksum)
+        }.figures
+    }
+
+    private func work(
+        _ container: PersistentContainer, _ model: DatasetModel, _ count: Int, writes: Bool
+    ) async throws -> (figures: Figures, updates: Int, first: ObjectID) {
         let ids = try await fill(container, model)
+        let counts = counts
         let end = Clock.now() + UInt64(seconds * 1e9)
         let start = Clock.now()
         return try await withThrowingTaskGroup(of: Part.self) { group in
             for number in 0..<count {
-                group.addTask { try await read(container, model, ids, seed: seed &+ UInt64(number), until: end) }
+                group.addTask { try await read(container, model, ids, counts, seed: seed &+ UInt64(number), until: end) }
             }
             if writes { group.addTask { try await write(container, model, ids, until: end) } }
             var all = Self.emptyHistogram
             var figures = Figures()
+            var updates = 0
             for try await part in group {
                 switch part {
                 case .reads(let values, let number):
                     for value in values.recordedValues() { all.record(value.value, count: value.count) }
                     figures.readNanoseconds += Double(number)
-                case .updates(let number): figures.writeNanoseconds = Double(Clock.now() - start) / Double(max(number, 1))
+                case .updates(let number):
+                    figures.writeNanoseconds = Double(Clock.now() - start) / Double(max(number, 1))
+                    updates = number
                 }
             }
+            if durability == .deferred { try await container.flush() }
             figures.median = Double(all.valueAtPercentile(50))
             figures.p99 = Double(all.valueAtPercentile(99))
             figures.p999 = Double(all.valueAtPercentile(99.9))
             figures.readNanoseconds = seconds * 1e9 / max(figures.readNanoseconds, 1)
-            return figures
+            return (figures, updates, ids[0])
         }
+    }
+
+    /// The rows that the writer updates one after another, without end; the amount of each becomes its place in this sequence.
+    private var updatedRows: some Sequence<Int> {
+        sequence(state: SeededNumbers(seed: seed &+ 77)) { random in random.below(objects) }
     }
 
     private enum Part: Sendable {
@@ -131,7 +156,8 @@ public struct Readers: Sendable {
     }
 
     private func read(
-        _ container: PersistentContainer, _ model: DatasetModel, _ ids: [ObjectID], seed: UInt64, until end: UInt64
+        _ container: PersistentContainer, _ model: DatasetModel, _ ids: [ObjectID], _ counts: [Int], seed: UInt64,
+        until end: UInt64
     ) async throws -> Part {
         var latencies = Self.emptyHistogram
         var random = SeededNumbers(seed: seed)
@@ -139,36 +165,43 @@ public struct Readers: Sendable {
         let attribute = model.entities[0].attributes[0]
         while Clock.now() < end {
             let reader = await container.newBackgroundContext(name: "reader")
-            let picks = (0..<Self.readsAState).map { _ in ids[random.below(ids.count)] }
-            let (times, found) = await reader.perform { context in
+            let picks = (0..<Self.readsAState).map { _ in random.below(ids.count) }
+            let (times, sum) = await reader.perform { context in
                 var times: [UInt64] = []
                 times.reserveCapacity(picks.count)
-                var found = 0
-                for id in picks {
+                var sum = 0
+                for row in picks {
                     let start = Clock.now()
-                    if case .int = context.object(with: id)[attribute: attribute] { found += 1 }
+                    if case .int(let number) = context.object(with: ids[row])[attribute: attribute] { sum += Int(number) }
                     times.append(Clock.now() - start)
                 }
-                return (times, found)
+                return (times, sum)
             }
-            guard found == picks.count else { throw VerificationError("readers: \(found) of \(picks.count) objects had a value") }
+            let expected = picks.reduce(0) { $0 + counts[$1] }
+            guard sum == expected else { throw VerificationError("readers: reads gave \(sum), expected \(expected)") }
             for time in times { latencies.record(time) }
             count += picks.count
         }
         return .reads(latencies, count)
     }
 
+    /// What each record says in its first column, which no update changes.
+    private var counts: [Int] {
+        var random = SeededNumbers(seed: checkedSeed)
+        return (0..<objects).map { _ in if case .int(let count) = RecordData.values(&random)[0] { Int(count) } else { 0 } }
+    }
+
     private func write(
         _ container: PersistentContainer, _ model: DatasetModel, _ ids: [ObjectID], until end: UInt64
     ) async throws -> Part {
         let writer = await container.newBackgroundContext(name: "writer")
-        var random = SeededNumbers(seed: seed &+ 77)
+        var rows = updatedRows.makeIterator()
         var count = 0
         while Clock.now() < end {
-            let picks = (0..<saveEvery).map { _ in ids[random.below(ids.count)] }
+            let picks = (0..<min(saveEvery, objects)).compactMap { _ in rows.next().map { ids[$0] } }
             let base = count
             await writer.perform { context in
-                let amount = model.entities[0].attributes[2]
+                let amount = model.entities[0].attributes[RecordData.amount]
                 for (number, id) in picks.enumerated() {
                     context.object(with: id)[attribute: amount] = .double(Double(base + number))
                 }

@@ -7,6 +7,8 @@ enum RecordData {
     /// The condition of the scan: about one object in 20 satisfies both parts.
     static let leastCount: Int64 = 500_000
     static let kind: Int64 = 3
+    /// The number of the column that updates change.
+    static let amount = 2
 
     static func make(_ count: Int, seed: UInt64) -> Dataset {
         var random = SeededNumbers(seed: seed)
@@ -32,6 +34,13 @@ enum RecordData {
             .bool(random.below(2) == 0), .double(Double(random.below(1_000_000_000))), .string(random.word(8...16)),
             .string(random.word(14...22)),
         ]
+    }
+
+    /// The data after updates: `rows` in their order, the amount of each becomes the number of the update.
+    static func updated(_ dataset: Dataset, _ rows: [Int]) -> Dataset {
+        var result = dataset
+        for (number, row) in rows.enumerated() { result.tables[0].attributes[amount].values[row] = .double(Double(number)) }
+        return result
     }
 
     /// How many rows satisfy the scan's condition.

@@ -9,11 +9,14 @@ public struct Scale: Sendable {
     private let seed: UInt64
     private let saveEvery: Int
     private let durability: DurabilityKind
+    /// The seed of the records that the check expects: that of the run.
+    var checkedSeed: UInt64
 
     /// - Parameter objects: the largest size; the others are 10,000 and its tenfolds below.
     public init(objects: Int, seed: UInt64, saveEvery: Int, durability: DurabilityKind) {
         sizes = Array(sequence(first: 10_000) { $0 * 10 }.prefix { $0 < objects }) + [objects]
         self.seed = seed
+        checkedSeed = seed
         self.saveEvery = saveEvery
         self.durability = durability
     }
@@ -72,36 +75,52 @@ public struct Scale: Sendable {
     }
 
     private func run(_ store: StoreKind, _ size: Int) async throws -> Figures {
-        var figures = Figures()
         let folder = try RunFolder()
         let model = try DatasetModel(RecordData.make(1, seed: seed))
+        let setting = Setting.siblings(store)
+        let (reads, updates) = (randomRows(size, seed &+ 1), randomRows(size, seed &+ 2))
         Memory.resetPeak()
         let before = Memory.anonymousBytes()
-        let (first, matching, sum) = try await fill(store, size, model, folder, &figures)
+        let filled = try await folder.open(setting, model.model) { try await fill($0, size, model) }
+        var figures = Figures()
         figures.memoryBytes = max(0, Memory.anonymousBytes() - before)
         figures.fileBytes = folder.fileBytes()
+        let expected = ExpectedRecords(size, seed: checkedSeed, picks: reads, updates: updates)
+        let first = filled.result.first
         let start = Clock.now()
-        let container = try await PersistentContainer(model: model.model, store: folder.store(store, .snapshot), stack: .siblings)
-        figures.openNanoseconds = Double(Clock.now() - start)
-        // Keys of one importer are dense, so a random object is one addition away.
-        let keys = first.key..<first.key + UInt64(size)
-        let reader = await container.newBackgroundContext(name: "reader")
-        (figures.read, figures.scan) = try await reader.perform { context throws -> (Double, Double) in
-            try read(context, model, first, keys, matching, sum)
+        let used = try await folder.open(setting, model.model) { container in
+            figures.openNanoseconds = Double(Clock.now() - start)
+            let reader = await container.newBackgroundContext(name: "reader")
+            (figures.read, figures.scan) = try await reader.perform { context throws -> (Double, Double) in
+                try (pointReads(context, model, first, reads, expected), scan(context, size, expected))
+            }
+            figures.update = try await update(container, model, first, updates)
         }
-        figures.update = try await update(container, model, first, keys)
+        figures.insert = filled.result.nanoseconds
+        _ = try await folder.open(setting, model.model) { container in
+            try await Checksum.records(container, model.entities[0], first: first)
+                .check("scale, \(store.rawValue): \(size) records after the updates", expected.checksum)
+        }
+        withExtendedLifetime((filled.kept, used.kept)) {}
         return figures
     }
 
-    /// Imports; gives the first id, how many objects the scan must find, and the sum of all counts.
+    private func randomRows(_ size: Int, _ seed: UInt64) -> [Int] {
+        var random = SeededNumbers(seed: seed)
+        return (0..<Self.picks).map { _ in random.below(size) }
+    }
+
+    /// Keys of one importer are dense, so any object is one addition away from the first.
+    private func object(_ row: Int, _ first: ObjectID) -> ObjectID {
+        ObjectID(store: first.store, entity: first.entity, key: first.key + UInt64(row))
+    }
+
+    /// Imports; gives the first id, and the nanoseconds an object.
     private func fill(
-        _ store: StoreKind, _ size: Int, _ model: DatasetModel, _ folder: RunFolder, _ figures: inout Figures
-    ) async throws -> (ObjectID, Int, Int) {
-        let container = try await PersistentContainer(model: model.model, store: folder.store(store, .snapshot), stack: .siblings)
+        _ container: PersistentContainer, _ size: Int, _ model: DatasetModel
+    ) async throws -> (first: ObjectID, nanoseconds: Double) {
         let importer = await container.newBackgroundContext(name: "import")
         var random = SeededNumbers(seed: seed)
-        var matching = 0
-        var sum = 0
         var first: ObjectID?
         var made: UInt64 = 0
         let start = Clock.now()
@@ -109,11 +128,6 @@ public struct Scale: Sendable {
             // Making the values is not what is measured.
             let making = Clock.now()
             let rows = (begin..<min(size, begin + saveEvery)).map { _ in RecordData.values(&random) }
-            for row in rows {
-                guard case .int(let count) = row[0], case .int(let kind) = row[1] else { continue }
-                sum += Int(count)
-                if count >= RecordData.leastCount, kind == RecordData.kind { matching += 1 }
-            }
             made += Clock.now() - making
             let id = await importer.perform { context in
                 var id: ObjectID?
@@ -127,58 +141,57 @@ public struct Scale: Sendable {
             try await importer.save(durability.durability)
         }
         if durability == .deferred { try await container.flush() }
-        figures.insert = Double(Clock.now() - start - made) / Double(size)
+        let nanoseconds = Double(Clock.now() - start - made) / Double(size)
         guard let first else { throw VerificationError("scale: nothing was imported") }
-        return (first, matching, sum)
+        return (first, nanoseconds)
     }
 
-    private func read(
-        _ context: ManagedObjectContext, _ model: DatasetModel, _ first: ObjectID, _ keys: Range<UInt64>, _ matching: Int,
-        _ sum: Int
-    ) throws -> (Double, Double) {
+    private func pointReads(
+        _ context: ManagedObjectContext, _ model: DatasetModel, _ first: ObjectID, _ rows: [Int], _ expected: ExpectedRecords
+    ) throws -> Double {
         let attribute = model.entities[0].attributes[0]
-        var random = SeededNumbers(seed: seed &+ 1)
-        let ids = (0..<Self.picks).map { _ in
-            ObjectID(store: first.store, entity: first.entity, key: keys.lowerBound + UInt64(random.below(keys.count)))
+        let ids = rows.map { object($0, first) }
+        var sum = 0
+        let result = cost(ids.count) {
+            for id in ids {
+                if case .int(let number) = context.object(with: id)[attribute: attribute] { sum += Int(number) }
+            }
         }
-        var found = 0
-        var start = Clock.now()
-        for id in ids {
-            if case .int = context.object(with: id)[attribute: attribute] { found += 1 }
+        guard sum == expected.pickedSum else {
+            throw VerificationError("scale: point reads gave \(sum), expected \(expected.pickedSum)")
         }
-        let read = Double(Clock.now() - start) / Double(ids.count)
-        guard found == ids.count else { throw VerificationError("scale: \(found) of \(ids.count) objects had a value") }
+        return result
+    }
+
+    private func scan(_ context: ManagedObjectContext, _ size: Int, _ expected: ExpectedRecords) throws -> Double {
         let request = EntityFetchRequest(
             RecordData.entity,
             matching: .all([
                 .compare("count", .greaterOrEqual, .int(RecordData.leastCount)), .compare("kind", .equal, .int(RecordData.kind)),
             ]))
-        start = Clock.now()
-        let count = try context.count(request)
-        let scan = Double(Clock.now() - start) / Double(keys.count)
-        guard count == matching else { throw VerificationError("scale: the scan found \(count), expected \(matching)") }
-        return (read, scan)
+        var count = 0
+        let result = try cost(size) { count = try context.count(request) }
+        guard count == expected.matching else {
+            throw VerificationError("scale: the scan found \(count), expected \(expected.matching)")
+        }
+        return result
     }
 
     private func update(
-        _ container: PersistentContainer, _ model: DatasetModel, _ first: ObjectID, _ keys: Range<UInt64>
+        _ container: PersistentContainer, _ model: DatasetModel, _ first: ObjectID, _ rows: [Int]
     ) async throws -> Double {
         let updater = await container.newBackgroundContext(name: "updater")
-        var random = SeededNumbers(seed: seed &+ 2)
         let start = Clock.now()
-        for begin in stride(from: 0, to: Self.picks, by: saveEvery) {
-            let picks = (begin..<min(Self.picks, begin + saveEvery)).map { _ in keys.lowerBound + UInt64(random.below(keys.count))
-            }
+        for begin in stride(from: 0, to: rows.count, by: saveEvery) {
             await updater.perform { context in
-                let amount = model.entities[0].attributes[2]
-                for (number, key) in picks.enumerated() {
-                    let id = ObjectID(store: first.store, entity: first.entity, key: key)
-                    context.object(with: id)[attribute: amount] = .double(Double(begin + number))
+                let amount = model.entities[0].attributes[RecordData.amount]
+                for number in begin..<min(rows.count, begin + saveEvery) {
+                    context.object(with: object(rows[number], first))[attribute: amount] = .double(Double(number))
                 }
             }
             try await updater.save(durability.durability)
         }
         if durability == .deferred { try await container.flush() }
-        return Double(Clock.now() - start) / Double(Self.picks)
+        return Double(Clock.now() - start) / Double(rows.count)
     }
 }

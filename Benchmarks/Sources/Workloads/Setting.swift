@@ -24,6 +24,9 @@ public struct Setting: Sendable, Hashable {
 
     public var name: String { "\(stack.rawValue), \(store.rawValue), \(routing.rawValue)" }
 
+    /// Where stacks and routings are not what is looked at.
+    static func siblings(_ store: StoreKind) -> Setting { Setting(stack: .siblings, store: store, routing: .snapshot) }
+
     /// The combinations that exist: the routing `ancestors` is what SQLite is known for, and only there.
     public static func all(stacks: [ContextStack], stores: [StoreKind], routings: [Routing]) -> [Setting] {
         stores.flatMap { store in

@@ -5,15 +5,19 @@ import StoreInterface
 
 /// The part of `storage` with indexes and a relationship: items with an indexed number, a hundred on a shelf.
 struct Shelves: Sendable {
-    private let count: Int
-    private let saveEvery: Int
-    private let durability: DurabilityKind
+    let count: Int
+    let saveEvery: Int
+    let durability: DurabilityKind
     /// By item, counted from 0: the numbers are a permutation, so that a range of a hundred holds a hundred items.
-    private let numbers: [Int64]
+    let numbers: [Int64]
     /// The beginnings of the ranges asked for.
-    private let starts: [Int64]
+    let starts: [Int64]
+    /// The items that are deleted, in their order.
+    let deleted: [Int]
+    /// What a file must hold in the end: of each item that is left its number and its shelf.
+    var left = Checksum()
 
-    private static let width = 100
+    static let width = 100
 
     init(objects: Int, seed: UInt64, saveEvery: Int, durability: DurabilityKind) {
         count = max(objects / Self.width, 2) * Self.width
@@ -23,76 +27,21 @@ struct Shelves: Sendable {
         numbers = (0..<Int64(count)).shuffled(using: &random)
         let last = count - Self.width
         starts = (0..<1_000).map { _ in Int64(random.below(last)) }
+        deleted = Array(stride(from: 0, to: count, by: 5))
+        for item in 0..<count where item % 5 != 0 { Self.add(item, numbers[item], item / Self.width, to: &left) }
     }
 
-    private func check(_ what: String, _ found: Int, _ expected: Int) throws {
+    /// Adds what a file says of an item. Items and shelves count from 0.
+    static func add(_ item: Int, _ number: Int64, _ shelf: Int, to sum: inout Checksum) {
+        sum.add(item, 0, .int(number))
+        sum.add(item, 1, .int(Int64(shelf)))
+    }
+
+    func check(_ what: String, _ found: Int, _ expected: Int) throws {
         guard found == expected else { throw VerificationError("storage: \(what) gave \(found), expected \(expected)") }
     }
 
-    private var sum: Int { count * (count - 1) / 2 }
-    private var deleted: [Int] { Array(stride(from: 0, to: count, by: 5)) }
-
-    private func cost(_ count: Int, _ body: () throws -> Void) rethrows -> Double {
-        let start = Clock.now()
-        try body()
-        return Double(Clock.now() - start) / Double(count)
-    }
-
-    // MARK: In C calls
-
-    func runSQLite() throws -> [StorageOperation: Double] {
-        let folder = try RunFolder()
-        let database = try SQLiteFloor(path: folder.path("shelves.sqlite"), durability: durability).database
-        try database.execute("CREATE TABLE Item (id_key INTEGER PRIMARY KEY, number INTEGER, shelf INTEGER)")
-        try database.execute("CREATE INDEX Item_number ON Item (number)")
-        try database.execute("CREATE INDEX Item_shelf ON Item (shelf)")
-        let insert = try database.prepare("INSERT INTO Item VALUES (?, ?, ?)")
-        try database.execute("BEGIN IMMEDIATE")
-        for item in 0..<count {
-            insert.bind(1, Int64(item + 1))
-            insert.bind(2, numbers[item])
-            insert.bind(3, Int64(item / Self.width + 1))
-            try insert.run()
-        }
-        try database.execute("COMMIT")
-        var costs: [StorageOperation: Double] = [:]
-        var found = 0
-        let range = try database.prepare("SELECT id_key FROM Item WHERE number >= ? AND number < ?")
-        try database.execute("BEGIN")
-        costs[.range] = try cost(starts.count * Self.width) {
-            for start in starts {
-                range.bind(1, start)
-                range.bind(2, start + Int64(Self.width))
-                while try range.step() { found += range.int(0) > 0 ? 1 : 0 }
-                range.reset()
-            }
-        }
-        try check("indexed ranges on raw SQLite", found, starts.count * Self.width)
-        var sum = 0
-        let walk = try database.prepare("SELECT number FROM Item WHERE shelf = ?")
-        costs[.walk] = try cost(count) {
-            for shelf in 1...(count / Self.width) {
-                walk.bind(1, Int64(shelf))
-                while try walk.step() { sum += Int(walk.int(0)) }
-                walk.reset()
-            }
-        }
-        try database.execute("COMMIT")
-        try check("the walk on raw SQLite", sum, self.sum)
-        let delete = try database.prepare("DELETE FROM Item WHERE id_key = ?")
-        let deleted = deleted
-        costs[.delete] = try cost(deleted.count) {
-            for first in stride(from: 0, to: deleted.count, by: saveEvery) {
-                try database.execute("BEGIN IMMEDIATE")
-                for item in deleted[first..<min(deleted.count, first + saveEvery)] {
-                    delete.bind(1, Int64(item + 1))
-                    try delete.run()
-                }
-                try database.execute("COMMIT")
-            }
-        }
-        return costs
-    }
+    var sum: Int { count * (count - 1) / 2 }
 
     // MARK: Through objects
 
@@ -116,16 +65,23 @@ struct Shelves: Sendable {
     }
 
     func runStrata(_ store: StoreKind) async throws -> [StorageOperation: Double] {
-        let folder = try RunFolder()
         let model = try Self.model()
-        let container = try await PersistentContainer(model: model, store: folder.store(store, .snapshot), stack: .siblings)
+        return try await RunFolder().run(.siblings(store), model) { container in
+            try await work(container, model)
+        } check: { container, work in
+            try await check(container, work.shelves, work.items)
+        }.costs
+    }
+
+    private func work(
+        _ container: PersistentContainer, _ model: Model
+    ) async throws -> (costs: [StorageOperation: Double], shelves: [ObjectID], items: [ObjectID]) {
         let writer = await container.newBackgroundContext(name: "import")
         let ids = await writer.perform { fill($0, model) }
         try await writer.save()
         let reader = await container.newBackgroundContext(name: "reader")
         var costs = try await reader.perform { context throws -> [StorageOperation: Double] in try read(context, ids.shelves) }
         let start = Clock.now()
-        let deleted = deleted
         for first in stride(from: 0, to: deleted.count, by: saveEvery) {
             await writer.perform { context in
                 for item in deleted[first..<min(deleted.count, first + saveEvery)] {
@@ -136,11 +92,33 @@ struct Shelves: Sendable {
         }
         if durability == .deferred { try await container.flush() }
         costs[.delete] = Double(Clock.now() - start) / Double(deleted.count)
-        let left = try await container.newBackgroundContext(name: "check").perform { context throws in
-            try context.count(EntityFetchRequest("Item"))
+        return (costs, ids.shelves, ids.items)
+    }
+
+    /// Throws unless the items that are left have their values, seen by a scan and from their shelves.
+    private func check(_ container: PersistentContainer, _ shelves: [ObjectID], _ items: [ObjectID]) async throws {
+        try await container.newBackgroundContext(name: "check").perform { context throws -> Void in
+            let numbers = Dictionary(uniqueKeysWithValues: items.enumerated().map { ($1.key, $0) })
+            let places = Dictionary(uniqueKeysWithValues: shelves.enumerated().map { ($1.key, $0) })
+            var scanned = Checksum()
+            func add(_ item: ManagedObject, on shelf: Int, to sum: inout Checksum) {
+                guard case .int(let number) = item["number"] else { return }
+                Self.add(numbers[item.objectID.key] ?? -1, number, shelf, to: &sum)
+            }
+            var all = EntityFetchRequest("Item")
+            all.fetchBatchSize = 32_768
+            try context.forEachBatch(of: all) { batch in
+                for item in batch {
+                    add(item, on: item["shelf"].referenceKey.flatMap { places[$0] } ?? -1, to: &scanned)
+                }
+            }
+            try scanned.check("storage: items after deleting", left)
+            var walked = Checksum()
+            for (number, shelf) in shelves.enumerated() {
+                for item in context.object(with: shelf).relatedObjects("items") { add(item, on: number, to: &walked) }
+            }
+            try walked.check("storage: shelves after deleting", left)
         }
-        try check("deleting", left, count - deleted.count)
-        return costs
     }
 
     private func fill(_ context: ManagedObjectContext, _ model: Model) -> (shelves: [ObjectID], items: [ObjectID]) {

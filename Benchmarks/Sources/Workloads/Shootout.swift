@@ -26,31 +26,21 @@ public struct Shootout: Workload {
 
     public func run(_ setting: Setting) async throws -> RunFigures {
         let folder = try RunFolder()
-        let store = folder.store(setting.store, setting.routing)
-        let importer = Importer(dataset: dataset, model: model, savePoints: savePoints, durability: durability.durability)
-        var (figures, ids, container) = try await measure(importer, store, setting)
-        figures.fileBytes = folder.fileBytes()
-        // A store in memory lives as long as its container; a file is opened anew.
-        if setting.store != .memory { container = nil }
-        try await Verification(dataset: dataset, model: model, ids: ids).run(folder.store(setting.store, .snapshot))
-        _ = container
-        return figures
+        return try await folder.run(setting, importing: dataset, model) { try await measure($0, folder) }
     }
 
-    private func measure(
-        _ importer: Importer, _ store: StoreDescription, _ setting: Setting
-    ) async throws -> (RunFigures, [[ObjectID]], PersistentContainer?) {
-        let container = try await PersistentContainer(model: model.model, store: store, stack: setting.stack)
-        let table = dataset.tables[dataset.largestTable]
-        let display = try await LiveDisplay(container, entity: table.name, sortedBy: table.attributes.first?.name)
+    private func measure(_ container: PersistentContainer, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {
+        let importer = Importer(dataset: dataset, model: model, savePoints: savePoints, durability: durability.durability)
+        let display = try await LiveDisplay(container, showing: dataset)
         let context = await container.importContext(name: "import")
         let measurement = await Measurement.begin()
         let result = try await importer.run(context)
-        try await display.wait(for: table.rowCount)
+        try await display.wait(for: dataset.tables[dataset.largestTable].rowCount)
         if durability == .deferred { try await container.flush() }
         var figures = await measurement.end(spans: result.spans)
         figures.saves = result.saves
+        figures.fileBytes = folder.fileBytes()
         await display.stop()
-        return (figures, result.ids, container)
+        return (figures, result.ids)
     }
 }

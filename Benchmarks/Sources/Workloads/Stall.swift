@@ -33,19 +33,11 @@ public struct Stall: Workload {
 
     public func run(_ setting: Setting) async throws -> RunFigures {
         let folder = try RunFolder()
-        var container: PersistentContainer? = try await PersistentContainer(
-            model: model.model, store: folder.store(setting.store, setting.routing), stack: setting.stack)
-        let (figures, ids) = try await measure(container, folder)
-        if setting.store != .memory { container = nil }
-        try await Verification(dataset: dataset, model: model, ids: ids).run(folder.store(setting.store, .snapshot))
-        _ = container
-        return figures
+        return try await folder.run(setting, importing: dataset, model) { try await measure($0, folder) }
     }
 
-    private func measure(_ container: PersistentContainer?, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {
-        guard let container else { throw VerificationError("the container is gone") }
-        let table = dataset.tables[dataset.largestTable]
-        let display = try await LiveDisplay(container, entity: table.name, sortedBy: table.attributes.first?.name)
+    private func measure(_ container: PersistentContainer, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {
+        let display = try await LiveDisplay(container, showing: dataset)
         let importer = Importer(
             dataset: dataset, model: model, savePoints: saveEvery.map { .every($0) } ?? .atEnd, durability: durability.durability)
         let context = await container.importContext(name: "import")
@@ -55,7 +47,7 @@ public struct Stall: Workload {
         slow.start()
         fast.start()
         let result = try await importer.run(context)
-        try await display.wait(for: table.rowCount)
+        try await display.wait(for: dataset.tables[dataset.largestTable].rowCount)
         if durability == .deferred { try await container.flush() }
         var figures = await measurement.end(spans: result.spans)
         let lateness = (slow.stop(), fast.stop())

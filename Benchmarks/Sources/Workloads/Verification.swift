@@ -16,8 +16,7 @@ struct Verification: Sendable {
     let ids: [[ObjectID]]
 
     /// Throws ``VerificationError`` at the first difference.
-    func run(_ store: StoreDescription) async throws {
-        let container = try await PersistentContainer(model: model.model, store: store, stack: .siblings)
+    func run(_ container: PersistentContainer) async throws {
         for number in dataset.tables.indices {
             let size = 4096
             for start in stride(from: 0, to: max(1, ids[number].count), by: size) {

@@ -1,0 +1,93 @@
+import Datasets
+import ObjectGraph
+import StoreInterface
+
+/// One number for many values, in whatever order they come: what a file gives back is compared by it.
+///
+/// Each value counts with its row and its column, so that values which changed places are found too.
+struct Checksum: Hashable, Sendable {
+    private(set) var values = 0
+    private(set) var sum: UInt64 = 0
+
+    /// Rows and columns count from 0. What engines keep alike counts alike: a flag is a number, an UUID its text.
+    mutating func add(_ row: Int, _ column: Int, _ value: Value) {
+        values += 1
+        let place = Self.mixed(UInt64(truncatingIfNeeded: row) &* 64 &+ UInt64(column))
+        sum &+= Self.mixed(place ^ Self.bits(value))
+    }
+
+    private static func bits(_ value: Value) -> UInt64 {
+        switch value {
+        case .null: 0x9E37_79B9_7F4A_7C15
+        case .bool(let flag): flag ? 1 : 0
+        case .int(let number): UInt64(bitPattern: number)
+        case .uint(let number): number
+        case .double(let number): number.bitPattern
+        case .reference(let key): key
+        case .string(let text): bits(text.utf8)
+        case .data(let data): bits(data)
+        case .uuid(let uuid): bits(uuid.uuidString.utf8)
+        }
+    }
+
+    /// FNV-1a.
+    private static func bits(_ bytes: some Sequence<UInt8>) -> UInt64 {
+        bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+
+    /// The finalizer of SplitMix64.
+    private static func mixed(_ number: UInt64) -> UInt64 {
+        var z = number &+ 0x9E37_79B9_7F4A_7C15
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+
+    /// Throws ``VerificationError`` unless this is what was expected.
+    func check(_ what: String, _ expected: Checksum) throws {
+        guard values == expected.values else {
+            throw VerificationError("\(what): \(values) values in the file, expected \(expected.values)")
+        }
+        guard sum == expected.sum else {
+            throw VerificationError(
+                "\(what): other values in the file than were written; their checksum is \(sum), expected \(expected.sum)")
+        }
+    }
+}
+
+extension Checksum {
+    /// All values of a table: attributes, then references, which are null or a row's number plus one.
+    init(_ table: Table) {
+        for (column, attribute) in table.attributes.enumerated() {
+            for (row, value) in attribute.values.enumerated() { add(row, column, value) }
+        }
+        for (number, reference) in table.references.enumerated() {
+            for (row, far) in reference.rows.enumerated() {
+                add(row, table.attributes.count + number, far < 0 ? .null : .int(Int64(far) + 1))
+            }
+        }
+    }
+
+    /// All pairs of a link, from the source.
+    init(_ link: Link) {
+        for pair in link.pairs { add(Int(pair.source), 0, .int(Int64(pair.destination))) }
+    }
+
+    /// What a container gives back for records, by one scan. Their keys are dense, as those of one importer are.
+    static func records(_ container: PersistentContainer, _ entity: Entity, first: ObjectID) async throws -> Checksum {
+        try await container.newBackgroundContext(name: "check").perform { context throws in
+            var sum = Checksum()
+            let attributes = entity.attributes
+            var all = EntityFetchRequest(RecordData.entity)
+            // The store in memory looks for each batch anew.
+            all.fetchBatchSize = 32_768
+            try context.forEachBatch(of: all) { objects in
+                for object in objects {
+                    let row = Int(truncatingIfNeeded: object.objectID.key &- first.key)
+                    for (column, attribute) in attributes.enumerated() { sum.add(row, column, object[attribute: attribute]) }
+                }
+            }
+            return sum
+        }
+    }
+}
