@@ -9,7 +9,6 @@ struct MigratableSQLiteFile: MigratableFile {
 
     func storedSchema() throws -> StoreSchema? {
         guard FileManager.default.fileExists(atPath: url.path) else { return nil }
-        try SQLiteFile.check(url.path)
         let connection = try SQLiteConnection(path: url.path, role: .reader)
         return try connection.withLock {
             guard try connection.integer("SELECT COUNT(*) FROM sqlite_master WHERE name = 'strata_meta'") == 1,

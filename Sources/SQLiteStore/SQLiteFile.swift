@@ -4,24 +4,6 @@ import StoreInterface
 /// What a file must be to be ours, and how it becomes so.
 enum SQLiteFile {
     private static let format = "1"
-    private static let magic = Array("SQLite format 3\0".utf8)
-
-    /// Looks at the file before SQLite does, because SQLite opens anything.
-    static func check(_ path: String) throws {
-        var isDirectory: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return }
-        if isDirectory.boolValue {
-            throw StoreError(.cannotOpen, "\(path) is a directory; give the path of a file in it")
-        }
-        guard let file = FileHandle(forReadingAtPath: path) else {
-            throw StoreError(.cannotOpen, "\(path) cannot be read; check its permissions")
-        }
-        defer { try? file.close() }
-        let start = try file.read(upToCount: magic.count) ?? Data()
-        guard start.isEmpty || start.elementsEqual(magic) else {
-            throw StoreError(.notAStore, "\(path) is not an SQLite database; choose another file")
-        }
-    }
 
     /// Makes the tables in an empty file, or holds the file to the schema.
     static func prepare(_ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String) throws -> StoreIdentity {

@@ -5,6 +5,9 @@ import Locking
 /// The store on SQLite, as an experienced user of it would write it: write-ahead log, prepared statements, one transaction a
 /// save, one table an entity, indexes on references and indexed attributes.
 ///
+/// Only SQLite itself opens the file: to close any other descriptor of it would drop the process's locks on it, and with them what
+/// tells other processes not to remove the log.
+///
 /// Each opening has its own connections; several stores, also in other processes, may have one file open. A deferred save
 /// is a commit that is not synced: visible at once, safe from a crash of the process, not from a power cut.
 public final class SQLiteStore: ObjectStore {
@@ -33,7 +36,6 @@ public final class SQLiteStore: ObjectStore {
     public init(url: URL, schema: StoreSchema, routing: Routing = .snapshot) throws {
         path = url.path
         self.routing = routing
-        try SQLiteFile.check(path)
         layout = SQLiteLayout(schema)
         writer = try SQLiteConnection(path: path, role: .writer)
         identity = try SQLiteFile.prepare(writer, layout, path)

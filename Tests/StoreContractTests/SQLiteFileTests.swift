@@ -19,10 +19,35 @@ import Testing
         let garbage = folder.url.appendingPathComponent("garbage")
         try Data(repeating: 0x5a, count: 10_000).write(to: garbage)
         #expect(code(garbage) == .notAStore)
+        let short = folder.url.appendingPathComponent("short")
+        try Data("hello".utf8).write(to: short)
+        #expect(code(short) == .notAStore)
         #expect(code(folder.url.appendingPathComponent("missing/store.sqlite")) == .cannotOpen)
         let headerOnly = folder.url.appendingPathComponent("header")
         try (Data("SQLite format 3\0".utf8) + Data(repeating: 0x5a, count: 10_000)).write(to: headerOnly)
         #expect(code(headerOnly) != nil)
+    }
+
+    /// What a second process does: opens the file, reads the owners' keys, and closes it.
+    static func owners(_ path: String) throws -> [ObjectKey] {
+        try SQLiteStore(url: URL(fileURLWithPath: path), schema: Sample.schema).snapshot().all(Sample.owner)
+    }
+
+    @Test func aSecondOpeningHereDoesNotLetAnotherProcessRemoveTheLogOfTheFirst() async throws {
+        let folder = try TemporaryFolder()
+        let url = folder.url.appendingPathComponent("store.sqlite")
+        let first = try open(url)
+        try ContractStore.save(first, .durable) { $0.insertOwner(64, "before") }
+        let second = try open(url)
+        #expect(try StoreDescription.sqlite(url).migration?.storedSchema() == Sample.schema.withoutHints)
+        await #expect(processExitsWith: .success) { [path = url.path as String] in
+            try #require(try SQLiteFileTests.owners(path) == [64])
+        }
+        try ContractStore.save(first, .durable) { $0.insertOwner(65, "after") }
+        await #expect(processExitsWith: .success) { [path = url.path as String] in
+            try #require(try SQLiteFileTests.owners(path) == [64, 65])
+        }
+        #expect(try second.snapshot().all(Sample.owner) == [64, 65])
     }
 
     @Test func namesThatSQLiteCannotTellApartAreMadeDifferent() throws {
