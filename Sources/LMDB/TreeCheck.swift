@@ -21,7 +21,6 @@ public struct TreeCheck {
         static let leaf = LeafPage.Layout.leaf
         static let overflow: UInt16 = 4
         static let numbers: UInt16 = 0x20
-        static let subPage: UInt16 = 0x40
         static let kinds = branch | leaf | overflow
         /// Of an entry: its value lies on pages of its own; is a tree; has several values.
         static let bigValue: UInt16 = 1
@@ -76,6 +75,7 @@ public struct TreeCheck {
     private static let entryHeaderSize = LeafPage.Layout.entryHeaderSize
     /// A record of a tree: flags, depth, counts, and the root at 40.
     private static let treeSize = 48
+    private static let entriesOffset = 32
     private static let rootOffset = 40
     private static let mostLevels = 32
     private static let mostFindings = 100
@@ -85,7 +85,12 @@ public struct TreeCheck {
     private let meta: MetaPages
     private let scope: Scope
     private let filePages: UInt64
+    /// A bit a page, where every page is looked at.
     private var seen: [UInt64]
+    /// The pages of a look at roots: damage may lead to the same ones again and again.
+    private var visited: Set<UInt64> = []
+    /// Entries of the tree that is being walked.
+    private var entryCount: UInt64 = 0
     private var findings: [String] = []
     private var freeLists: [[UInt8]] = []
 
@@ -128,8 +133,9 @@ public struct TreeCheck {
     /// A list of free pages: their count, and their numbers. What is in use must not be handed out.
     private mutating func checkFree(_ list: [UInt8]) {
         let owner = "the free list"
-        let count = list.count < 8 ? UInt64.max : Self.number(list, 0, UInt64.self)
-        guard count <= UInt64(list.count / 8 - 1) else { return report("\(owner) has a list that is longer than its value") }
+        guard list.count >= 8, case let count = Self.number(list, 0, UInt64.self), count <= UInt64(list.count / 8 - 1) else {
+            return report("\(owner) has a list that is longer than its value")
+        }
         var last = UInt64.max
         for offset in stride(from: 8, to: 8 + Int(count) * 8, by: 8) {
             let page = Self.number(list, offset, UInt64.self)
@@ -153,7 +159,11 @@ public struct TreeCheck {
             report("\(owner) leads to page \(number), outside of the file's \(filePages)")
             return false
         }
-        guard scope == .everything else { return true }
+        guard scope == .everything else {
+            if visited.insert(number).inserted { return true }
+            report("\(owner) leads to page \(number), which is in use elsewhere")
+            return false
+        }
         for page in number..<(number + count) {
             let bit: UInt64 = 1 << (page & 63)
             guard seen[Int(page >> 6)] & bit == 0 else {
@@ -261,6 +271,7 @@ public struct TreeCheck {
         guard count > 0, size == 8, Self.headerSize + count * size <= range.count else {
             return report("page \(number) of \(owner) has more numbers than room")
         }
+        entryCount += UInt64(count)
     }
 
     private mutating func value(
@@ -273,6 +284,11 @@ public struct TreeCheck {
         guard start + (flags & Flags.bigValue != 0 ? 8 : size) <= bytes.count else {
             return report("page \(number) of \(owner) has a value outside of it")
         }
+        if flags & Flags.subTree != 0, size != Self.treeSize {
+            return report("page \(number) of \(owner) has a record of a tree that is too short")
+        }
+        // Several values count one by one.
+        if flags & Flags.duplicates == 0 { entryCount += 1 }
         switch flags {
         case 0:
             if rules.hasNumberValues, size != 8 { return report("page \(number) of \(owner) has a value that is no number") }
@@ -281,13 +297,13 @@ public struct TreeCheck {
             bigValue(Self.number(bytes, start, UInt64.self), size: size, owner, rules)
         case Flags.subTree where rules.isMain:
             let name = String(decoding: bytes[(start - keyCount)..<start], as: UTF8.self)
-            record(bytes, start, size, number, name, level: 0, Rules(flags: Self.number(bytes, start + 4, UInt16.self)))
+            record(bytes, start, name, level: 0, Rules(flags: Self.number(bytes, start + 4, UInt16.self)))
         case Flags.subTree | Flags.duplicates where rules.hasNumberValues:
             // The width of its numbers stands in the record too.
             guard Self.number(bytes, start, UInt32.self) == 8 else {
                 return report("page \(number) of \(owner) has values of a wrong width")
             }
-            record(bytes, start, size, number, owner, level: level + 1, .values)
+            record(bytes, start, owner, level: level + 1, .values)
         case Flags.duplicates where rules.hasNumberValues:
             guard size >= Self.headerSize, Self.number(bytes, start + 10, UInt16.self) & Flags.numbers != 0 else {
                 return report("page \(number) of \(owner) has values that are too short")
@@ -297,15 +313,19 @@ public struct TreeCheck {
         }
     }
 
-    /// A tree by its record.
-    private mutating func record(
-        _ bytes: [UInt8], _ start: Int, _ size: Int, _ page: UInt64, _ name: String, level: Int, _ rules: Rules?
-    ) {
-        guard size == Self.treeSize else { return report("page \(page) has a record of the tree \(name) that is too short") }
+    /// A tree by its record, which lies on its page.
+    private mutating func record(_ bytes: [UInt8], _ start: Int, _ name: String, level: Int, _ rules: Rules?) {
         guard let rules = rules ?? (scope == .roots ? .unknown : nil) else {
             return report("\(name) is a tree of a kind that no store has")
         }
+        let (outer, known) = (entryCount, findings.count)
+        entryCount = 0
         tree(Self.number(bytes, start + Self.rootOffset, UInt64.self), name, level: level, rules)
+        let claimed = Self.number(bytes, start + Self.entriesOffset, UInt64.self)
+        if scope == .everything, findings.count == known, entryCount != claimed {
+            report("\(name) has \(entryCount) entries, but its record says \(claimed)")
+        }
+        entryCount = rules.isValues ? outer + entryCount : outer
     }
 
     private mutating func bigValue(_ first: UInt64, size: Int, _ owner: String, _ rules: Rules) {

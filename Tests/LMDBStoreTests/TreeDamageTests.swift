@@ -49,6 +49,105 @@ import Testing
         #expect(found > 0, "most pages of the file are in use")
     }
 
+    private func number<T: FixedWidthInteger>(_ bytes: Data, _ offset: Int, _ type: T.Type) -> Int {
+        Int(truncatingIfNeeded: bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: T.self) })
+    }
+
+    private func put<T: FixedWidthInteger>(_ value: T, _ offset: Int, _ bytes: inout Data) {
+        bytes.withUnsafeMutableBytes { $0.storeBytes(of: value, toByteOffset: offset, as: T.self) }
+    }
+
+    /// Where the root of a tree stands that a meta page names: of the free list at 80, the main tree at 128.
+    private func root(_ bytes: Data, _ place: Int) -> Int {
+        let newest = number(bytes, 4096 + 144, UInt64.self) > number(bytes, 144, UInt64.self) ? 4096 : 0
+        return number(bytes, newest + place, UInt64.self) * 4096
+    }
+
+    /// The entries of a leaf.
+    private func entries(_ bytes: Data, _ page: Int) -> [Int] {
+        stride(from: 16, to: number(bytes, page + 12, UInt16.self), by: 2).map { page + number(bytes, page + $0, UInt16.self) }
+    }
+
+    @Test func aListOfFreePagesWithoutACountIsAFinding() throws {
+        let scratch = try filled()
+        var bytes = try Data(contentsOf: scratch.url)
+        let entry = try #require(entries(bytes, root(bytes, 80)).first)
+        for size in [0, 7] as [UInt32] {
+            put(size, entry, &bytes)
+            put(UInt16(0), entry + 4, &bytes)
+            try bytes.write(to: scratch.url)
+            let findings = try TreeCheck.findings(path: scratch.url.path, scope: .everything)
+            #expect(findings?.contains { $0.contains("free list") } == true)
+        }
+    }
+
+    @Test(arguments: [TreeCheck.Scope.roots, .everything])
+    func aRecordOfATreeAtTheEndOfItsPageIsAFinding(_ scope: TreeCheck.Scope) throws {
+        let scratch = try filled()
+        var bytes = try Data(contentsOf: scratch.url)
+        let page = root(bytes, 128)
+        let entry = try #require(entries(bytes, page).max())
+        let key = number(bytes, entry + 6, UInt16.self)
+        // The record's first four bytes lie beyond the page.
+        put(UInt32(page + 4096 - entry - 8 - key), entry, &bytes)
+        for offset in stride(from: 16, to: number(bytes, page + 12, UInt16.self), by: 2)
+        where page + number(bytes, page + offset, UInt16.self) == entry {
+            let moved = 4096 - 8 - key
+            bytes.replaceSubrange((page + moved)..<(page + 4096), with: bytes[entry..<(entry + 8 + key)])
+            put(UInt32(0), page + moved, &bytes)
+            put(UInt16(moved), page + offset, &bytes)
+        }
+        try bytes.write(to: scratch.url)
+        #expect(try TreeCheck.findings(path: scratch.url.path, scope: scope)?.isEmpty == false)
+    }
+
+    /// Each with two entries for the same child: a walk that goes by the entries would take years.
+    @Test func branchesThatLeadToTheSamePagesAreRefusedAtOnce() throws {
+        let scratch = try filled()
+        var bytes = try Data(contentsOf: scratch.url)
+        let main = root(bytes, 128)
+        let first = bytes.count / 4096
+        let depth = 31
+        for level in 0..<depth {
+            var page = Data(count: 4096)
+            let child = level == depth - 1 ? main / 4096 : first + level + 1
+            put(UInt64(first + level), 0, &page)
+            put(UInt16(1), 10, &page)
+            put(UInt16(20), 12, &page)
+            put(UInt16(4096 - 32), 14, &page)
+            for (position, place) in [4096 - 16, 4096 - 32].enumerated() {
+                put(UInt16(place), 16 + 2 * position, &page)
+                put(UInt32(child), place, &page)
+                put(UInt16(1), place + 6, &page)
+            }
+            bytes.append(page)
+        }
+        for meta in [0, 4096] {
+            put(UInt64(first), meta + 128, &bytes)
+            put(UInt64(first + depth - 1), meta + 136, &bytes)
+        }
+        try bytes.write(to: scratch.url)
+        #expect { try scratch.store() } throws: { ($0 as? StoreError)?.code == .damaged }
+    }
+
+    @Test func aWrongCountOfEntriesIsFound() throws {
+        let scratch = try filled()
+        let sound = try Data(contentsOf: scratch.url)
+        for entry in entries(sound, root(sound, 128)) {
+            var bytes = sound
+            let count = entry + 8 + number(bytes, entry + 6, UInt16.self) + 32
+            put(UInt64.max / 2, count, &bytes)
+            try bytes.write(to: scratch.url)
+            let findings = try TreeCheck.findings(path: scratch.url.path, scope: .everything)
+            #expect(findings?.contains { $0.contains("its record says") } == true)
+            // Without a look at all pages, who asks with that count gets an answer or an error.
+            let store = try scratch.store()
+            _ = try? store.snapshot().keys(StoreQuery(entity: Samples.track, predicate: .keys(Set(1...2000))))
+            _ = try? store.snapshot().count(StoreQuery(entity: Samples.track, predicate: .compare(2, .greater, .int(2))))
+            try? store.insertTracks(3)
+        }
+    }
+
     @Test func aRootThatIsOverwrittenIsRefusedAtOpening() throws {
         let scratch = try filled()
         var bytes = try Data(contentsOf: scratch.url)
