@@ -23,7 +23,7 @@ struct CompactionDictionary {
         guard pages > 0 else { return nil }
         do {
             let newest = try store.translating { try store.dictionaries.newest(entity, in: snapshot.transaction) }
-            if let newest, pages < newest.record.pageCount * Self.growth {
+            if let newest, pages / Self.growth < newest.record.pageCount {
                 return try packer(newest.record, newest.number)
             }
             guard pages >= Self.fewestPages, let trained = try train(snapshot, pages) else {
@@ -40,6 +40,12 @@ struct CompactionDictionary {
         }
     }
 
+    /// The count of pages is the file's word.
+    private static func product(_ pages: Int, _ byteCount: Int) -> Int {
+        let (product, overflow) = pages.multipliedReportingOverflow(by: byteCount)
+        return overflow ? .max : product
+    }
+
     private func packer(_ record: DictionaryRecord, _ number: UInt32) throws -> PagePacker {
         try PagePacker(dictionary: record.dictionary(), number: number, level: options.effort.level)
     }
@@ -53,13 +59,13 @@ struct CompactionDictionary {
             byteCount += bytes.count
             seen += 1
             // Every so manieth page, so that the samples are of the whole entity.
-            let share = max(1, pages * (byteCount / seen) / Self.sampleByteCount)
+            let share = max(1, Self.product(pages, byteCount / seen) / Self.sampleByteCount)
             if seen % share == 0 { training.add(bytes) }
             if seen % 1024 == 0 { try cancellation.check() }
             return training.byteCount < Self.sampleByteCount ? .next : .stop
         }
         try cancellation.check()
-        let whole = pages * (byteCount / max(seen, 1))
+        let whole = Self.product(pages, byteCount / max(seen, 1))
         return training.dictionary(maximumByteCount: min(Self.maximumByteCount, whole / 50), level: options.effort.level)
     }
 }

@@ -23,8 +23,9 @@ final class LMDBSnapshot: StoreSnapshot {
         self.store = store
         self.transaction = transaction
         transactionNumber = transaction.transactionNumber
-        guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta) else {
-            throw StoreError.damaged(store, "the meta table has no generation")
+        // More saves than any file has had: the next numbers must not overflow.
+        guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta), found < 1 << 62 else {
+            throw StoreError.damaged(store, "the meta table has no generation that can be right")
         }
         generation = found
         unbuilt = try store.unfinished.names(of: store, in: transaction)

@@ -62,6 +62,9 @@ extension LMDBTransaction {
                 try MetaTable.remove(item.key, store.tables.meta, in: transaction)
                 return (MigrationProgress(activity: "index on \(name)", completed: total, total: total), true)
             }
+            guard last < PageAddress.end else {
+                throw StoreError.damaged(store, "\(schema.name) has a page of number \(last), which no object lies in")
+            }
             try MetaTable.put(last + 1, item.key, store.tables.meta, in: transaction)
             let first = try transaction.withCursor(store.tables.pages[entity]) { try $0.move(.first)?.number } ?? 1
             // Page numbers are nearly dense, so that the distance tells about how many are done.

@@ -27,15 +27,13 @@ extension LMDBStore {
         var pages: Int
     }
 
-    /// By commit, ascending. Each value of the list begins with the number of pages in it.
+    /// By commit, ascending.
     private func freedPages(after oldest: UInt64) throws -> [Freed] {
         try ReadTransaction(environment).withCursor(.free) { cursor in
             var freed: [Freed] = []
             var entry = try cursor.seek(oldest + 1)
             while let found = entry {
-                if found.value.count >= 8 {
-                    freed.append(Freed(commit: found.number, pages: found.value.loadUnaligned(as: Int.self)))
-                }
+                freed.append(Freed(commit: found.number, pages: found.freedPages))
                 entry = try cursor.move(.next)
             }
             return freed

@@ -70,11 +70,17 @@ extension LMDBTransaction {
     private func freePages() throws -> Int {
         try ReadTransaction(store.environment).withCursor(.free) { cursor in
             var count = 0
-            while let entry = try cursor.move(.next) {
-                if entry.value.count >= 8 { count += entry.value.loadUnaligned(as: Int.self) }
-            }
+            while let entry = try cursor.move(.next) { count += entry.freedPages }
             return count
         }
+    }
+}
+
+extension Cursor.Entry {
+    /// Of LMDB's free list: how many pages the value lists, which begins with their count. No more than it has room for.
+    var freedPages: Int {
+        guard value.count >= 8 else { return 0 }
+        return min(max(0, value.loadUnaligned(as: Int.self)), value.count / 8 - 1)
     }
 }
 

@@ -19,8 +19,9 @@ final class LMDBTransaction: StoreTransaction {
     init(_ store: LMDBStore, _ transaction: WriteTransaction) throws {
         self.store = store
         self.transaction = transaction
-        guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta) else {
-            throw StoreError.damaged(store, "the meta table has no generation")
+        // More saves than any file has had: the next numbers must not overflow.
+        guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta), found < 1 << 62 else {
+            throw StoreError.damaged(store, "the meta table has no generation that can be right")
         }
         generation = found
         guard try transaction.metaNumber(MetaTable.Key.schemaNumber, store.tables.meta) == UInt64(store.schemaNumber) else {
@@ -73,8 +74,12 @@ final class LMDBTransaction: StoreTransaction {
             // Page 0 would hold key 0, which is none.
             var next = max(try transaction.metaNumber(name, meta) ?? 1, 1)
             let last = try transaction.withCursor(store.tables.pages[entity]) { try $0.move(.last)?.number }
-            if let last { next = max(next, last + 1) }
-            let end = next + UInt64(max(pages, 1))
+            if let last { next = max(next, last &+ 1) }
+            let end = next &+ UInt64(max(pages, 1))
+            guard last ?? 0 < PageAddress.end, next < PageAddress.end, end > next, end <= PageAddress.end else {
+                throw StoreError.damaged(
+                    store, "the keys of \(store.schema.entities[entity].name) are used up, which no store comes to")
+            }
             try MetaTable.put(end, name, meta, in: transaction)
             return PageAddress.key(page: next, slot: 0)..<PageAddress.key(page: end, slot: 0)
         }

@@ -8,6 +8,8 @@ public typealias Generation = UInt64
 public enum PageAddress {
     /// Objects to a page; also the unit in which keys are leased, so that two contexts never insert into one page.
     public static let slots = 64
+    /// Behind the last page that keys have a number for.
+    package static let end: UInt64 = 1 << 58
 
     @inlinable public static func page(of key: ObjectKey) -> UInt64 { key >> 6 }
     @inlinable public static func slot(of key: ObjectKey) -> Int { Int(truncatingIfNeeded: key & 63) }
