@@ -21,19 +21,12 @@ extension LMDBStore {
 }
 
 extension LMDBSnapshot {
-    /// The oldest save that the history still has.
-    func oldestSave() throws -> Generation? {
+    /// The rows of the history as they lie in the file, from a save on.
+    func historyRows(from first: Generation = 0, limit: Int = .max) throws -> [FoundPage] {
         try store.translating {
-            try transaction.withCursor(store.tables.history) { try $0.move(.first)?.number }
-        }
-    }
-
-    func history(after generation: Generation?, limit: Int = .max) throws -> [ChangeSet]? {
-        let table = store.tables.history
-        let found = try store.translating {
-            try transaction.withCursor(table) { cursor in
+            try transaction.withCursor(store.tables.history) { cursor in
                 var found: [FoundPage] = []
-                var entry = try cursor.seek(generation.map { $0 + 1 } ?? 0)
+                var entry = try cursor.seek(first)
                 while let save = entry, found.count < limit {
                     found.append(FoundPage(number: save.number, bytes: save.value))
                     entry = try cursor.move(.next)
@@ -41,6 +34,10 @@ extension LMDBSnapshot {
                 return found
             }
         }
+    }
+
+    func history(after generation: Generation?, limit: Int = .max) throws -> [ChangeSet]? {
+        let found = try historyRows(from: generation.map { $0 + 1 } ?? 0, limit: limit)
         if let generation, found.first?.number != generation + 1, limit > 0 { return nil }
         return try found.map { try store.changes($0.bytes, of: $0.number) }
     }
@@ -68,13 +65,22 @@ extension LMDBTransaction {
         try noting {
             try transaction.withCursor(store.tables.history) { cursor in
                 for count in 0..<max(limit, 0) {
-                    guard let oldest = try cursor.move(.first),
-                        cut.takes(try store.changes(oldest.value, of: oldest.number))
-                    else { return count }
+                    guard let oldest = try cursor.move(.first), cut.takes(row: oldest) else { return count }
                     try cursor.delete()
                 }
                 return max(limit, 0)
             }
+        }
+    }
+}
+
+extension HistoryCut {
+    /// By the row's number where that tells, without looking into it. A row that cannot be read has no age: it goes with the others,
+    /// since it would otherwise keep all that come after it.
+    fileprivate func takes(row: Cursor.Entry) -> Bool {
+        switch self {
+        case .through(let generation): row.number <= generation
+        case .before: (try? ChangeSetCodec.decode(row.value)).map(takes) ?? true
         }
     }
 }

@@ -9,11 +9,11 @@ extension SQLiteStore {
         let texts = try reader.connection.withLock {
             try reader.connection.texts(
                 "SELECT changes FROM strata_history WHERE generation > ? ORDER BY generation LIMIT ?",
-                [.uint(generation ?? 0), .int(Int64(limit))])
+                [.uint(generation ?? 0), .int(Int64(max(0, limit)))])
         }
         let changes = try texts.map { try HistoryText.changes($0, path) }
         guard let generation else { return changes }
-        guard let first = changes.first else { return limit == 0 ? [] : nil }
+        guard let first = changes.first else { return limit <= 0 ? [] : nil }
         return first.generation <= generation + 1 ? changes : nil
     }
 }
@@ -34,18 +34,30 @@ extension SQLiteTransaction {
     }
 
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int {
-        let oldest = try connection.texts(
-            "SELECT changes FROM strata_history ORDER BY generation LIMIT ?", [.int(Int64(limit))])
-        var last: ChangeSet?
+        let statement = try connection.statement(
+            "SELECT generation, changes FROM strata_history ORDER BY generation LIMIT ?")
+        statement.bind([.int(Int64(max(0, limit)))])
+        defer { statement.reset() }
+        var last: Generation?
         var count = 0
-        for text in oldest {
-            let changes = try HistoryText.changes(text, path)
-            guard cut.takes(changes) else { break }
-            last = changes
+        while try statement.step() {
+            let generation = Generation(bitPattern: statement.integer(0))
+            guard takes(cut, generation, statement.text(1)) else { break }
+            last = generation
             count += 1
         }
-        if let last { try run("DELETE FROM strata_history WHERE generation <= ?", last.generation) }
+        statement.reset()
+        if let last { try run("DELETE FROM strata_history WHERE generation <= ?", last) }
         return count
+    }
+
+    /// By number where that tells. A row that cannot be read has no age: it goes with the others, since it would otherwise keep all
+    /// that come after it.
+    private func takes(_ cut: HistoryCut, _ generation: Generation, _ text: @autoclosure () -> String) -> Bool {
+        switch cut {
+        case .through(let newest): generation <= newest
+        case .before: (try? HistoryText.changes(text(), path)).map(cut.takes) ?? true
+        }
     }
 }
 

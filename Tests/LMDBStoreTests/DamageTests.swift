@@ -61,6 +61,75 @@ import Testing
         #expect(try store.verify().contains { $0.description.contains("has 11 entries for 10 objects") })
     }
 
+    @Test func aHistoryWithARowOfSave0IsAFinding() throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        try store.insertTracks(1)
+        try store.environment.write { transaction in
+            let row = Array(try #require(try transaction.get(store.tables.history, 1)))
+            try row.withUnsafeBytes { try transaction.put(store.tables.history, 0, $0) }
+        }
+        #expect(try store.verify().contains { $0.description.contains("save 0, which is none") })
+    }
+
+    @Test func gapsAndForeignRowsOfTheHistoryAreFound() throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        for _ in 0..<4 { try store.insertTracks(1) }
+        try store.environment.write { _ = try $0.delete(store.tables.history, 2) }
+        #expect(try store.verify().map(\.description) == ["history: save 3 follows save 1"])
+        try store.environment.write { transaction in
+            let row = Array(try #require(try transaction.get(store.tables.history, 1)))
+            try row.withUnsafeBytes { try transaction.put(store.tables.history, 2, $0) }
+        }
+        #expect(try store.verify().map(\.description) == ["history: the row of save 2 is of save 1"])
+    }
+
+    @Test func aPageBeyondTheLeasedOnesIsFound() throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        try store.insertTracks(200)
+        #expect(try store.verify() == [])
+        let name = MetaTable.Key.nextPage(store.tables.entityNumbers[Samples.track])
+        try store.environment.write { try MetaTable.put(2, name, store.tables.meta, in: $0) }
+        #expect(try store.verify().contains { $0.description.contains("the first that was never leased") })
+    }
+
+    /// Cutting by number needs no look into the rows, and an unreadable one must not keep those after it for ever.
+    @Test(arguments: [HistoryCut.through(3), .before(time: .max)]) func aDamagedRowOfTheHistoryCanBeDeleted(_ cut: HistoryCut)
+        throws
+    {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        for _ in 0..<4 { try store.insertTracks(1) }
+        try store.environment.write { transaction in
+            try [UInt8](repeating: 0xFF, count: 9).withUnsafeBytes { try transaction.put(store.tables.history, 2, $0) }
+        }
+        let count = try store.write(.durable) { try $0.deleteHistory(cut, limit: 3) }
+        #expect(count == 3)
+        #expect(try store.history(after: 3, limit: 9)?.count == 1)
+    }
+
+    @Test func numbersThatAreTooLargeAreErrors() throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        try store.insertTracks(1)
+        let name = MetaTable.Key.nextPage(store.tables.entityNumbers[Samples.track])
+        for next in [UInt64.max, UInt64.max - 1, 1 << 58] as [UInt64] {
+            try store.environment.write { try MetaTable.put(next, name, store.tables.meta, in: $0) }
+            let error = #expect(throws: StoreError.self) {
+                try store.write(.durable) { try $0.leaseKeys(Samples.track, pages: 8) }
+            }
+            #expect(error?.code == .damaged)
+        }
+        try store.environment.write {
+            try MetaTable.put(1, name, store.tables.meta, in: $0)
+            try MetaTable.put(UInt64.max, MetaTable.Key.generation, store.tables.meta, in: $0)
+        }
+        #expect { try store.snapshot() } throws: { ($0 as? StoreError)?.code == .damaged }
+        #expect { try store.insertTracks(1) } throws: { ($0 as? StoreError)?.code == .damaged }
+    }
+
     @Test func danglingReferencesAndOneWayLinksAreFound() throws {
         let scratch = try Scratch()
         let store = try scratch.store()
