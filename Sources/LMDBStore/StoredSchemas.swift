@@ -98,14 +98,17 @@ struct StoredSchemas {
             throw StoreError(error.code, "\(path) was written with another model: \(error.message)")
         }
         versions.append(next)
-        return change(from: found, to: next, evolution)
+        return Self.change(from: found, to: next, evolution, number: versions.count)
     }
 
-    private func change(from old: StoredSchema, to new: StoredSchema, _ evolution: SchemaEvolution) -> Change {
-        var change = Change(number: versions.count)
+    /// What takes a file from one version to the next, which gets `number`.
+    static func change(
+        from old: StoredSchema, to new: StoredSchema, _ evolution: SchemaEvolution, number: Int
+    ) -> Change {
+        var change = Change(number: number)
         let before = StoredTables(old)
         let after = StoredTables(new)
-        let known = Dictionary(uniqueKeysWithValues: before.indexes.joined().map { ($0.name, $0) })
+        let known = Dictionary(before.indexes.joined().map { ($0.name, $0) }) { first, _ in first }
         for index in after.indexes.joined() {
             let entity = evolution.entities[index.entity]
             guard entity.source != nil else { continue }
@@ -177,22 +180,30 @@ extension StoredSchema {
         return try encoder.encode(self)
     }
 
-    /// Whether numbers and schema have the same shape: JSON may say anything.
+    /// Whether numbers and schema have the same shape, and no number stands for two things: JSON may say anything.
     fileprivate var isSound: Bool {
-        let columns = entities.flatMap { $0.columns.map(\.number) } + entities.map(\.number)
-        let limits = 0..<(1 << 24)
-        return entities.count == schema.entities.count && links.count == schema.links.count
-            && zip(entities, schema.entities).allSatisfy { numbers, entity in
-                numbers.columns.count == entity.columns.count
-                    && zip(numbers.columns, entity.columns).allSatisfy { $0.isSound(in: $1) }
-            }
-            && (columns + links.map(\.number)).allSatisfy(limits.contains)
-            && schema.entities.allSatisfy { entity in
-                entity.columns.allSatisfy { $0.destination.map(schema.entities.indices.contains) ?? true }
-                    && entity.indexes.allSatisfy { $0.columns.allSatisfy(entity.columns.indices.contains) }
-            }
+        entities.count == schema.entities.count && links.count == schema.links.count
+            && zip(entities, schema.entities).allSatisfy { $0.isSound(in: $1, of: schema) }
+            && Self.areNumbers(entities.map(\.number), below: nextEntity) && Self.areNumbers(links.map(\.number), below: nextLink)
             && schema.links.allSatisfy {
                 schema.entities.indices.contains($0.source) && schema.entities.indices.contains($0.destination)
+            }
+    }
+
+    /// Whether numbers are given once each, and the next one is another.
+    fileprivate static func areNumbers(_ numbers: [Int], below next: Int) -> Bool {
+        0...(1 << 24) ~= next && numbers.allSatisfy((0..<next).contains) && Set(numbers).count == numbers.count
+    }
+}
+
+extension StoredSchema.Entity {
+    fileprivate func isSound(in entity: EntitySchema, of schema: StoreSchema) -> Bool {
+        columns.count == entity.columns.count
+            && zip(columns, entity.columns).allSatisfy { $0.isSound(in: $1) }
+            && StoredSchema.areNumbers(columns.map(\.number), below: nextColumn)
+            && entity.columns.allSatisfy { $0.destination.map(schema.entities.indices.contains) ?? true }
+            && entity.indexes.allSatisfy { index in
+                !index.columns.isEmpty && index.columns.allSatisfy(entity.columns.indices.contains)
             }
     }
 }

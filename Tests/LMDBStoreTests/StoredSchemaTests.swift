@@ -1,0 +1,36 @@
+import StoreInterface
+import Testing
+
+@_spi(Fuzzing) @testable import LMDBStore
+
+/// What a file says of its schema may be anything.
+@Suite struct StoredSchemaTests {
+    private func isRead(_ change: (inout StoredSchema) -> Void) throws -> Bool {
+        var schema = StoredSchema(first: Samples.schema)
+        change(&schema)
+        return try Array(schema.json()).withUnsafeBytes { StoredSchema(json: $0) != nil }
+    }
+
+    @Test func aSchemaWithNumbersThatCannotBeIsRefused() throws {
+        #expect(try isRead { _ in })
+        let changes: [(inout StoredSchema) -> Void] = [
+            { $0.entities[1].columns[2].number = 1 }, { $0.entities[0].number = 1 },
+            {
+                $0.links.append($0.links[0])
+                $0.schema.links.append($0.schema.links[0])
+            },
+            { $0.schema.entities[1].indexes = [IndexSchema(columns: [])] },
+            { $0.schema.entities[1].indexes = [IndexSchema(columns: [0, 6])] },
+            { $0.entities[1].nextColumn = .max }, { $0.entities[1].nextColumn = 5 }, { $0.nextEntity = .max },
+            { $0.nextEntity = 1 }, { $0.nextLink = .max }, { $0.nextLink = 0 }, { $0.nextLink = -1 },
+        ]
+        for (number, change) in changes.enumerated() { #expect(try !isRead(change), "change \(number)") }
+    }
+
+    @Test func twoIndexesOverTheSameColumnsAreNoTrap() throws {
+        var schema = StoredSchema(first: Samples.schema)
+        schema.schema.entities[1].indexes = [IndexSchema(columns: [0, 2]), IndexSchema(columns: [0, 2])]
+        let bytes = [Array(try schema.json())]
+        #expect(try SchemaBytes.read(bytes, then: schema.schema, history: ChangeSet(generation: 1)))
+    }
+}
