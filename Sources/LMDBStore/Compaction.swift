@@ -185,7 +185,11 @@ extension CompactionOptions.Age {
     /// Whether the newest write of the page's objects is old enough.
     fileprivate func includes(_ page: ObjectPage, newest: Generation) throws -> Bool {
         guard case .saves(let count) = self else { return true }
-        for slot in SlotIterator(page.presence) where try page.version(slot) &+ count > newest { return false }
+        for slot in SlotIterator(page.presence) {
+            let version = try page.version(slot)
+            // Without a sum, which a large count would take past the end of its numbers.
+            if version > newest || newest - version < count { return false }
+        }
         return true
     }
 }

@@ -73,7 +73,7 @@ struct StoredSchema: Codable, Sendable {
             }
             var made = entities[source]
             made.columns = zip(change.columns, entity.columns).map { change, column in
-                let fill = change.fill.map { column.type.rounded($0) }
+                let fill = change.fill.map { column.type.stored($0) }
                 guard let before = change.source else {
                     defer { made.nextColumn += 1 }
                     return Column(number: made.nextColumn, initial: fill ?? .null, fills: [])
@@ -123,13 +123,5 @@ struct StoredSchema: Codable, Sendable {
                     current.sources(of: older, number: position + 1, entity: entity)
                 })
         }
-    }
-}
-
-extension ColumnType {
-    /// A value as a column of the type keeps it: a float has fewer digits than a double.
-    fileprivate func rounded(_ value: Value) -> Value {
-        if self == .float, case .double(let number) = value { return .double(Double(Float(number))) }
-        return value
     }
 }

@@ -35,9 +35,11 @@ public final class MemoryStore: ObjectStore {
     }
 
     public func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {
-        state.withLock { state in
+        let limit = max(0, limit)
+        return state.withLock { state in
             guard let generation else { return Array(state.history.prefix(limit)) }
             if generation >= state.generation { return [] }
+            if limit == 0 { return [] }
             guard let first = state.history.first, first.generation <= generation + 1 else { return nil }
             return Array(state.history.dropFirst(Int(generation + 1 - first.generation)).prefix(limit))
         }

@@ -56,7 +56,7 @@ final class MemoryTransaction: StoreTransaction {
                     "\(schema.entities[entity].name).\(columns[column].name) is \(columns[column].type.rawValue) and cannot hold \(value)"
                 )
             }
-            values[column] = value
+            values[column] = columns[column].type.stored(value)
         }
         state.put(MemoryRecord(version: row.version, values: values), entity, key)
     }
@@ -70,13 +70,13 @@ final class MemoryTransaction: StoreTransaction {
 
     func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
         let first = state.nextKeys[entity]
-        let end = first + ObjectKey(pages * PageAddress.slots)
+        let end = first + ObjectKey(max(pages, 1) * PageAddress.slots)
         state.nextKeys[entity] = end
         return first..<end
     }
 
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int {
-        let count = min(state.history.prefix { cut.takes($0) }.count, limit)
+        let count = min(state.history.prefix { cut.takes($0) }.count, max(0, limit))
         state.history.removeFirst(count)
         return count
     }

@@ -272,29 +272,3 @@ struct SQLitePredicate {
         }
     }
 }
-
-extension ColumnType {
-    var isFloating: Bool { self == .float || self == .double || self == .date }
-
-    var isSigned: Bool {
-        switch self {
-        case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32: true
-        default: false
-        }
-    }
-
-    /// Whether a value is of the storage class that the column has, whatever its range.
-    func holds(_ value: Value) -> Bool {
-        switch value {
-        case .null: false
-        case .bool: self == .bool
-        case .int: isSigned
-        case .uint: self == .uint64
-        case .double: isFloating
-        case .string: self == .string
-        case .data: self == .data
-        case .uuid: self == .uuid
-        case .reference: self == .reference
-        }
-    }
-}

@@ -15,7 +15,10 @@ final class SQLiteTransaction: StoreTransaction {
         self.connection = connection
         self.layout = layout
         self.path = path
-        generation = Generation(try connection.integer("SELECT generation FROM strata_state") ?? 0)
+        guard let found = try connection.integer("SELECT generation FROM strata_state"), 0..<1 << 62 ~= found else {
+            throw StoreError(.damaged, "\(path): the generation in strata_state cannot be right; restore the file")
+        }
+        generation = Generation(found)
     }
 
     func apply(_ layer: Layer, changes: ChangeSet) throws {
@@ -57,7 +60,7 @@ final class SQLiteTransaction: StoreTransaction {
         try row.withValues { _, values in
             for column in columns.indices {
                 if !columns[column].accepts(values[column]) { throw refusal(of: values[column], entity, column) }
-                statement.bind(values[column], column + 3)
+                statement.bind(columns[column].type.stored(values[column]), column + 3)
             }
         }
     }
@@ -70,7 +73,7 @@ final class SQLiteTransaction: StoreTransaction {
         try row.withValues { set, values in
             try set.forEach { column in
                 if !columns[column].accepts(values[column]) { throw refusal(of: values[column], entity, column) }
-                statement.bind(values[column], parameter)
+                statement.bind(columns[column].type.stored(values[column]), parameter)
                 parameter += 1
             }
         }
@@ -124,7 +127,7 @@ final class SQLiteTransaction: StoreTransaction {
         let first = ObjectKey(
             bitPattern: try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))])
                 ?? Int64(PageAddress.slots))
-        let end = first + ObjectKey(pages * PageAddress.slots)
+        let end = first + ObjectKey(max(pages, 1) * PageAddress.slots)
         try run("UPDATE strata_keys SET next = ? WHERE entity = ?", end, ObjectKey(entity))
         return first..<end
     }

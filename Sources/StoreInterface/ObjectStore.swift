@@ -53,6 +53,10 @@ extension StoreSnapshot {
     public var pagesWorthKeeping: Int { 64 }
 
     public func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
+        // A value of another storage class is in no object, though a comparison may find it equal.
+        guard zip(columns, values).allSatisfy({ $1.isNull || schema.entities[entity].columns[$0].type.holds($1) }) else {
+            return []
+        }
         let parts = zip(columns, values).map { StorePredicate.compare($0, .equal, $1) }
         return try keys(StoreQuery(entity: entity, predicate: .and(parts)))
     }

@@ -50,9 +50,10 @@ public struct StoreQuery: Sendable, Hashable {
     public var entity: Int
     public var predicate: StorePredicate
     public var sort: [StoreSort]
-    public var offset: Int
-    /// nil: no limit.
-    public var limit: Int?
+    /// Never negative: less than 0 is 0.
+    public var offset: Int { didSet { offset = max(0, offset) } }
+    /// nil: no limit. Never negative: less than 0 is 0, which gives nothing.
+    public var limit: Int? { didSet { limit = limit.map { max(0, $0) } } }
 
     public init(
         entity: Int, predicate: StorePredicate = .constant(true), sort: [StoreSort] = [], offset: Int = 0,
@@ -61,8 +62,8 @@ public struct StoreQuery: Sendable, Hashable {
         self.entity = entity
         self.predicate = predicate
         self.sort = sort
-        self.offset = offset
-        self.limit = limit
+        self.offset = max(0, offset)
+        self.limit = limit.map { max(0, $0) }
     }
 }
 

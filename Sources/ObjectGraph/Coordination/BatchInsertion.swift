@@ -33,7 +33,7 @@ struct BatchInsertion: Sendable {
         for (value, column) in zip(row, columns) where !entity.columns[column].accepts(value) {
             throw BatchError.wrongValue(entity: entity.name, property: entity.columns[column].name, value: value)
         }
-        rows.append(row)
+        rows.append(zip(row, columns).map { entity.columns[$1].type.stored($0) })
     }
 
     func layer(over state: StoreState, schema: StoreSchema) throws -> Layer {

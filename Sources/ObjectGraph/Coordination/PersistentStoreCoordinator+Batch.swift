@@ -122,7 +122,7 @@ extension PersistentStoreCoordinator {
             guard entity.columns[column].accepts(value) else {
                 throw BatchError.wrongValue(entity: entity.name, property: name, value: value)
             }
-            columns[column] = value
+            columns[column] = entity.columns[column].type.stored(value)
         }
         let schema = model.storeSchema
         return try await result(query.entity, options) { [columns] state in

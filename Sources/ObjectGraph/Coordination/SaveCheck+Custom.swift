@@ -61,7 +61,7 @@ extension SaveCheck {
                     .unsupported,
                     "a merge policy gave \(schema.name).\(name) the value \(value), which it cannot have. Give one of its type")
             }
-            row[column] = value
+            row[column] = schema.columns[column].type.stored(value)
         }
         layer.put(row, entity: id.entity, key: id.key)
     }

@@ -250,6 +250,6 @@ struct ModelResolution {
                 .wrongDefault, entity: entity, property: attribute.name,
                 remedy: "give a default that a column of type \(attribute.type.rawValue) can hold, not \(value)")
         }
-        return value
+        return attribute.type.stored(value)
     }
 }

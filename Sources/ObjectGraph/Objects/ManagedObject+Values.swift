@@ -82,13 +82,19 @@ extension ManagedObject {
     /// The value of an attribute, or of a to-one relationship as a reference. A programmer error if there is no such property.
     public subscript(name: String) -> Value {
         get { rawValue(column(name)) }
-        set { setRawValue(column(name), to: newValue) }
+        set { setStoredValue(column(name), to: newValue) }
     }
 
     /// The value of an attribute by its number in the entity: for loops, where looking up a name is too slow.
     public subscript(attribute attribute: Attribute) -> Value {
         get { rawValue(attribute.column) }
-        set { setRawValue(attribute.column, to: newValue) }
+        set { setStoredValue(attribute.column, to: newValue) }
+    }
+
+    /// A value of any origin reads the same before a save as after it: a float column keeps no digits that a `Float` has not.
+    private func setStoredValue(_ column: Int, to value: Value) {
+        guard case .double = value, state == .registered else { return setRawValue(column, to: value) }
+        setRawValue(column, to: description.columns[column].type.stored(value))
     }
 
     private func column(_ name: String) -> Int {
