@@ -1,0 +1,52 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A lock around a value on which threads can wait for one another: who comes looks at the value, and again after each change of it.
+///
+/// `@unchecked Sendable` is right because the value is used under the lock only. The pointers are right because they are made
+/// and freed with this value, which cannot be copied.
+public struct Monitor<Value>: ~Copyable, @unchecked Sendable {
+    private let lock: UnsafeMutablePointer<pthread_mutex_t>
+    private let changes: UnsafeMutablePointer<pthread_cond_t>
+    private let value: UnsafeMutablePointer<Value>
+
+    public init(_ initial: sending Value) {
+        lock = .allocate(capacity: 1)
+        pthread_mutex_init(lock, nil)
+        changes = .allocate(capacity: 1)
+        pthread_cond_init(changes, nil)
+        value = .allocate(capacity: 1)
+        value.initialize(to: initial)
+    }
+
+    deinit {
+        value.deinitialize(count: 1)
+        value.deallocate()
+        pthread_cond_destroy(changes)
+        changes.deallocate()
+        pthread_mutex_destroy(lock)
+        lock.deallocate()
+    }
+
+    /// Runs `body` under the lock until it gives something, at first at once and then after each change by others.
+    public borrowing func wait<R, E: Error>(for body: (inout Value) throws(E) -> R?) throws(E) -> R {
+        pthread_mutex_lock(lock)
+        defer { pthread_mutex_unlock(lock) }
+        while true {
+            if let result = try body(&value.pointee) {
+                pthread_cond_broadcast(changes)
+                return result
+            }
+            pthread_cond_wait(changes, lock)
+        }
+    }
+
+    public borrowing func withLock<R, E: Error>(_ body: (inout Value) throws(E) -> R) throws(E) -> R {
+        try wait { value throws(E) -> R? in .some(try body(&value)) }
+    }
+}

@@ -1,0 +1,52 @@
+import Dispatch
+import StoreInterface
+import Testing
+
+@testable import LMDBStore
+
+/// What is done to one file makes nobody wait who uses another.
+@Suite struct RegistryTests {
+    @Test func whileOneFileIsCopiedAnotherIsOpenedUsedAndClosed() throws {
+        let (copied, used, new) = (try Scratch(), try Scratch(), try Scratch())
+        _ = try copied.store().insertTracks(1)
+        _ = try used.store().insertTracks(1)
+        let dropped = try new.store()
+        let done = DispatchSemaphore(value: 0)
+        try EnvironmentRegistry.exclusively(path: copied.url.path) {
+            let thread = DispatchQueue(label: "other")
+            thread.async {
+                withExtendedLifetime(dropped) {}
+                for _ in 0..<3 { _ = try? used.store().insertTracks(1) }
+                _ = try? Scratch().store().insertTracks(1)
+                done.signal()
+            }
+            #expect(done.wait(timeout: .now() + 20) == .success)
+        }
+        #expect(try used.store().snapshot().count(StoreQuery(entity: Samples.track)) == 4)
+    }
+
+    @Test func whoOpensAFileThatIsWorkedOnWaits() throws {
+        let scratch = try Scratch()
+        _ = try scratch.store().insertTracks(1)
+        let done = DispatchSemaphore(value: 0)
+        try EnvironmentRegistry.exclusively(path: scratch.url.path) {
+            DispatchQueue(label: "other").async {
+                _ = try? scratch.store().insertTracks(1)
+                done.signal()
+            }
+            #expect(done.wait(timeout: .now() + 0.2) == .timedOut)
+        }
+        #expect(done.wait(timeout: .now() + 20) == .success)
+        #expect(try scratch.store().snapshot().count(StoreQuery(entity: Samples.track)) == 2)
+    }
+
+    @Test func manyThreadsThatOpenAndDropOneFileAlwaysHaveOneStore() throws {
+        let scratch = try Scratch()
+        DispatchQueue.concurrentPerform(iterations: 8) { _ in
+            for _ in 0..<20 { do { try scratch.store().insertTracks(1) } catch { Issue.record(error) } }
+        }
+        let store = try scratch.store()
+        #expect(try store.snapshot().count(StoreQuery(entity: Samples.track)) == 160)
+        #expect(try store.verify() == [])
+    }
+}
