@@ -83,6 +83,20 @@ extension Environment {
         }
     }
 
+    /// A new one that counts as live from its beginning on: the map stays where it is.
+    func beginCounted() throws(LMDBError) -> Reader {
+        let outcome: Result<Reader, LMDBError> = readers.withLock { readers in
+            do throws(LMDBError) {
+                let begun = try beginOrClearDead()
+                readers.live += 1
+                return .success(begun)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try outcome.get()
+    }
+
     private func begin() throws(LMDBError) -> Reader {
         var begun: OpaquePointer?
         try check(.begin) { mdb_txn_begin(pointer, nil, UInt32(MDB_RDONLY), &begun) }

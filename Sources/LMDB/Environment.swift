@@ -94,8 +94,8 @@ public final class Environment: @unchecked Sendable {
         guard let made else { throw LMDBError(returnCode: ENOMEM, call: .environmentCreate) }
         do throws(LMDBError) {
             try check(.setMapSize) { mdb_env_set_mapsize(made, mapSize) }
-            try check(.setMaxDatabases) { mdb_env_set_maxdbs(made, UInt32(options.maximumDatabases)) }
-            try check(.setMaxReaders) { mdb_env_set_maxreaders(made, UInt32(options.maximumReaders)) }
+            try check(.setMaxDatabases) { mdb_env_set_maxdbs(made, UInt32(clamping: options.maximumDatabases)) }
+            try check(.setMaxReaders) { mdb_env_set_maxreaders(made, Self.readerSlots(options.maximumReaders)) }
             // Never MDB_WRITEMAP, MDB_NOSYNC or MDB_NOMETASYNC: a power cut must neither damage the file nor lose a commit.
             let access = options.access == .readWrite ? 0 : MDB_RDONLY | MDB_NOLOCK
             let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS | access)
@@ -106,6 +106,9 @@ public final class Environment: @unchecked Sendable {
         }
         return made
     }
+
+    /// A slot takes 64 bytes of the lock file: no more of them than a machine has use for.
+    private static func readerSlots(_ wanted: Int) -> UInt32 { UInt32(min(max(wanted, 1), 1 << 20)) }
 
     deinit { close() }
 
@@ -131,10 +134,16 @@ public final class Environment: @unchecked Sendable {
         public var usedReaderSlots: Int
     }
 
-    /// About 20 ns: reads the meta pages in the map.
+    /// About 40 ns: reads the meta pages in the map.
     public func information() throws(LMDBError) -> Information {
         var info = MDB_envinfo()
-        try check(.information) { mdb_env_info(pointer, &info) }
+        // Under the lock, because the map is replaced under it.
+        let outcome: Result<Void, LMDBError> = readers.withLock { _ in
+            do throws(LMDBError) { return .success(try check(.information) { mdb_env_info(pointer, &info) }) } catch {
+                return .failure(error)
+            }
+        }
+        try outcome.get()
         return Information(
             mapSize: info.me_mapsize, lastPage: info.me_last_pgno, lastTransaction: UInt64(info.me_last_txnid),
             readerSlots: Int(info.me_maxreaders), usedReaderSlots: Int(info.me_numreaders))
@@ -167,13 +176,17 @@ public final class Environment: @unchecked Sendable {
 
     /// Makes the map larger; 0 adopts the size that another process has given the file.
     ///
-    /// - Returns: false, and nothing is done, while a read transaction of this process lives: the map cannot move below it.
+    /// Precondition: no write transaction of this process lives.
+    /// - Returns: false, and nothing is done, while a read transaction of this process lives: the map cannot move below it; and when
+    ///   the address space has no room for the new map beside the old one.
     public func resizeMap(to size: Int) throws(LMDBError) -> Bool {
         // Under the lock, so that no reader begins meanwhile.
         let outcome: Result<Bool, LMDBError> = readers.withLock { readers in
             guard readers.live == 0 else { return .success(false) }
-            readers.dropUnused()
             do throws(LMDBError) {
+                // LMDB gives the old map up before it asks for the new one, and crashes at its next call when there is none.
+                guard AddressSpace.hasRoom(for: size > 0 ? size : try sizeInFile()) else { return .success(false) }
+                readers.dropUnused()
                 try check(.setMapSize) { mdb_env_set_mapsize(pointer, size) }
                 return .success(true)
             } catch {
@@ -192,7 +205,11 @@ public final class Environment: @unchecked Sendable {
 extension DatabaseStatistics {
     init(_ stat: MDB_stat) {
         self.init(
-            pageSize: Int(stat.ms_psize), depth: Int(stat.ms_depth), branchPages: stat.ms_branch_pages,
-            leafPages: stat.ms_leaf_pages, overflowPages: stat.ms_overflow_pages, entries: stat.ms_entries)
+            pageSize: Int(stat.ms_psize), depth: Int(stat.ms_depth), branchPages: Self.possible(stat.ms_branch_pages),
+            leafPages: Self.possible(stat.ms_leaf_pages), overflowPages: Self.possible(stat.ms_overflow_pages),
+            entries: Self.possible(stat.ms_entries))
     }
+
+    /// The counts stand in the file, where damage may say anything: more than 2^40 no file has, and who goes by them multiplies.
+    private static func possible(_ count: Int) -> Int { min(max(0, count), 1 << 40) }
 }

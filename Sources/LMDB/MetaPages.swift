@@ -28,6 +28,7 @@ public struct MetaPages: Sendable, Hashable {
     private static let flagsOffset = 10
     private static let magicOffset = 16
     private static let versionOffset = 20
+    private static let mapSizeOffset = 32
     private static let pageSizeOffset = 40
     private static let freeRootOffset = 80
     private static let mainRootOffset = 128
@@ -68,6 +69,17 @@ public struct MetaPages: Sendable, Hashable {
         else { return nil }
         guard let transaction else { return two.lastTransaction > one.lastTransaction ? two : one }
         return [one, two].first { $0.lastTransaction == transaction }
+    }
+
+    /// The larger map of the two meta pages of an open file, at least up to its last page.
+    static func mapSize(_ file: Int32, pageSize: Int) throws(LMDBError) -> Int {
+        var size = 0
+        for offset in [0, pageSize] {
+            guard let found = try bytes(file, at: offset), case .success(let meta) = page(found) else { continue }
+            let own = found.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: mapSizeOffset, as: UInt64.self) }
+            size = max(size, Int(clamping: own), Int(clamping: meta.expectedByteCount))
+        }
+        return size
     }
 
     private struct Problem: Error { var finding: Finding }

@@ -145,7 +145,8 @@ extension Environment {
 
     /// Opens sub-databases in a read transaction of their own, so that the handles stay valid when `body` returns.
     public func openDatabases<R>(_ body: (HandleTransaction) throws -> R) throws -> R {
-        let begun = try takingSlot { () throws(LMDBError) in try beginOrClearDead().pointer }
+        let begun = try takingSlot { () throws(LMDBError) in try beginCounted().pointer }
+        defer { readers.withLock { $0.live -= 1 } }
         let result: R
         do {
             result = try body(HandleTransaction(begun))

@@ -123,28 +123,41 @@ public final class LMDBStore: ObjectStore {
     func newestSnapshot() throws -> LMDBSnapshot {
         try checkProcess()
         return try translating {
-            let newest = try environment.information().lastTransaction
-            return try latest.withLock { latest in
-                if let snapshot = latest.snapshot, snapshot.transactionNumber >= newest { return snapshot }
-                let made = try LMDBSnapshot(self, try beginReading())
-                // Its pages and indexes are those of another schema.
-                guard try made.transaction.metaNumber(MetaTable.Key.schemaNumber, tables.meta) == UInt64(schemaNumber) else {
-                    throw StoreError.migratedElsewhere(self)
-                }
-                latest.snapshot = made
-                return made
+            do {
+                return try newestSnapshotInMap()
+            } catch let error as LMDBError where error.code == .mapResized {
+                return try adoptingSize(newestSnapshotInMap)
             }
         }
     }
 
-    private func beginReading() throws -> ReadTransaction {
-        do {
-            return try ReadTransaction(environment)
-        } catch {
-            guard error.code == .mapResized else { throw error }
-            guard try environment.resizeMap(to: 0) else { throw StoreError.outgrown(self) }
+    private func newestSnapshotInMap() throws -> LMDBSnapshot {
+        let newest = try environment.information().lastTransaction
+        return try latest.withLock { latest in
+            if let snapshot = latest.snapshot, snapshot.transactionNumber >= newest { return snapshot }
+            let made = try LMDBSnapshot(self, try ReadTransaction(environment))
+            // Its pages and indexes are those of another schema.
+            guard try made.transaction.metaNumber(MetaTable.Key.schemaNumber, tables.meta) == UInt64(schemaNumber) else {
+                throw StoreError.migratedElsewhere(self)
+            }
+            latest.snapshot = made
+            return made
         }
-        return try ReadTransaction(environment)
+    }
+
+    /// Takes the size that another process has given the file, and runs `read`. A writer of this process, whose map may not move
+    /// meanwhile, takes it by itself before it writes; inside of a write the file is never larger than the map.
+    private func adoptingSize<R>(_ read: () throws -> R) throws -> R {
+        for _ in 0..<5000 {
+            let isAdopted = try writing.withLockIfAvailable { _ in try environment.resizeMap(to: 0) }
+            if isAdopted == false { throw StoreError.outgrown(self) }
+            do {
+                return try read()
+            } catch let error as LMDBError where error.code == .mapResized {
+                usleep(1000)
+            }
+        }
+        throw StoreError.outgrown(self)
     }
 
     /// Runs `body` in the file's one write transaction, on the calling thread, and commits it durably.
