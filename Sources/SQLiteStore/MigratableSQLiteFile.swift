@@ -1,6 +1,12 @@
 import Foundation
 import StoreInterface
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// The SQLite file of a staged migration (S164).
 struct MigratableSQLiteFile: MigratableFile {
     private let url: URL
@@ -21,8 +27,18 @@ struct MigratableSQLiteFile: MigratableFile {
     func makeCopy() throws -> any MigrationCopy {
         let copy = URL(fileURLWithPath: url.path + ".migrating")
         Self.remove(copy)
+        do {
+            return SQLiteMigrationCopy(original: url, copy: copy, generation: try fill(copy))
+        } catch {
+            Self.remove(copy)
+            throw error
+        }
+    }
+
+    /// - Returns: the newest save that the copy has.
+    private func fill(_ copy: URL) throws -> Int64? {
         let connection = try SQLiteConnection(path: url.path, role: .writer)
-        let version = try connection.withLock {
+        return try connection.withLock {
             let version = try connection.integer("PRAGMA data_version")
             let generation = try connection.integer("SELECT generation FROM strata_state")
             let statement = try connection.statement("VACUUM INTO ?")
@@ -33,7 +49,6 @@ struct MigratableSQLiteFile: MigratableFile {
             }
             return generation
         }
-        return SQLiteMigrationCopy(original: url, copy: copy, generation: version)
     }
 
     static func remove(_ file: URL) {
@@ -52,32 +67,51 @@ struct SQLiteMigrationCopy: MigrationCopy {
     var store: StoreDescription { .sqlite(copy) }
 
     func replaceOriginal() throws {
-        // Written back into the one file of the copy.
-        try settle(copy.path)
-        try settle(original.path) { connection in
+        // Closed again: the log is in the one file of the copy, and on disk.
+        try SQLiteConnection(path: copy.path, role: .writer).withoutLog { _ in }
+        try SQLiteConnection(path: original.path, role: .writer).withoutLog { connection in
             guard try connection.integer("SELECT generation FROM strata_state") == generation else {
                 throw StoreError(.inUseElsewhere, "\(original.path) was changed while it was migrated. Open it again")
             }
+            guard rename(copy.path, original.path) == 0 else {
+                throw StoreError(errorNumber: errno, "\(original.path) cannot be replaced")
+            }
         }
-        for path in [original.path + "-wal", original.path + "-shm"] { try? FileManager.default.removeItem(atPath: path) }
-        guard rename(copy.path, original.path) == 0 else {
-            throw StoreError(
-                .inputOutput, "\(original.path) cannot be replaced: \(String(cString: strerror(errno))). Check its folder")
-        }
+        // The name is on disk only when its folder is.
+        try PartialFile.syncFolder(of: original)
         MigratableSQLiteFile.remove(copy)
     }
 
-    /// Moves the log into the file, with nobody else reading or writing it.
-    private func settle(_ path: String, _ body: (SQLiteConnection) throws -> Void = { _ in }) throws {
-        let connection = try SQLiteConnection(path: path, role: .writer)
-        try connection.withLock {
-            try body(connection)
-            guard try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)") == 0 else {
-                throw StoreError(
-                    .inUseElsewhere, "\(path) is open elsewhere, and a migration puts another file in its place. Close it there")
+    func discard() { MigratableSQLiteFile.remove(copy) }
+}
+
+extension SQLiteConnection {
+    /// How often, and for how many microseconds, is waited for connections that are about to close.
+    private static let patience = (tries: 20, wait: useconds_t(50_000))
+
+    /// Runs `body` with the log written back into the file and removed, while nobody else reads or writes the file.
+    ///
+    /// Who opens the file meanwhile waits; when another has its name by then, SQLite refuses to put a log beside that one.
+    /// - Throws: `StoreError` `.inUseElsewhere` while anybody else has it open.
+    fileprivate func withoutLog(_ body: (SQLiteConnection) throws -> Void) throws {
+        try withLock {
+            for left in (0..<Self.patience.tries).reversed() {
+                // Refused without waiting while another connection is there, even one that does nothing.
+                if (try? texts("PRAGMA journal_mode = DELETE")) == ["delete"] { break }
+                guard left > 0 else { throw openElsewhere }
+                usleep(Self.patience.wait)
             }
+            try run("BEGIN EXCLUSIVE")
+            // Nothing was written. Fails only when SQLite has rolled back by itself.
+            defer { try? run("ROLLBACK") }
+            // Somebody may have come in between, and has a log again.
+            guard try texts("PRAGMA journal_mode") == ["delete"] else { throw openElsewhere }
+            try body(self)
         }
     }
 
-    func discard() { MigratableSQLiteFile.remove(copy) }
+    private var openElsewhere: StoreError {
+        StoreError(
+            .inUseElsewhere, "\(path) is open elsewhere, and a migration puts another file in its place. Close it there")
+    }
 }

@@ -12,7 +12,7 @@ final class SQLiteConnection: @unchecked Sendable {
 
     private let queue: DatabaseQueue
     private let handle: OpaquePointer
-    private let path: String
+    let path: String
     private let lock = NSRecursiveLock()
     private var statements: [String: SQLiteStatement] = [:]
 
@@ -103,8 +103,17 @@ final class SQLiteConnection: @unchecked Sendable {
         case .SQLITE_NOTADB: StoreError(.notAStore, "\(path) is not an SQLite database; choose another file")
         case .SQLITE_CORRUPT: StoreError(.damaged, "\(path): \(reason); restore it from a copy")
         case .SQLITE_BUSY: StoreError(.inUseElsewhere, "\(path): another connection keeps it locked; try again")
+        case .SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
+        case .SQLITE_READONLY where error.extendedResultCode == .SQLITE_READONLY_DBMOVED:
+            StoreError(.inUseElsewhere, "\(path) was replaced while it was opened; open it again")
         default: StoreError(.cannotOpen, "\(path): \(reason); check the path and its permissions")
         }
+    }
+
+    /// Whether the last call failed for want of room: SQLite tells only one of the ways as such.
+    static func hadNoRoom(_ database: Database) -> Bool {
+        guard let handle = database.sqliteConnection else { return false }
+        return [EDQUOT, EFBIG, ENOSPC].contains(sqlite3_system_errno(handle))
     }
 
     /// GRDB observes transactions and tables for its own users; its hooks expect its own queue and cost time on every row.

@@ -156,6 +156,10 @@ final class SQLiteStatement {
 
     static func error(_ code: Int32, _ database: OpaquePointer, _ path: String) -> StoreError {
         let reason = String(cString: sqlite3_errmsg(database))
+        // SQLite tells only one of the ways to have no room as such.
+        if code & 0xff == SQLITE_IOERR, [EDQUOT, EFBIG, ENOSPC].contains(sqlite3_system_errno(database)) {
+            return StoreError(.full, "\(path): \(reason); make room on the disk, or raise the limit of the file's size")
+        }
         return switch code & 0xff {
         case SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
         case SQLITE_BUSY, SQLITE_LOCKED:

@@ -40,10 +40,10 @@ extension SQLiteStore: BackupableStore {
     }
 
     private func copy(to partial: PartialFile) throws -> Generation {
+        let source = try SQLiteConnection(path: path, role: .reader)
+        // Not in the write-ahead mode, so that all of the copy is in one file.
+        let copy = try DatabaseQueue(path: partial.path)
         do {
-            let source = try SQLiteConnection(path: path, role: .reader)
-            // Not in the write-ahead mode, so that all of the copy is in one file.
-            let copy = try DatabaseQueue(path: partial.path)
             try source.backup(to: copy)
             return try copy.inDatabase { database in
                 let findings = try String.fetchAll(database, sql: "PRAGMA quick_check")
@@ -57,7 +57,11 @@ extension SQLiteStore: BackupableStore {
                 return Generation(bitPattern: generation)
             }
         } catch let error as DatabaseError {
-            throw StoreError(.inputOutput, "\(partial.target): \(error.message ?? error.resultCode.description). Check the disk")
+            let reason = "\(partial.target): \(error.message ?? error.resultCode.description)"
+            let isFull = error.resultCode == .SQLITE_FULL || copy.inDatabase { SQLiteConnection.hadNoRoom($0) }
+            throw isFull
+                ? StoreError(.full, "\(reason). Make room on the disk, or raise the limit of the file's size")
+                : StoreError(.inputOutput, "\(reason). Check the disk")
         }
     }
 }

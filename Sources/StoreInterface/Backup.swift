@@ -115,19 +115,31 @@ public struct PartialFile: Sendable {
         try sync(folder)
     }
 
+    /// Puts the names of a file's folder on disk.
+    package static func syncFolder(of url: URL) throws {
+        let folder = url.deletingLastPathComponent().path
+        try sync(folder.isEmpty ? "." : folder, for: url.path)
+    }
+
     /// Removes the file under its temporary name, and what stands beside it; nothing when it is finished.
     public func discard() {
         for suffix in ["", "-lock", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
     }
 
-    private func sync(_ path: String) throws {
+    private func sync(_ path: String) throws { try Self.sync(path, for: target) }
+
+    /// Puts a file on disk.
+    /// - Parameter target: what an error names.
+    package static func sync(_ path: String, for target: String) throws {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("cannot be opened to be synced") }
+        guard descriptor >= 0 else { throw failure(target, "cannot be opened to be synced") }
         defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw failure("cannot be synced") }
+        guard fsync(descriptor) == 0 else { throw failure(target, "cannot be synced") }
     }
 
-    private func failure(_ what: String) -> StoreError {
+    private func failure(_ what: String) -> StoreError { Self.failure(target, what) }
+
+    private static func failure(_ target: String, _ what: String) -> StoreError {
         StoreError(errorNumber: errno, "\(target) \(what)")
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import LMDBStore
 import ObjectGraph
+import SQLiteStore
 import StoreInterface
 import TestSupport
 import Testing
@@ -53,18 +54,20 @@ import Testing
         }
     }
 
-    @Test func S164_aStagedMigrationWithoutRoomLeavesTheFileAsItWas() async throws {
-        let bed = try TestBed(.lmdb)
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func S164_aStagedMigrationWithoutRoomLeavesTheFileAsItWas(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
         let file = bed.file
-        try await MigrationScript.fill(file)
-        await #expect(processExitsWith: .success) { [file = file as URL] in
+        try await MigrationScript.fill(file, kind)
+        await #expect(processExitsWith: .success) { [file = file as URL, kind = kind.rawValue as String] in
+            let store = kind == "lmdb" ? StoreDescription.lmdb(file) : .sqlite(file)
             let size = try FullDiskMigrationTests.byteCount(file)
             // No room for the copy; room for it, but not for what the stages write; all the room.
             for limit in [size / 2, size * 5 / 4] {
                 try FullDiskMigrationTests.limit(limit)
                 do {
                     _ = try await PersistentContainer(
-                        model: try MigrationScript.model(3), store: .lmdb(file), migrationPlan: try MigrationScript.plan())
+                        model: try MigrationScript.model(3), store: store, migrationPlan: try MigrationScript.plan())
                     Issue.record("it went through with \(limit) bytes")
                 } catch let error as StoreError {
                     try #require(error.code == .full, "\(error)")
@@ -72,12 +75,12 @@ import Testing
                 }
                 let names = try FileManager.default.contentsOfDirectory(atPath: file.deletingLastPathComponent().path)
                 try #require(!names.contains { $0.contains("migrating") }, "\(names)")
-                let found = try StoreDescription.lmdb(file).migration?.storedSchema()
+                let found = try store.migration?.storedSchema()
                 try #require(found?.version.major == 1)
             }
             try FullDiskMigrationTests.limit(1 << 30)
             let container = try await PersistentContainer(
-                model: try MigrationScript.model(3), store: .lmdb(file), migrationPlan: try MigrationScript.plan())
+                model: try MigrationScript.model(3), store: store, migrationPlan: try MigrationScript.plan())
             try await container.coordinator.finishMigration()
             let request = EntityFetchRequest("Thing", matching: .equal("text", .string("text 5")))
             try #require(try await container.newBatchOperationContext().perform { try $0.count(request) } == 1)

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import LMDBStore
 import ObjectGraph
+import SQLiteStore
 import StoreInterface
 import TestSupport
 import Testing
@@ -42,8 +43,9 @@ enum MigrationScript {
         ])
     }
 
-    static func fill(_ file: URL) async throws {
-        let container = try await PersistentContainer(model: try model(1), store: .lmdb(file))
+    static func fill(_ file: URL, _ kind: StoreKind = .lmdb) async throws {
+        let container = try await PersistentContainer(
+            model: try model(1), store: kind == .sqlite ? .sqlite(file) : .lmdb(file))
         try await container.coordinator.insert(
             into: "Thing", ["number"], rows: (0..<count).lazy.map { [Value.int(Int64($0))] })
     }

@@ -50,6 +50,37 @@ import Testing
         #expect(try second.snapshot().all(Sample.owner) == [64, 65])
     }
 
+    private func code(_ body: () throws -> Void) -> StoreError.Code? {
+        do {
+            try body()
+            return nil
+        } catch { return (error as? StoreError)?.code }
+    }
+
+    /// What the migrated copy replaces must be what was copied, and nobody may have it open.
+    @Test func aFileThatWasChangedOrIsOpenIsNotReplaced() throws {
+        let folder = try TemporaryFolder()
+        let url = folder.url.appendingPathComponent("store.sqlite")
+        var store: SQLiteStore? = try open(url)
+        try ContractStore.save(try #require(store)) { $0.insertOwner(64, "before") }
+        let migration = try #require(StoreDescription.sqlite(url).migration)
+        let copy = try migration.makeCopy()
+        // Idle, with all of its log in the file.
+        #expect(code { try copy.replaceOriginal() } == .inUseElsewhere)
+        try ContractStore.save(try #require(store)) { $0.insertOwner(65, "after") }
+        store = nil
+        #expect(code { try copy.replaceOriginal() } == .inUseElsewhere)
+        copy.discard()
+        store = try open(url)
+        #expect(try store?.snapshot().all(Sample.owner) == [64, 65])
+        store = nil
+        let second = try migration.makeCopy()
+        try second.replaceOriginal()
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { !$0.hasSuffix("-signal") }
+        #expect(names == ["store.sqlite"])
+        #expect(try open(url).snapshot().all(Sample.owner) == [64, 65])
+    }
+
     @Test func namesThatSQLiteCannotTellApartAreMadeDifferent() throws {
         let folder = try TemporaryFolder()
         let columns = ["id", "version", "Name", "name", "a \"quoted\" one", "select"]
