@@ -25,7 +25,7 @@ struct MigratableLMDBFile: MigratableFile {
     func storedSchema() throws -> StoreSchema? {
         guard try FileIdentity.of(path: url.path) != nil else { return nil }
         // Open here: then it has a schema, and the open that follows tells whether it fits.
-        if let open = EnvironmentRegistry.openStore(path: url.path) { return open.schemas.last?.schema }
+        if let open = try EnvironmentRegistry.openStore(path: url.path) { return open.schemas.last?.schema }
         return try withEnvironment { environment in
             guard let meta = try environment.openDatabases({ try $0.open(MetaTable.name, .bytes) }) else { return nil }
             let transaction = try ReadTransaction(environment)
@@ -137,25 +137,17 @@ struct LMDBMigrationCopy: MigrationCopy {
                 // The commit comes after the rename, so a full disk must be met before it.
                 let used = try (environment.information().lastPage + 1) * environment.pageSize
                 try environment.setAside(from: used, to: used + 1 << 17)
-                try Self.sync(copy.path)
+                try PartialFile.sync(copy.path, for: original.path)
                 guard rename(copy.path, original.path) == 0 else {
                     throw StoreError(errorNumber: errno, "\(original.path) cannot be replaced")
                 }
                 // The lock file belongs to the old file; one that a crash leaves is made anew by the next open.
                 unlink(original.path + "-lock")
                 MigratableLMDBFile.remove(copy)
-                try Self.sync(original.deletingLastPathComponent().path)
+                try PartialFile.syncFolder(of: original)
             }
         }
     }
 
     func discard() { MigratableLMDBFile.remove(copy) }
-
-    private static func sync(_ path: String) throws {
-        let descriptor = open(path.isEmpty ? "." : path, O_RDONLY | O_CLOEXEC)
-        defer { if descriptor >= 0 { close(descriptor) } }
-        guard descriptor >= 0, fsync(descriptor) == 0 else {
-            throw StoreError(errorNumber: errno, "\(path) cannot be synced")
-        }
-    }
 }
