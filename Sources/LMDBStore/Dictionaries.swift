@@ -20,6 +20,9 @@ final class Dictionaries: Sendable {
 
     func key(_ entity: Int, _ number: UInt32) -> UInt64 { UInt64(entityNumbers[entity]) << 32 | UInt64(number) }
 
+    /// Has what was read read anew, so that it is checked as it is in the file now.
+    func forget() { known.withLock { $0 = [:] } }
+
     /// - Returns: nil for number 0, which stands for none.
     /// - Throws: `PageError` when there is none of that number, or it is damaged.
     func dictionary(_ entity: Int, _ number: UInt32, in reader: some ByteReading) throws -> PageDictionary? {

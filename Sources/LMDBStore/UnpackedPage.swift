@@ -27,6 +27,8 @@ enum PageUse {
     case scanning
     /// It is about to be replaced.
     case writing
+    /// It is checked: unpacked anew, whatever is known.
+    case verifying
 }
 
 extension LMDBStore {
@@ -39,10 +41,10 @@ extension LMDBStore {
             return try tails.withWhole(bytes, entity, number, in: reader) { bytes in
                 let packed = try PackedPage(bytes)
                 let identity = PageIdentity(packed, entity: entity, number: number)
-                if let known = unpackedPages.page(identity, for: use) { return known }
+                if use != .verifying, let known = unpackedPages.page(identity, for: use) { return known }
                 let dictionary = try dictionaries.dictionary(entity, packed.dictionaryNumber, in: reader)
                 let made = try UnpackedPage(packed, dictionary: dictionary)
-                if use != .writing { unpackedPages.insert(made, identity, for: use) }
+                if use == .reading || use == .scanning { unpackedPages.insert(made, identity, for: use) }
                 return made
             }
         } catch let error as PageError {

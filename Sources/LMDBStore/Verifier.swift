@@ -24,7 +24,11 @@ struct Verifier {
     }
 
     mutating func run() throws {
-        for entity in schema.entities.indices { try checkPages(entity) }
+        store.dictionaries.forget()
+        for entity in schema.entities.indices {
+            try checkPages(entity)
+            try checkLeases(entity)
+        }
         for entity in schema.entities.indices where !isFull { try checkObjects(entity) }
         for link in schema.links.indices where !isFull { try checkLink(link) }
         try checkHistory()
@@ -48,7 +52,7 @@ struct Verifier {
         try snapshot.eachPage(entity) { number, bytes in
             if PackedPage.missingByteCount(bytes) > 0 { split += 1 }
             do {
-                try store.withPage(bytes, entity, number, for: .scanning, check: .full, in: snapshot) { page in
+                try store.withPage(bytes, entity, number, for: .verifying, check: .full, in: snapshot) { page in
                     found[number] = page.presence
                     try large.add(page, number)
                     if page.presence == 0 { problems.append("\(name), page \(number): holds no object, but is there") }
@@ -183,10 +187,15 @@ struct Verifier {
     }
 
     private mutating func checkHistory() throws {
-        guard let oldest = try snapshot.oldestSave() else { return }
-        let saves = try snapshot.history(after: oldest - 1) ?? []
-        if saves.last?.generation != snapshot.generation {
-            note("history: ends with save \(saves.last?.generation ?? 0), but the newest is \(snapshot.generation)")
-        }
+        for problem in try HistoryCheck.problems(snapshot, atMost: Self.maximumFindings) { note(problem) }
+    }
+
+    /// Keys that were leased are at hand even after their objects have gone.
+    private mutating func checkLeases(_ entity: Int) throws {
+        let key = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
+        guard let last = presence[entity].keys.max(),
+            let next = try store.translating({ try snapshot.transaction.metaNumber(key, store.tables.meta) }), next <= last
+        else { return }
+        note("\(schema.entities[entity].name), page \(last): lies at or beyond page \(next), the first that was never leased")
     }
 }

@@ -56,6 +56,31 @@ import Testing
         #expect(try await store.compact(all).pagesPacked == 0, "what is packed is not packed again")
     }
 
+    @Test func damageOfAPackedPageThatIsInMemoryIsFound() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        let keys = try store.insertTracks(64 * 100)
+        try await store.compact(all)
+        try expectSamples(try store.snapshot(), keys)
+        #expect(try store.verify() == [])
+        try store.environment.write { transaction in
+            let table = store.tables.pages[Samples.track]
+            var bytes = Array(try #require(try transaction.get(table, 3)))
+            bytes[bytes.count - 9] ^= 0x10
+            try bytes.withUnsafeBytes { try transaction.put(table, 3, $0) }
+        }
+        #expect(try store.verify().contains { $0.description.contains("page 3") })
+    }
+
+    @Test func whatMoreSavesThanThereAreHaveWrittenIsNotPacked() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        try store.insertTracks(64 * 3)
+        for count in [UInt64.max, UInt64.max - 1, 1 << 63] as [UInt64] {
+            #expect(try await store.compact(CompactionOptions(age: .saves(count))).pagesPacked == 0)
+        }
+    }
+
     @Test func snapshotsTakenBeforeReadTheSameAfter() async throws {
         let scratch = try Scratch()
         let store = try scratch.store()
