@@ -25,7 +25,10 @@ static inline int strata_set_aside(int file, long long start, long long end) {
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && (unsigned long long)end > limit.rlim_cur)
         return EFBIG;
 #if defined(__linux__)
-    if (fallocate(file, 0x01 /* FALLOC_FL_KEEP_SIZE */, start, end - start) == 0) return 0;
+    int code;
+    do code = fallocate(file, 0x01 /* FALLOC_FL_KEEP_SIZE */, start, end - start);
+    while (code != 0 && errno == EINTR);
+    if (code == 0) return 0;
     return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : 0;
 #else
     fstore_t store = {F_ALLOCATEALL, F_PEOFPOSMODE, 0, end - start, 0};

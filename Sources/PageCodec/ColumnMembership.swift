@@ -15,13 +15,8 @@ final class ColumnMembership: Sendable {
         self.column = column
         self.values = values
         hasNull = values.contains(.null)
-        // Strings are members by Swift's equality, which knows canonical equivalence: they are not compared by bytes.
-        let plain = values.allSatisfy {
-            switch $0 {
-            case .bool, .int, .uint, .reference, .null: true
-            default: false
-            }
-        }
+        // A double is not: a member is equal to itself, which NaN is not.
+        let plain = values.allSatisfy { if case .double = $0 { false } else { true } }
         comparisons =
             plain && values.count <= Self.fewValues
             ? values.map { ColumnComparison(column: column, comparison: .equal, value: $0) } : []
@@ -45,7 +40,7 @@ final class ColumnMembership: Sendable {
 
     private static func isPlain(_ code: ColumnCode) -> Bool {
         switch code {
-        case .float, .double, .date, .string, .data, .uuid: false
+        case .float, .double, .date: false
         default: true
         }
     }
@@ -53,7 +48,9 @@ final class ColumnMembership: Sendable {
     /// Membership is equality of values: a constant of another storage class is never a member, though it may compare equal.
     private func fits(_ value: Value, _ code: ColumnCode) -> Bool {
         switch (value, code) {
-        case (.null, _), (.bool, .bool), (.uint, .uint64), (.reference, .reference): true
+        case (.null, _), (.bool, .bool), (.uint, .uint64), (.reference, .reference), (.string, .string), (.data, .data),
+            (.uuid, .uuid):
+            true
         case (.int, .int8), (.int, .int16), (.int, .int32), (.int, .int64), (.int, .uint8), (.int, .uint16), (.int, .uint32): true
         default: false
         }
