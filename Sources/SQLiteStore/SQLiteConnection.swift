@@ -110,12 +110,6 @@ final class SQLiteConnection: @unchecked Sendable {
         }
     }
 
-    /// Whether the last call failed for want of room: SQLite tells only one of the ways as such.
-    static func hadNoRoom(_ database: Database) -> Bool {
-        guard let handle = database.sqliteConnection else { return false }
-        return [EDQUOT, EFBIG, ENOSPC].contains(sqlite3_system_errno(handle))
-    }
-
     /// GRDB observes transactions and tables for its own users; its hooks expect its own queue and cost time on every row.
     private static func removeHooks(_ handle: OpaquePointer) {
         sqlite3_commit_hook(handle, nil, nil)

@@ -154,10 +154,17 @@ final class SQLiteStatement {
         return UUID(uuid: start.loadUnaligned(as: uuid_t.self))
     }
 
+    /// Whether a call that failed just now with an I/O error found no room: SQLite tells only one of the ways as such. What the system
+    /// said it keeps for some calls, not for a commit; then the thread's own number is still that of the write.
+    static func hadNoRoom(_ database: OpaquePointer) -> Bool {
+        let last = errno
+        return [ENOSPC, EDQUOT, EFBIG].contains { $0 == last || $0 == sqlite3_system_errno(database) }
+    }
+
     static func error(_ code: Int32, _ database: OpaquePointer, _ path: String) -> StoreError {
+        let isFull = code & 0xff == SQLITE_IOERR && hadNoRoom(database)
         let reason = String(cString: sqlite3_errmsg(database))
-        // SQLite tells only one of the ways to have no room as such.
-        if code & 0xff == SQLITE_IOERR, [EDQUOT, EFBIG, ENOSPC].contains(sqlite3_system_errno(database)) {
+        if isFull {
             return StoreError(.full, "\(path): \(reason); make room on the disk, or raise the limit of the file's size")
         }
         return switch code & 0xff {

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+internal import GRDBSQLite
 import StoreInterface
 
 extension SQLiteStore: BackupableStore {
@@ -58,7 +59,10 @@ extension SQLiteStore: BackupableStore {
             }
         } catch let error as DatabaseError {
             let reason = "\(partial.target): \(error.message ?? error.resultCode.description)"
-            let isFull = error.resultCode == .SQLITE_FULL || copy.inDatabase { SQLiteConnection.hadNoRoom($0) }
+            let isFull =
+                error.resultCode == .SQLITE_FULL
+                || (error.resultCode == .SQLITE_IOERR
+                    && copy.inDatabase { $0.sqliteConnection.map(SQLiteStatement.hadNoRoom) ?? false })
             throw isFull
                 ? StoreError(.full, "\(reason). Make room on the disk, or raise the limit of the file's size")
                 : StoreError(.inputOutput, "\(reason). Check the disk")

@@ -3,6 +3,10 @@ import SQLiteStore
 import StoreInterface
 import Testing
 
+#if canImport(Glibc)
+    import Glibc
+#endif
+
 /// What only the store on SQLite promises.
 @Suite struct SQLiteFileTests {
     private func open(_ url: URL) throws -> SQLiteStore { try SQLiteStore(url: url, schema: Sample.schema) }
@@ -79,6 +83,24 @@ import Testing
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { !$0.hasSuffix("-signal") }
         #expect(names == ["store.sqlite"])
         #expect(try open(url).snapshot().all(Sample.owner) == [64, 65])
+    }
+
+    @Test func aBackupWithoutRoomSaysSo() async throws {
+        let folder = try TemporaryFolder()
+        let url = folder.url.appendingPathComponent("store.sqlite")
+        try ContractStore.save(try open(url)) { layer in
+            for key in 64..<5000 as Range<ObjectKey> { layer.insertOwner(key, "owner \(key)") }
+        }
+        await #expect(processExitsWith: .success) { [url = url as URL] in
+            let store = try SQLiteStore(url: url, schema: Sample.schema)
+            signal(SIGXFSZ, SIG_IGN)
+            var limit = rlimit(rlim_cur: 1 << 16, rlim_max: rlim_t.max)
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+            let copy = url.appendingPathExtension("copy")
+            let error = #expect(throws: StoreError.self) { try store.backup(to: copy, existing: .refuse) }
+            try #require(error?.code == .full, "\(String(describing: error))")
+            try #require(!FileManager.default.fileExists(atPath: copy.path))
+        }
     }
 
     @Test func namesThatSQLiteCannotTellApartAreMadeDifferent() throws {
