@@ -24,6 +24,12 @@ struct FileIdentity: Sendable, Hashable {
         return FileIdentity(status)
     }
 
+    /// nil when the system does not tell.
+    static func of(descriptor: Int32) -> FileIdentity? {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? FileIdentity(status) : nil
+    }
+
     static func byteCount(path: String) throws -> Int {
         var status = stat()
         guard stat(path, &status) == 0 else {

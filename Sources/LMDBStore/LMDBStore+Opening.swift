@@ -20,6 +20,8 @@ struct OpenedFile {
     var layouts: [PageLayout]
     var schemas: [StoredSchema]
     var unfinished: [UnfinishedWork.Item]
+    /// Whether the file has large values that a save was, or is, to claim.
+    var hasUnclaimed: Bool
 }
 
 extension LMDBStore {
@@ -102,7 +104,8 @@ extension LMDBStore {
             return OpenedFile(
                 url: url, options: options, environment: environment, file: file, uuid: uuid, schema: schema, tables: tables,
                 layouts: layouts, schemas: schemas.versions,
-                unfinished: try StoredSchemas.unfinished(tables, in: transaction))
+                unfinished: try StoredSchemas.unfinished(tables, in: transaction),
+                hasUnclaimed: try !MetaTable.entries(MetaTable.Key.unclaimed, meta, in: transaction).isEmpty)
         }
     }
 

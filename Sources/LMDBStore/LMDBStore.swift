@@ -48,6 +48,8 @@ public final class LMDBStore: ObjectStore {
         public var pageCacheBytes = 32 << 20
         /// Strings and data of more bytes lie outside of their object's page: they are written once, and read only when they are asked for.
         public var largestValueInPage = 512
+        /// Bytes of large values that one transaction writes; what a save has beyond is written before it.
+        package var valueBytesOfTransaction = 1 << 24
 
         public init() {}
     }
@@ -83,6 +85,8 @@ public final class LMDBStore: ObjectStore {
     let signal: SaveSignal
     let dictionaries: Dictionaries
     let tails: Tails
+    /// Whether the file may have large values of a write that failed, or of a process that died.
+    let mayHaveUnclaimed: Atomic<Bool>
     /// How many chunks of large values were read.
     let chunkReads = Atomic<Int>(0)
     let unpackedPages: UnpackedPageCache
@@ -103,6 +107,7 @@ public final class LMDBStore: ObjectStore {
         layouts = opened.layouts
         schemas = opened.schemas
         unfinished = UnfinishedWork(opened.unfinished)
+        mayHaveUnclaimed = Atomic(opened.hasUnclaimed)
         let tables = opened.tables
         entities = opened.layouts.indices.map {
             EntityTable(pages: tables.pages[$0], large: tables.large[$0], layout: opened.layouts[$0])
@@ -162,13 +167,14 @@ public final class LMDBStore: ObjectStore {
 
     /// Runs `body` in the file's one write transaction, on the calling thread, and commits it durably.
     ///
-    /// Waits for writers of other processes. `body` is run again when the map had to grow, so it must be repeatable.
+    /// Waits for writers of other processes. `body` is run again when the map had to grow, and when it has written more than 16 MiB of
+    /// large values, which then go into the file before, in transactions of their own; so it must be repeatable, with the same values.
     /// - Throws: what `body` throws; `StoreError` `.full`, `.inputOutput`, `.damaged`. Nothing is written then.
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         try checkProcess()
         if writes.add(1, ordering: .relaxed).newValue % 256 == 0 { _ = try? environment.clearDeadReaders() }
         var result: R?
-        try writing.withLock { _ in result = try writeAlone(body) }
+        try writing.withLock { _ in result = try writeBounded(body) }
         // The closure has run, or an error was thrown.
         return result.unsafelyUnwrapped
     }
@@ -185,66 +191,8 @@ public final class LMDBStore: ObjectStore {
         }
     }
 
-    private func writeAlone<R>(_ body: (any StoreTransaction) throws -> R) throws -> R {
-        while true {
-            var cause: LMDBError?
-            do {
-                return try writeOnce(body, &cause)
-            } catch {
-                guard let reason = cause ?? error as? LMDBError else { throw error }
-                switch reason.code {
-                case .mapFull: guard try translating(grow) else { throw StoreError.full(self) }
-                case .mapResized:
-                    guard try translating(adoptSize) else { throw StoreError.outgrown(self) }
-                default: throw error is LMDBError ? StoreError(reason, path: url.path) : error
-                }
-            }
-        }
-    }
-
-    /// - Parameter cause: LMDB's error inside of the body, whatever the body made of it.
-    private func writeOnce<R>(_ body: (any StoreTransaction) throws -> R, _ cause: inout LMDBError?) throws -> R {
-        var saved: Generation?
-        let result = try environment.write { transaction in
-            let opened = try LMDBTransaction(self, transaction)
-            defer { cause = opened.failure as? LMDBError }
-            let before = opened.generation
-            let result = try body(opened)
-            // Half a layer may be written: that is not to be committed, even when the body went on.
-            if let failure = opened.failure { throw failure }
-            if opened.generation != before {
-                saved = opened.generation
-                // Who saves reads the new state next; without a slot for that nothing is saved.
-                try environment.reserveReader()
-            }
-            return result
-        }
-        if let saved { signal.send(saved) }
-        return result
-    }
-
     /// By a file beside the data file, whose name ends in `-signal`: no process looks into the data file to find out.
     public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? { try signal.watch(body) }
-
-    /// Doubles the map. False when it is as large as it may be, and while snapshots are held in this process, because they lie
-    /// in the map; they get a tenth of a second to go.
-    private func grow() throws -> Bool {
-        let size = try environment.information().mapSize
-        let largest = options.maximumMapSize ?? Int.max / 4
-        guard size < largest else { return false }
-        return try waitingForSnapshots { try environment.resizeMap(to: min(size * 2, largest)) }
-    }
-
-    /// Takes the size that another process has given the file. False as ``grow()``.
-    private func adoptSize() throws -> Bool { try waitingForSnapshots { try environment.resizeMap(to: 0) } }
-
-    private func waitingForSnapshots(_ resize: () throws -> Bool) throws -> Bool {
-        for _ in 0..<100 {
-            if try resize() { return true }
-            usleep(1000)
-        }
-        return false
-    }
 
     /// Bytes of the data file, without the lock file.
     public func fileBytes() throws -> Int {

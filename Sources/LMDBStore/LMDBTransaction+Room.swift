@@ -21,10 +21,11 @@ extension LMDBTransaction {
     }
 
     /// The same on the disk: room is set aside before it is needed, so that a full disk refuses what adds, and leaves some for
-    /// deleting.
+    /// deleting. LMDB lists the pages that a transaction frees, 8 bytes each: deleting the largest value lists 2 MiB of them.
     private func checkDisk(_ information: Environment.Information, _ most: Int) throws {
         let used = (Int(clamping: information.lastPage) + 1) * store.pageSize
-        let headroom = max(min(1 << 20, max(1 << 17, used / 8)), 2 * (try deletionPages()) * store.pageSize)
+        let least = max(min(1 << 20, max(1 << 17, used / 8)), min(used / 256, 1 << 22))
+        let headroom = max(least, 2 * (try deletionPages()) * store.pageSize)
         let needed = used + most * store.pageSize + headroom
         guard needed > store.setAside.load(ordering: .relaxed) else { return }
         let end = needed + headroom
@@ -37,7 +38,7 @@ extension LMDBTransaction {
     }
 
     /// An upper bound of what a layer takes: its pages anew, and of each index the leaves that its entries can meet. Large
-    /// values ask for themselves, see `writeLarge`.
+    /// values ask for themselves: see `writeLarge` and `ValuesAhead`.
     private func mostPages(_ layer: Layer) throws -> Int {
         var most = 16
         for (number, indexes) in store.tables.indexes.enumerated() {

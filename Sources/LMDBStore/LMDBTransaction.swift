@@ -11,14 +11,14 @@ final class LMDBTransaction: StoreTransaction {
     private(set) var failure: (any Error)?
     /// By sub-database: up to which page an index is built that is not ready yet.
     private let unbuilt: [Database: UInt64]
-    /// What large values have taken, in LMDB's pages.
-    var largePages = 0
-    /// Made for the first large value.
-    var packer: LargeChunkPacker?
+    /// Large values that were written before.
+    let ahead: ValuesAhead?
+    var large = LargeValueWrites()
 
-    init(_ store: LMDBStore, _ transaction: WriteTransaction) throws {
+    init(_ store: LMDBStore, _ transaction: WriteTransaction, ahead: ValuesAhead?) throws {
         self.store = store
         self.transaction = transaction
+        self.ahead = ahead
         // More saves than any file has had: the next numbers must not overflow.
         guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta), found < 1 << 62 else {
             throw StoreError.damaged(store, "the meta table has no generation that can be right")
@@ -31,7 +31,7 @@ final class LMDBTransaction: StoreTransaction {
     }
 
     deinit {
-        if let packer { LargeChunkPacker.give(packer) }
+        if let packer = large.packer { LargeChunkPacker.give(packer) }
     }
 
     func apply(_ layer: Layer, changes: ChangeSet) throws {

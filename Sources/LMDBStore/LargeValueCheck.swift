@@ -44,12 +44,38 @@ struct LargeValueCheck {
         }
     }
 
-    /// Once all pages were added: that there are no other chunks.
+    /// Once all pages were added: that there are no other chunks but those of values that a save is, or was, to claim.
     mutating func finish() throws {
+        try addUnclaimed()
         guard problems.isEmpty else { return }
         let found = try snapshot.store.translating {
             try snapshot.transaction.statistics(snapshot.store.tables.large[entity]).entries
         }
         if found != chunks { problems.append("\(name): has \(found) chunks of large values, but its objects have \(chunks)") }
+    }
+
+    /// They may be there in part, and nobody reads them.
+    private mutating func addUnclaimed() throws {
+        let tables = snapshot.store.tables
+        let (transaction, number) = (snapshot.transaction, tables.entityNumbers[entity])
+        let values = try snapshot.store.translating {
+            try transaction.withCursor(tables.meta) { try UnclaimedValue.all(at: $0) }
+        }
+        for value in values where value.entity == number {
+            if numbers.contains(value.number) {
+                problems.append("\(name): large value \(value.number) is in use, but also marked as unclaimed")
+            }
+            chunks += try snapshot.store.translating {
+                try transaction.withCursor(tables.large[entity]) { cursor in
+                    var count = 0
+                    var found = try cursor.seek(LargeChunk.key(value.number, 0))
+                    while let chunk = found, LargeChunk.number(ofKey: chunk.number) == value.number {
+                        count += 1
+                        found = try cursor.move(.next)
+                    }
+                    return count
+                }
+            }
+        }
     }
 }

@@ -40,45 +40,105 @@ extension PageError {
     }
 }
 
-/// Writing values that lie outside of pages. A value never changes: another one has another number.
-extension LMDBTransaction {
-    /// Writes a string or data into chunks of its own, compressed where that saves pages of LMDB.
-    ///
-    /// LMDB keeps the chunks in memory until the transaction is committed.
-    /// - Throws: `StoreError` `.valueTooLarge`, `.full`.
-    func writeLarge(_ value: Value, _ entity: Int, _ column: Int) throws -> LargeValueRecord {
-        switch value {
-        case .data(let data): return try data.withUnsafeBytes { try writeLarge($0, entity, column) }
-        case .string(var text): return try text.withUTF8 { try writeLarge(UnsafeRawBufferPointer($0), entity, column) }
+/// What a transaction has done with large values.
+struct LargeValueWrites {
+    /// What they have taken, in LMDB's pages.
+    var pages = 0
+    /// Of those large enough to be written ahead.
+    var byteCount = 0
+    /// Made for the first one.
+    var packer: LargeChunkPacker?
+    /// By place: how many values that were written before it has made its own.
+    var claims: [ValuesAhead.Place: Int] = [:]
+    /// What is too much for this transaction, which must not be committed then.
+    var late: [LateValue] = []
+
+    var claimed: Int { claims.values.reduce(0, +) }
+    var lateValues: LateValues? { late.isEmpty ? nil : LateValues(values: late, claimed: claimed) }
+}
+
+/// How far the writing of a value has come.
+struct LargeValueProgress {
+    /// 0 before its first chunk.
+    var number: UInt64 = 0
+    /// The next chunk.
+    var chunk = 0
+    var hash = LargeValueHash()
+}
+
+extension Value {
+    /// The bytes of a string or of data.
+    func withLargeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
+        switch self {
+        case .data(let data): return try data.withUnsafeBytes(body)
+        case .string(var text): return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) }
         default: throw StoreError(.internalInconsistency, "a number was taken for a large value; report this as a bug")
         }
     }
+}
 
-    private func writeLarge(_ bytes: UnsafeRawBufferPointer, _ entity: Int, _ column: Int) throws -> LargeValueRecord {
-        guard bytes.count <= LargeValueRecord.maximumByteCount else {
-            let schema = store.schema.entities[entity]
-            throw StoreError(
-                .valueTooLarge,
-                "\(schema.name).\(schema.columns[column].name) was set to \(bytes.count) bytes; a value has at most 1 GiB. "
-                    + "Divide it among several objects, or keep it in a file of its own")
+/// Writing values that lie outside of pages. A value never changes: another one has another number.
+extension LMDBTransaction {
+    /// Smaller ones are not worth a row of `meta`, and add little to what their objects take in memory.
+    private static let smallestAhead = 1 << 14
+
+    /// Writes a string or data into chunks of its own, compressed where that saves pages of LMDB, or claims it when it was written before.
+    ///
+    /// LMDB keeps the chunks in memory until the transaction is committed. When they become too many, further ones are left out, and the
+    /// record is none: then the transaction ends with ``LateValues``.
+    /// - Throws: `StoreError` `.valueTooLarge`, `.full`.
+    func writeLarge(_ value: Value, _ entity: Int, _ column: Int) throws -> LargeValueRecord {
+        try value.withLargeBytes { bytes in
+            guard bytes.count <= LargeValueRecord.maximumByteCount else {
+                let schema = store.schema.entities[entity]
+                throw StoreError(
+                    .valueTooLarge,
+                    "\(schema.name).\(schema.columns[column].name) was set to \(bytes.count) bytes; a value has at most 1 GiB. "
+                        + "Divide it among several objects, or keep it in a file of its own")
+            }
+            if let record = try claim(bytes, entity) { return record }
+            if bytes.count >= Self.smallestAhead {
+                large.byteCount += bytes.count
+                if large.byteCount > store.options.valueBytesOfTransaction, ahead?.takesMore ?? true {
+                    large.late.append(LateValue(entity: entity, value: value))
+                    return LargeValueRecord(number: 0, byteCount: bytes.count, hash: 0)
+                }
+            }
+            large.pages += mostPages(largeValue: bytes.count)
+            try checkRoom(pages: large.pages)
+            var progress = LargeValueProgress()
+            try writeChunks(of: bytes, upTo: LargeChunk.count(byteCount: bytes.count), entity, &progress)
+            return LargeValueRecord(number: progress.number, byteCount: bytes.count, hash: progress.hash.value)
         }
+    }
+
+    /// What a value of so many bytes takes at most.
+    func mostPages(largeValue byteCount: Int) -> Int {
+        byteCount / store.pageSize + 2 + byteCount / LargeChunk.maximumByteCount
+    }
+
+    /// Writes a value's chunks before `end`, from where it has come; a new value gets its number.
+    func writeChunks(
+        of bytes: UnsafeRawBufferPointer, upTo end: Int, _ entity: Int, _ progress: inout LargeValueProgress
+    ) throws {
         let cost = PageCost(pageSize: store.pageSize)
-        largePages += bytes.count / store.pageSize + 2 + bytes.count / LargeChunk.maximumByteCount
-        try checkRoom(pages: largePages)
-        let packer = try packer ?? LargeChunkPacker.take()
-        self.packer = packer
-        return try transaction.withCursor(store.tables.large[entity]) { cursor in
+        let packer = try large.packer ?? LargeChunkPacker.take()
+        large.packer = packer
+        try transaction.withCursor(store.tables.large[entity]) { cursor in
             let last = try cursor.move(.last)?.number
-            let number = last.map { LargeChunk.number(ofKey: $0) + 1 } ?? 1
-            guard number < LargeChunk.numberLimit else {
+            if progress.number == 0 { progress.number = last.map { LargeChunk.number(ofKey: $0) + 1 } ?? 1 }
+            guard progress.number < LargeChunk.numberLimit else {
                 throw StoreError(
                     .full, "\(store.url.path) has used up the numbers of its large values. Export it and import it anew")
             }
-            return try packer.write(bytes, number: number) { raw, packed in
+            // A later value of another process may lie behind a value that is written in several transactions.
+            let isLast = last.map { $0 < LargeChunk.key(progress.number, progress.chunk) } ?? true
+            try packer.write(progress.chunk..<end, of: bytes, number: progress.number, hash: &progress.hash) { raw, packed in
                 cost.bytes(packed) * 8 <= cost.bytes(raw) * 7
             } put: { key, byteCount, fill in
-                fill(try cursor.reserve(key, byteCount: byteCount, order: .ascending))
+                fill(try cursor.reserve(key, byteCount: byteCount, order: isLast ? .ascending : .any))
             }
+            progress.chunk = end
         }
     }
 

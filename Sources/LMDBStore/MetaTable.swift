@@ -31,6 +31,8 @@ enum MetaTable {
         /// Before the name of a sub-database that nothing uses any more: its kind.
         static let drop = "drop "
         static let generation = "generation"
+        /// Before an entity's number, a space and the number of a large value that no committed save has: who wrote it.
+        static let unclaimed = "unclaimed "
         static func nextPage(_ entity: Int) -> String { "next page \(entity)" }
     }
 
@@ -48,16 +50,18 @@ enum MetaTable {
     static func entries(
         _ prefix: String, _ meta: Database, in transaction: WriteTransaction
     ) throws -> [(name: String, value: [UInt8])] {
+        try transaction.withCursor(meta) { try entries(prefix, at: $0) }
+    }
+
+    static func entries(_ prefix: String, at cursor: Cursor) throws -> [(name: String, value: [UInt8])] {
         let start = Array(prefix.utf8)
-        return try transaction.withCursor(meta) { cursor in
-            var found: [(name: String, value: [UInt8])] = []
-            var entry = try start.withUnsafeBytes { try cursor.seek($0) }
-            while let next = entry, next.key.starts(with: start) {
-                found.append((String(decoding: next.key.dropFirst(start.count), as: UTF8.self), Array(next.value)))
-                entry = try cursor.move(.next)
-            }
-            return found
+        var found: [(name: String, value: [UInt8])] = []
+        var entry = try start.withUnsafeBytes { try cursor.seek($0) }
+        while let next = entry, next.key.starts(with: start) {
+            found.append((String(decoding: next.key.dropFirst(start.count), as: UTF8.self), Array(next.value)))
+            entry = try cursor.move(.next)
         }
+        return found
     }
 
     static func put(_ number: UInt64, _ key: String, _ meta: Database, in transaction: WriteTransaction) throws {

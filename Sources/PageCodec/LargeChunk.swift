@@ -30,6 +30,8 @@ public struct LargeChunk {
     public static func key(_ number: UInt64, _ index: Int) -> UInt64 { number << indexBits | UInt64(index) }
     /// The number of the value of which a key names a chunk.
     public static func number(ofKey key: UInt64) -> UInt64 { key >> indexBits }
+    /// In how many chunks a value of so many bytes lies.
+    public static func count(byteCount: Int) -> Int { (byteCount + maximumByteCount - 1) / maximumByteCount }
     /// The place of a chunk in its value.
     public static func index(ofKey key: UInt64) -> Int { Int(key & (1 << indexBits - 1)) }
 

@@ -41,27 +41,40 @@ public final class LargeChunkPacker: @unchecked Sendable {
 
     /// Divides a value into chunks and writes them in the order of their keys.
     ///
-    /// - Parameters:
-    ///   - number: of the value in its entity.
-    ///   - packs: whether a chunk is packed that takes so many bytes raw, and so many packed, headers included.
-    ///   - put: makes room for a chunk with this key and byte count, and calls its last argument with it, once.
     /// - Returns: what the page has in place of the value.
     public func write(
         _ bytes: UnsafeRawBufferPointer, number: UInt64, packs: (_ raw: Int, _ packed: Int) -> Bool,
         put: (_ key: UInt64, _ byteCount: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) throws -> Void
     ) throws -> LargeValueRecord {
         var hash = LargeValueHash()
-        for start in stride(from: 0, to: bytes.count, by: LargeChunk.maximumByteCount) {
+        let chunks = 0..<LargeChunk.count(byteCount: bytes.count)
+        try write(chunks, of: bytes, number: number, hash: &hash, packs: packs, put: put)
+        return LargeValueRecord(number: number, byteCount: bytes.count, hash: hash.value)
+    }
+
+    /// Writes some chunks of a value, after those before them.
+    ///
+    /// - Parameters:
+    ///   - number: of the value in its entity.
+    ///   - hash: of the chunks so far.
+    ///   - packs: whether a chunk is packed that takes so many bytes raw, and so many packed, headers included.
+    ///   - put: makes room for a chunk with this key and byte count, and calls its last argument with it, once.
+    public func write(
+        _ chunks: Range<Int>, of bytes: UnsafeRawBufferPointer, number: UInt64, hash: inout LargeValueHash,
+        packs: (_ raw: Int, _ packed: Int) -> Bool,
+        put: (_ key: UInt64, _ byteCount: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) throws -> Void
+    ) throws {
+        for index in chunks {
+            let start = index * LargeChunk.maximumByteCount
             let end = min(start + LargeChunk.maximumByteCount, bytes.count)
             let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
             hash.add(part)
-            let key = LargeChunk.key(number, start / LargeChunk.maximumByteCount)
+            let key = LargeChunk.key(number, index)
             let raw = LargeChunk.headerByteCount + part.count
             let packed = try pack(part)
             let isPacked = packs(raw, packed)
             try put(key, isPacked ? packed : raw) { write(isPacked ? .packed(part) : .raw(part), key: key, into: $0) }
         }
-        return LargeValueRecord(number: number, byteCount: bytes.count, hash: hash.value)
     }
 
     /// What a chunk is going to take, header included, when it is packed; its bytes wait here for ``write(_:key:into:)``.

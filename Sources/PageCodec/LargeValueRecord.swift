@@ -19,7 +19,7 @@ public struct LargeValueRecord: Sendable, Hashable {
     }
 
     /// In how many chunks the value lies.
-    public var chunkCount: Int { (byteCount + LargeChunk.maximumByteCount - 1) / LargeChunk.maximumByteCount }
+    public var chunkCount: Int { LargeChunk.count(byteCount: byteCount) }
 
     /// How many bytes of the value a chunk has.
     public func byteCount(ofChunk index: Int) -> Int {

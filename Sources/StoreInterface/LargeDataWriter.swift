@@ -18,8 +18,8 @@
 ///     photo.payload = try writer.finish()
 ///
 /// The data is a value like others: it can be assigned, saved and read. Its bytes come from the system's page cache, and its file goes with
-/// the last copy of it, also when the process ends. Not `Sendable`; calls block as writing a file does. While a store writes the value it may
-/// need more: LMDB keeps what a transaction has changed in memory until the commit, compressed where that pays.
+/// the last copy of it, also when the process ends. Not `Sendable`; calls block as writing a file does. A store on
+/// LMDB writes the value 16 MiB at a time and takes no more memory for it; other stores take the value whole.
 public final class LargeDataWriter {
     /// 1 GiB: what a value of a store may have.
     public static let maximumByteCount = 1 << 30

@@ -124,7 +124,8 @@ public protocol ObjectStore: AnyObject, Sendable {
     /// The newest committed state. Never waits for a writer.
     func snapshot() throws -> any StoreSnapshot
     /// Runs the one write transaction on the calling thread and commits it; a thrown error aborts it and leaves nothing.
-    /// Called from one thread at a time, which may wait for other processes.
+    /// Called from one thread at a time, which may wait for other processes. `body` may be run again when the store could not finish
+    /// its transaction, so it must be repeatable, with the same values.
     func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R
     /// The change sets of the saves after a generation, oldest first, at most `limit`; nil when the history does not reach back
     /// that far. After nil: from the oldest that there is.

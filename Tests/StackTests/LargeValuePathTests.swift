@@ -86,6 +86,38 @@ import Testing
         try await Self.check(container, 0..<3)
     }
 
+    /// What is too much for one transaction of LMDB goes into the file before, whoever saves.
+    @Test func S065_S066_valuesBeyondOneTransactionAreSavedByEveryWayAndNotByAPreview() async throws {
+        let bed = try TestBed(.lmdb, valueBytesOfTransaction: 1 << 18)
+        let container = try await bed.container(model: try Self.model())
+        try await container.coordinator.insert(into: "Note", Self.properties, rows: Self.rows(0..<20))
+        try await Self.check(container, 0..<20)
+        let worker = container.newBatchOperationContext()
+        for save in 2..<5 {
+            await worker.perform { context in
+                for number in save * 10..<save * 10 + 10 {
+                    let note = context.insert("Note")
+                    (note["title"], note["body"]) = (.string(Self.title(number)), .data(Self.body(number)))
+                    note["views"] = .int(Int64(number))
+                }
+            }
+            let preview = await worker.previewSave()
+            let inserted = preview.changes.insertedIDs(in: container.coordinator.store.identity)
+            #expect(preview.failure == nil && inserted.count == 10)
+            #expect(try container.coordinator.store.verify() == [])
+            try await worker.save(through: .store, save == 4 ? .durable : .deferred(within: .seconds(60)))
+        }
+        try await Self.check(container, 0..<50)
+        await worker.perform { context in
+            let twin = context.insert("Note")
+            (twin["title"], twin["body"]) = (.string(Self.title(3)), .data(Self.body(49)))
+            twin["views"] = .int(100)
+        }
+        await #expect(throws: SaveError.self) { try await worker.save() }
+        await worker.perform { $0.rollback() }
+        try await Self.check(container, 0..<50)
+    }
+
     @Test(arguments: [StoreKind.lmdb, .sqlite]) func aBackupHasLargeValues(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container(model: try Self.model())

@@ -35,9 +35,12 @@ public final class TestBed: Sendable {
     public let folder: URL
     public let kind: StoreKind
     private let memoryName: String
+    private let valueBytesOfTransaction: Int
 
-    public init(_ kind: StoreKind) throws {
+    /// - Parameter valueBytesOfTransaction: large values that the store on LMDB writes in one transaction.
+    public init(_ kind: StoreKind, valueBytesOfTransaction: Int = 1 << 24) throws {
         self.kind = kind
+        self.valueBytesOfTransaction = valueBytesOfTransaction
         memoryName = UUID().uuidString
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(memoryName)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -48,15 +51,16 @@ public final class TestBed: Sendable {
     public var description: StoreDescription {
         switch kind {
         case .memory: .memory(name: memoryName)
-        case .lmdb: .lmdb(file, options: Self.smallMap)
+        case .lmdb: .lmdb(file, options: options)
         case .sqlite: .sqlite(file)
         }
     }
 
     /// Hundreds of stores are open at once here: a terabyte of address space for each would not fit.
-    private static var smallMap: LMDBStore.Options {
+    private var options: LMDBStore.Options {
         var options = LMDBStore.Options()
         options.mapSize = 1 << 32
+        options.valueBytesOfTransaction = valueBytesOfTransaction
         return options
     }
 

@@ -6,7 +6,8 @@ extension ManagedObjectContext {
     /// changed; `willSave` hooks, which may change objects, are not called.
     ///
     /// In a child it says what `save(through: .store)` would do: this context's changes, its parents' and the root's.
-    /// Costs what the save would, but for the disk; the executors are free meanwhile.
+    /// Costs what the save would, but for the disk; the executors are free meanwhile. Large values of more than 16 MiB together are written
+    /// all the same, on LMDB, before the transaction, and taken out after it.
     nonisolated(nonsending) public func previewSave() async -> SavePreview {
         checkIsolation()
         await beginSave()
