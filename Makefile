@@ -23,9 +23,9 @@ help:
 
 # Succeeds silently when nothing is missing. Status 2: somebody has to install something by hand.
 setup: ## install what is missing of LMDB, zstd, SQLite and pkg-config
-	@set -eu; missing=""; \
-	need() { pkg-config --exists "$$1" 2>/dev/null || missing="$$missing $$2"; }; \
-	command -v pkg-config >/dev/null || missing="$$missing pkg-config"; \
+	@set -eu; missing=""; libraries=""; \
+	need() { pkg-config --exists "$$1" 2>/dev/null || { missing="$$missing $$2"; libraries="$$libraries $$1"; }; }; \
+	command -v pkg-config >/dev/null || { missing="$$missing pkg-config"; libraries="$$libraries pkg-config"; }; \
 	if [ "$$(uname -s)" = Darwin ]; then \
 	    need lmdb lmdb; need libzstd zstd; need sqlite3 sqlite; install="brew install"; \
 	else \
@@ -34,6 +34,9 @@ setup: ## install what is missing of LMDB, zstd, SQLite and pkg-config
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	as_root=""; \
 	if [ "$$(id -u)" != 0 ]; then as_root=$$(command -v sudo || echo none); fi; \
+	if [ "$$(uname -s)" != Darwin ] && ! command -v apt-get >/dev/null; then \
+	    echo "Not found:$$libraries. Install them, libraries with their headers, with this system's package manager." >&2; exit 2; \
+	fi; \
 	if ! command -v apt-get >/dev/null || [ "$$as_root" = none ]; then \
 	    echo "Something is missing. Install it with: $$install$$missing" >&2; exit 2; \
 	fi; \

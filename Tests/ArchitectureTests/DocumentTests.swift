@@ -63,6 +63,20 @@ import Testing
         #expect(readme.lines[start + 1..<end] == compiled.lines[marks[0] + 1..<marks[1]])
     }
 
+    /// Every target of the library, in the order of the manifest.
+    @Test(arguments: ["CONTRIBUTING.md", "Docs/Architecture.md"])
+    func aTableOfLayersNamesEveryTargetInOrder(path: String) throws {
+        let document = try #require(Self.documents.first { $0.path == path })
+        let named = document.lines.filter { $0.starts(with: /\| \d \| `/) }
+            .flatMap { line in line.split(separator: "|")[1].matches(of: /`(\w+)`/).map { String($0.1) } }
+        let targets = Repository.manifest.lines.indices.filter {
+            Repository.manifest.lines[$0].contains(/^ +\.(target|systemLibrary|macro)\(/)
+        }.compactMap { start in
+            Repository.manifest.lines[start...].prefix(2).joined().firstMatch(of: /name: "(\w+)"/).map { String($0.1) }
+        }
+        #expect(named == targets.filter { $0 != "TestSupport" })
+    }
+
     /// A difference that is told as a fact has a test that shows it.
     @Test func everyDifferenceFromCoreDataHasATest() throws {
         let document = SourceFile(path: "Docs/DifferencesFromCoreData.md", root: Repository.root)

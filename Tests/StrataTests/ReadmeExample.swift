@@ -1,8 +1,9 @@
-import Foundation
-import Strata
 import Testing
 
 // ----- What stands between these lines stands in README.md.
+import Foundation
+import Strata
+
 @Model final class Recording {
     @Attribute(.unique) var isrc: String
     @Attribute(.indexed) var playCount = 0

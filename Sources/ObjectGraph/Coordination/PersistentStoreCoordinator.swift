@@ -4,8 +4,8 @@ import Locking
 
 /// Stands between root contexts and one store: knows the newest state, takes saves, tells contexts of each other's.
 ///
-/// `Sendable`; its calls may come from anywhere. Two coordinators on one file share the store and its writer, and keep separate
-/// notions of which state is newest for their contexts.
+/// `Sendable`; its calls may come from anywhere. Two coordinators on one store object share its writer, and with it the newest state
+/// and the order of saves; each tells its own contexts.
 public final class PersistentStoreCoordinator: Sendable {
     public let model: Model
     public let name: String
