@@ -79,7 +79,8 @@ let package = Package(
             dependencies: ["MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface", "Locking"]),
         .testTarget(name: "ObjectGraphTests", dependencies: ["ObjectGraph", "TestSupport"]),
         .testTarget(name: "StackTests", dependencies: ["ObjectGraph", "TestSupport"]),
-        .testTarget(name: "CrashTests", dependencies: ["LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport"]),
+        .testTarget(
+            name: "CrashTests", dependencies: ["LMDB", "LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport"]),
         .testTarget(name: "ArchitectureTests"),
     ],
     swiftLanguageModes: [.v6]

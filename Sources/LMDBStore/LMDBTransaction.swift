@@ -73,10 +73,14 @@ final class LMDBTransaction: StoreTransaction {
             let meta = store.tables.meta
             // Page 0 would hold key 0, which is none.
             var next = max(try transaction.metaNumber(name, meta) ?? 1, 1)
-            let last = try transaction.withCursor(store.tables.pages[entity]) { try $0.move(.last)?.number }
-            if let last { next = max(next, last &+ 1) }
+            let limit = PageAddress.unleased.lowerBound
+            let last = try transaction.withCursor(store.tables.pages[entity]) { cursor in
+                let behind = try cursor.seek(limit)
+                return try cursor.move(behind == nil ? .last : .previous)?.number
+            }
+            if let last { next = max(next, last + 1) }
             let end = next &+ UInt64(max(pages, 1))
-            guard last ?? 0 < PageAddress.end, next < PageAddress.end, end > next, end <= PageAddress.end else {
+            guard next < limit, end > next, end <= limit else {
                 throw StoreError.damaged(
                     store, "the keys of \(store.schema.entities[entity].name) are used up, which no store comes to")
             }

@@ -193,7 +193,7 @@ struct Verifier {
     /// Keys that were leased are at hand even after their objects have gone.
     private mutating func checkLeases(_ entity: Int) throws {
         let key = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
-        guard let last = presence[entity].keys.max(),
+        guard let last = presence[entity].keys.filter({ $0 < PageAddress.unleased.lowerBound }).max(),
             let next = try store.translating({ try snapshot.transaction.metaNumber(key, store.tables.meta) }), next <= last
         else { return }
         note("\(schema.entities[entity].name), page \(last): lies at or beyond page \(next), the first that was never leased")

@@ -10,6 +10,8 @@ public enum PageAddress {
     public static let slots = 64
     /// Behind the last page that keys have a number for.
     package static let end: UInt64 = 1 << 58
+    /// Pages that are never leased: one of them is picked at random where nothing can be leased.
+    package static let unleased: Range<UInt64> = 1 << 55..<1 << 56
 
     @inlinable public static func page(of key: ObjectKey) -> UInt64 { key >> 6 }
     @inlinable public static func slot(of key: ObjectKey) -> Int { Int(truncatingIfNeeded: key & 63) }

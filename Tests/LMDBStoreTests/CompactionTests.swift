@@ -60,7 +60,7 @@ import Testing
         let scratch = try Scratch()
         let store = try scratch.store()
         let keys = try store.insertTracks(64 * 100)
-        try await store.compact(all)
+        _ = try await store.compact(all)
         try expectSamples(try store.snapshot(), keys)
         #expect(try store.verify() == [])
         try store.environment.write { transaction in

@@ -84,9 +84,9 @@ final class KeyPool: Sendable {
         }
     }
 
-    /// A page of keys from a part that leases do not reach: 2^55 pages, of which one is picked at random, so that nobody else has it.
+    /// A page of keys that leases do not reach. Of 2^55 pages nobody else has picked the same.
     static func unleased() -> Range<ObjectKey> {
-        let page = UInt64.random(in: 1 << 55..<1 << 56)
+        let page = UInt64.random(in: PageAddress.unleased)
         return PageAddress.key(page: page, slot: 0)..<PageAddress.key(page: page + 1, slot: 0)
     }
 

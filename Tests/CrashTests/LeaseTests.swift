@@ -1,0 +1,43 @@
+import LMDB
+import LMDBStore
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+@Suite struct LeaseTests {
+    /// Catches: a crash of who inserts where no keys can be leased, and leases that go on behind keys picked at random.
+    @Test func S002_insertingGoesOnWithoutALeaseAndItsIdsStay() async throws {
+        let bed = try TestBed(.lmdb)
+        let full: @Sendable (LMDBCall) -> Int32? = { $0 == .commit ? ENOSPC : nil }
+        let store = try bed.description.open(Music.model.storeSchema)
+        let coordinator = try LMDBFaults.$injector.withValue(full) {
+            try PersistentStoreCoordinator(model: Music.model, store: store)
+        }
+        let context = coordinator.newBackgroundContext()
+        let unleased = await context.perform { context in
+            LMDBFaults.$injector.withValue(full) { context.makeTrack("without a lease").objectID }
+        }
+        #expect(unleased.key >= 1 << 61, "no lease comes there")
+        try await context.save()
+        let next = coordinator.newBackgroundContext()
+        for _ in 0..<3 {
+            let leased = await next.perform { $0.makeTrack("leased").objectID }
+            #expect(leased.key < 1 << 32)
+            try await next.save()
+            let other = try PersistentStoreCoordinator(model: Music.model, store: bed.description.open(Music.model.storeSchema))
+            let more = await other.newBackgroundContext().perform { $0.makeTrack("leased by another").objectID }
+            #expect(more.key < 1 << 32 && more != leased)
+        }
+        let count = try await next.perform { context throws in try context.count(EntityFetchRequest("Track")) }
+        #expect(count == 4)
+        #expect(try await next.perform { try $0.existingObject(with: unleased).objectID } == unleased)
+        #expect(try store.verify() == [])
+    }
+}
