@@ -144,7 +144,7 @@ import Testing
             let store = try scratch.store()
             _ = try? store.snapshot().keys(StoreQuery(entity: Samples.track, predicate: .keys(Set(1...2000))))
             _ = try? store.snapshot().count(StoreQuery(entity: Samples.track, predicate: .compare(2, .greater, .int(2))))
-            try? store.insertTracks(3)
+            _ = try? store.insertTracks(3)
         }
     }
 
