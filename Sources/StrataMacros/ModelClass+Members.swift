@@ -5,7 +5,7 @@ import SwiftSyntaxBuilder
 extension ModelClass {
     var members: [DeclSyntax] {
         var members: [DeclSyntax] = [
-            "@exclusivity(unchecked) private var modelAnchor = ModelAnchor(for: \(raw: name).detachedEntity)",
+            "@exclusivity(unchecked) private var modelAnchor = ModelAnchor(for: \(raw: sourceName).detachedEntity)",
             "\(raw: access)var managedObject: ManagedObject { modelAnchor.object }",
             description,
             "private static let detachedEntity = DetachedEntity(entityDescription)",
@@ -22,7 +22,7 @@ extension ModelClass {
         \(raw: access)static let entityDescription = EntityDescription(
             name: "\(raw: name)",
             properties: [
-                \(raw: persisted.map { $0.description(in: name) + "," }.joined(separator: "\n        "))
+                \(raw: persisted.map { $0.description(in: sourceName) + "," }.joined(separator: "\n        "))
             ]\(raw: indexArgument)\(raw: renamedFrom.map { ",\n    renamedFrom: \($0)" } ?? ""))
         """
     }
@@ -34,7 +34,7 @@ extension ModelClass {
 
     /// `nonisolated(unsafe)` is right because the dictionary is made once and never changed, and key paths are immutable.
     private var columns: DeclSyntax {
-        let entries = persisted.map { "\\\(name).\($0.name): \"\($0.name)\"," }
+        let entries = persisted.map { "\\\(sourceName).\($0.sourceName): \"\($0.name)\"," }
         return """
             nonisolated(unsafe) \(raw: access)static let columnsByKeyPath: [AnyKeyPath: String] = [
                 \(raw: entries.isEmpty ? ":" : entries.joined(separator: "\n    "))
@@ -52,7 +52,7 @@ extension ModelClass {
     }
 
     private var placeholderInitializer: DeclSyntax {
-        let assignments = persisted.filter(\.needsValue).map { "_\($0.name) = ModelPlaceholder()" }
+        let assignments = persisted.filter(\.needsValue).map { "\(placeholderName(of: $0.name)) = ModelPlaceholder()" }
         return """
             private init(wrapping: Void) {
                 \(raw: assignments.joined(separator: "\n    "))
@@ -64,9 +64,9 @@ extension ModelClass {
     private var memberwiseInitializer: DeclSyntax {
         let parameters = persisted.map { property in
             let value = property.initialValue?.description ?? property.defaultArgument
-            return "\(property.name): \(property.typeText ?? "")\(value.map { " = \($0)" } ?? "")"
+            return "\(property.sourceName): \(property.typeText ?? "")\(value.map { " = \($0)" } ?? "")"
         }
-        let assignments = persisted.map { "self.\($0.name) = \($0.name)" }
+        let assignments = persisted.map { "self.\($0.sourceName) = \($0.sourceName)" }
         return """
             init(\(raw: parameters.joined(separator: ", "))) {
                 \(raw: assignments.joined(separator: "\n    "))
@@ -85,7 +85,7 @@ extension ModelProperty {
     fileprivate func description(in model: String) -> String {
         switch kind {
         case .attribute(let options):
-            var arguments = ["\"\(name)\"", "of: \\\(model).\(name)"]
+            var arguments = ["\"\(name)\"", "of: \\\(model).\(sourceName)"]
             if let index = options.index { arguments.append("index: .\(index)") }
             if hasConstantInitialValue, let initialValue { arguments.append("default: \(initialValue)") }
             if let renamedFrom = options.renamedFrom { arguments.append("renamedFrom: \(renamedFrom)") }

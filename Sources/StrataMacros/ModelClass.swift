@@ -4,6 +4,8 @@ import SwiftSyntax
 /// A class with `@Model`, read from its source text: its stored properties with their numbers, and what is wrong with it.
 struct ModelClass {
     let name: String
+    /// As written, with the backticks that the name may need.
+    let sourceName: String
     /// "public ", "package " or nothing: how visible the members that a protocol asks for must be.
     let access: String
     private(set) var properties: [ModelProperty] = []
@@ -15,7 +17,8 @@ struct ModelClass {
     let hasInitializer: Bool
 
     init(_ declaration: ClassDeclSyntax) {
-        name = declaration.name.text
+        name = declaration.name.plainName
+        sourceName = declaration.name.text
         let modifiers = declaration.modifiers.map(\.name.text)
         access =
             modifiers.contains("public") || modifiers.contains("open")
@@ -90,7 +93,7 @@ struct ModelClass {
             guard let former = property.renamedFrom, !known.insert(former).inserted else { continue }
             let member = declaration.memberBlock.members.first { member in
                 let pattern = member.decl.as(VariableDeclSyntax.self)?.bindings.first?.pattern
-                return pattern?.as(IdentifierPatternSyntax.self)?.identifier.text == property.name
+                return pattern?.as(IdentifierPatternSyntax.self)?.identifier.plainName == property.name
             }
             misuses.append(Misuse.sameFormerName.at(member.map { Syntax($0.decl) } ?? Syntax(declaration)))
         }
@@ -101,7 +104,7 @@ struct ModelClass {
         guard !hasInitializer else { return }
         for member in declaration.memberBlock.members {
             guard let pattern = member.decl.as(VariableDeclSyntax.self)?.bindings.first?.pattern,
-                let name = pattern.as(IdentifierPatternSyntax.self)?.identifier.text,
+                let name = pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName,
                 let property = property(named: name), !property.isTransient, property.typeText == nil
             else { continue }
             misuses.append(Misuse.untyped.at(pattern))

@@ -27,7 +27,7 @@ extension ModelClass {
             let elements = argument.expression.as(ArrayExprSyntax.self)?.elements.map(\.expression)
             let names = elements?.compactMap { element -> String? in
                 guard let components = element.as(KeyPathExprSyntax.self)?.components, components.count == 1 else { return nil }
-                let name = components.first?.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.text
+                let name = components.first?.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainName
                 return name.flatMap { property(named: $0) }.flatMap { $0.column == nil ? nil : $0.name }
             }
             if let names, !names.isEmpty, names.count == elements?.count {

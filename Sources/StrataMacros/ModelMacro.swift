@@ -30,7 +30,7 @@ extension ModelMacro: MemberAttributeMacro {
     ) throws -> [AttributeSyntax] {
         guard let declaration = declaration.as(ClassDeclSyntax.self),
             let variable = member.as(VariableDeclSyntax.self), variable.isStoredInInstances,
-            let name = variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self)?.identifier.text
+            let name = variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName
         else { return [] }
         let model = ModelClass(declaration)
         guard model.misuses.isEmpty, let property = model.property(named: name) else { return [] }

@@ -29,6 +29,8 @@ struct ModelProperty {
     }
 
     var name: String
+    /// As written, with the backticks that the name may need.
+    var sourceName: String
     var kind: Kind
     var type: TypeSyntax?
     var initialValue: ExprSyntax?
@@ -133,7 +135,7 @@ extension TypeSyntax {
 
     /// The last part of a dotted name: what the entity is called.
     var lastName: String {
-        if let member = self.as(MemberTypeSyntax.self) { return member.name.text }
-        return self.as(IdentifierTypeSyntax.self)?.name.text ?? trimmedDescription
+        if let member = self.as(MemberTypeSyntax.self) { return member.name.plainName }
+        return self.as(IdentifierTypeSyntax.self)?.name.plainName ?? trimmedDescription
     }
 }

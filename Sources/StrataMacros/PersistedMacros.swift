@@ -77,7 +77,7 @@ private struct AccessedProperty {
         guard let binding = declaration.as(VariableDeclSyntax.self)?.bindings.first,
             let pattern = binding.pattern.as(IdentifierPatternSyntax.self)
         else { return nil }
-        name = pattern.identifier.text
+        name = pattern.identifier.plainName
         let isOptional = binding.typeAnnotation.map { $0.type.is(OptionalTypeSyntax.self) } ?? false
         needsValue = binding.initializer == nil && !isOptional
     }
@@ -103,7 +103,7 @@ private struct AccessedProperty {
             : "private var \(raw: placeholderName) = ModelPlaceholder()"
     }
 
-    private var placeholderName: String { "_\(name)" }
+    private var placeholderName: String { StrataMacros.placeholderName(of: name) }
 }
 
 extension AttributeSyntax {

@@ -24,8 +24,8 @@ struct PropertyReader {
         guard variable.bindings.count == 1 else { return misuse(.severalInOne, variable.bindings) }
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else { return misuse(.pattern, binding.pattern) }
         var property = ModelProperty(
-            name: pattern.identifier.text, kind: .transient, type: binding.typeAnnotation?.type.trimmed,
-            initialValue: binding.initializer?.value.trimmed)
+            name: pattern.identifier.plainName, sourceName: pattern.identifier.text, kind: .transient,
+            type: binding.typeAnnotation?.type.trimmed, initialValue: binding.initializer?.value.trimmed)
         if let transient = variable.attribute(named: "Transient") { return readTransient(property, transient) }
         guard checkStorage(binding) else { return nil }
         if Self.reservedNames.contains(property.name) { return misuse(.reservedName, pattern) }
@@ -158,7 +158,7 @@ struct PropertyReader {
                 _ = misuse(.wrongInverse, argument.expression)
                 return nil
             }
-            options.inverse = property.declName.baseName.text
+            options.inverse = property.declName.baseName.plainName
         }
         return options
     }

@@ -125,6 +125,32 @@ import Testing
         #expect(text.contains("of: \\A.e))"))
     }
 
+    @Test func namesInBackticksAreStoredWithoutThem() {
+        let expansion = MacroExpansion(
+            of: """
+                @Model final class `Type` {
+                    var `extension`: String
+                    @Relationship(inverse: \\`Type`.`default`) var `in`: `Type`?
+                    @Relationship var `default`: [`Type`]
+                    var `play count`: Int
+                    #Index<`Type`>([\\.`extension`])
+                }
+                """)
+        #expect(expansion.messages == [])
+        let text = expansion.text
+        #expect(text.contains("private var _extension: ModelPlaceholder"))
+        #expect(text.contains("initializes: _extension, accesses"))
+        #expect(text.contains("private var `_play count`: ModelPlaceholder"))
+        #expect(text.contains("_extension = ModelPlaceholder()\n        `_play count` = ModelPlaceholder()"))
+        #expect(text.contains("name: \"Type\""))
+        #expect(text.contains("AttributeDescription(\"extension\", of: \\`Type`.`extension`)"))
+        #expect(text.contains("name: \"in\", destination: \"Type\", inverse: \"default\""))
+        #expect(text.contains("\\`Type`.`play count`: \"play count\""))
+        #expect(text.contains("IndexDescription(properties: [\"extension\"]"))
+        #expect(text.contains("init(`extension`: String, `in`: `Type`? = nil, `default`: [`Type`] = [], `play count`: Int)"))
+        #expect(text.contains("self.`extension` = `extension`"))
+    }
+
     @Test func aClassWithoutPropertiesIsAModel() {
         let expansion = MacroExpansion(of: "@Model final class A {}")
         #expect(expansion.messages == [])

@@ -41,6 +41,28 @@ import Testing
     }
 
     @Test(arguments: TestStore.allCases)
+    func namesInBackticksAreNamesAsOthers(_ store: TestStore) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(for: `Protocol`.self, store: description)
+            let writer = container.coordinator.newBackgroundContext()
+            await writer.perform { context in
+                let outer = `Protocol`(extension: "a")
+                context.insert(`Protocol`(extension: "b", `play count`: 3, in: outer))
+            }
+            try await writer.save()
+            try await container.coordinator.newBackgroundContext().perform { context throws in
+                let entity = try #require(context.model.entity(named: "Protocol"))
+                #expect(entity.columns.map(\.name) == ["extension", "play count", "in"])
+                let request = FetchRequest<`Protocol`>(where: #Predicate { $0.`extension` == "b" && $0.`in` != nil })
+                let inner = try #require(try context.fetch(request).first)
+                #expect(inner.`play count` == 3 && inner.`in`?.`default` == [inner])
+                inner.`extension` = "c"
+                #expect(inner.managedObject["extension"] == .string("c"))
+            }
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
     func everyTypeComesBackAfterReopening(_ store: TestStore) async throws {
         try await store.use { description in
             let uuid = UUID()

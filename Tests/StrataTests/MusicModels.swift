@@ -97,3 +97,13 @@ struct Place: CodableAttribute, Equatable {
 
     struct Nameless: Error {}
 }
+
+/// Names that Swift takes in backticks only.
+@Model final class `Protocol` {
+    @Attribute(.unique) var `extension`: String
+    var `play count` = 0
+    @Relationship(inverse: \`Protocol`.`default`) var `in`: `Protocol`?
+    @Relationship var `default`: [`Protocol`]
+
+    #Index<`Protocol`>([\.`extension`, \.`play count`])
+}
