@@ -27,7 +27,11 @@ extension Melody: ManagedObjectLifecycle {
     struct Unplayable: Error {}
 
     func awakeFromInsert() { Calls.note("awakeFromInsert", of: title) }
-    func awakeFromFetch() { Calls.note("awakeFromFetch", of: title) }
+    func awakeFromFetch() {
+        Calls.note("awakeFromFetch", of: title)
+        isPlaying = true
+        plays = 7
+    }
     func didSave() { Calls.note("didSave", of: title) }
     func prepareForDeletion() { Calls.note("prepareForDeletion with \(band?.name ?? "no band")", of: title) }
 
@@ -57,6 +61,13 @@ extension Melody: ManagedObjectLifecycle {
         #expect(Calls.of(title).filter { $0 == "awakeFromInsert" }.count == 1)
     }
 
+    @Test func S040_anObjectInsertedByNameAwakesToo() async throws {
+        let container = try await container(.siblings)
+        await container.coordinator.newBackgroundContext().perform { context in _ = context.insert("Melody") }
+        // Its title is empty then, as in no other test.
+        #expect(Calls.of("") == ["awakeFromInsert"])
+    }
+
     @Test func S021_awakeFromFetchRunsOnceAndMakesNothingDirty() async throws {
         let container = try await container(.siblings)
         let writer = container.coordinator.newBackgroundContext()
@@ -66,7 +77,7 @@ extension Melody: ManagedObjectLifecycle {
         try await reader.perform { context throws in
             let song = try #require(try context.fetch(FetchRequest<Melody>()).first)
             #expect(song.title == "S021")
-            #expect(song.plays == 0)
+            #expect(song.plays == 0 && song.isPlaying)
             #expect(!context.hasChanges)
         }
         #expect(Calls.of("S021").filter { $0 == "awakeFromFetch" }.count == 1)
