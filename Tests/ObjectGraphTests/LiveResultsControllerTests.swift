@@ -1,4 +1,5 @@
 import Foundation
+import Locking
 import StoreInterface
 import TestSupport
 import Testing
@@ -104,6 +105,57 @@ import Testing
         #expect(screen.shown == [second.objectID])
         #expect(counter.all.contains { $0.kind == .objectsDidChange && $0.refreshed == [first.objectID] })
         main.removeObserver(token)
+    }
+
+    /// What a live result of a child would hear.
+    private final class Listener: ViewObserver {
+        private let heard = Mutex<[ChangeSet]>([])
+
+        func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet) {
+            heard.withLock { $0 += [changes, saved].compactMap(\.self) }
+        }
+
+        func heard(of id: ObjectID) -> Bool {
+            heard.withLock { ChangeSet.union($0).change(of: id.entity)?.updatedKeys.contains(id.key) ?? false }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: StoreKind.allCases, [MergePolicy.storeTrump, .rollback])
+    func S108_childrenHearOfAValueThatTheirRootsSaveDrops(_ kind: StoreKind, _ policy: MergePolicy) async throws {
+        let bed = try TestBed(kind)
+        let root = try await bed.container().coordinator.newBackgroundContext()
+        let (first, other) = await root.perform { context in
+            context.mergePolicy = policy
+            let (first, second) = (context.makeTrack("first"), context.makeTrack("second"))
+            (first["isrc"], second["isrc"]) = (.string("A"), .string("B"))
+            return (first.objectID, second.objectID)
+        }
+        try await root.save()
+        let listeners = [Listener(), Listener()]
+        try await root.perform { try $0.existingObject(with: first)["isrc"] = .string("B") }
+        let follower = await root.perform { $0.newBackgroundChild() }
+        await follower.perform { context in
+            context.automaticallyMergesChanges = true
+            _ = context.addViewObserver(listeners[0])
+            #expect(context.object(with: first)["isrc"] == .string("B"))
+        }
+        // Following is arranged on the root's executor.
+        await root.perform { _ in }
+        try await root.save()
+        while await follower.perform({ $0.object(with: first)["isrc"] != .string("A") }) {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        #expect(listeners[0].heard(of: first))
+        let pushing = await root.perform { $0.newBackgroundChild() }
+        try await pushing.perform { context throws in
+            try context.existingObject(with: first)["isrc"] = .string("B")
+            try context.existingObject(with: other)["plays"] = .int(5)
+            context.processPendingChanges()
+            _ = context.addViewObserver(listeners[1])
+        }
+        try await pushing.save(through: .store)
+        await pushing.perform { #expect($0.object(with: first)["isrc"] == .string("A")) }
+        #expect(listeners[1].heard(of: first))
     }
 
     /// With the routing `ancestors` a view is no snapshot in time: the engine must remember what it showed.

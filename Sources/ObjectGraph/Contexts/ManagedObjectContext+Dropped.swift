@@ -7,8 +7,7 @@ extension ManagedObjectContext {
     ///
     /// - Parameter others: what others saved since; nil when that is not known: then everything counts as changed anyway.
     func dropped(of written: [Layer], _ changes: ChangeSet, others: [ChangeSet]?) -> ChangeSet? {
-        if case .error = mergePolicy { return nil }
-        guard let others else { return nil }
+        guard mergePolicy.mayDrop, let others else { return nil }
         var dropped = ChangeSet(generation: changes.generation)
         for entity in model.entities.indices {
             var pages = pending(written, entity)
@@ -29,6 +28,13 @@ extension ManagedObjectContext {
             for (number, page) in layer.entity(entity)?.pages ?? [:] { pages[number, default: PendingPage()].add(page) }
         }
         return pages
+    }
+}
+
+extension MergePolicy {
+    /// Whether a save can succeed and leave something out.
+    var mayDrop: Bool {
+        if case .error = self { false } else { true }
     }
 }
 

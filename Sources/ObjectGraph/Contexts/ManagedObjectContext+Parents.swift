@@ -139,7 +139,8 @@ extension ManagedObjectContext {
         }
         setFoundation(moved)
         clean(written)
-        if !viewObservers.isEmpty { tell(ChangeSet(), refreshed: []) }
+        // A root's merge policy may have had other ideas.
+        if !viewObservers.isEmpty { tell(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
         if !push.changes.isEmpty { post(.didSave, push.changes) }
         tellFollowers(push.changes)
     }

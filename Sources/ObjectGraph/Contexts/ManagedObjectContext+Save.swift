@@ -122,12 +122,14 @@ extension ManagedObjectContext {
         if !hasUnsavedLayers { hasOrphans = false }
         clean(written)
         watched = []
-        let own = [adopted, dropped(of: written, outcome.changes, others: others)].compactMap(\.self)
-        let visible = others.map { ChangeSet.union($0 + own) }
+        let dropped = dropped(of: written, outcome.changes, others: others)
+        let visible = others.map { ChangeSet.union($0 + [adopted, dropped].compactMap(\.self)) }
         let refreshed = refreshRegistered(visible)
         if !viewObservers.isEmpty || visible?.isEmpty != true { tell(visible, refreshed: refreshed, saved: outcome.changes) }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
-        tellFollowers(between.map(ChangeSet.union))
+        // Of what children handed up, too, the policy may have dropped something.
+        let left = mergePolicy.mayDrop ? [adopted, dropped].compactMap(\.self) : []
+        tellFollowers(between.map { ChangeSet.union($0 + left) })
     }
 
     /// Removes the layers that a save has taken from the context's own.
