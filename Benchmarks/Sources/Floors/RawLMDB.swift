@@ -2,7 +2,7 @@ internal import CLMDBFloor
 
 /// LMDB in C calls, one row an object under an integer key: the floor under our pages. Each C function stands here once.
 ///
-/// One environment, used by one thread; one transaction at a time.
+/// One thread uses it, with one transaction at a time. Several may share one environment.
 public final class RawLMDB {
     /// What a commit waits for.
     public enum Sync { case everyCommit, never }
@@ -11,9 +11,20 @@ public final class RawLMDB {
         public var description: String
     }
 
-    public struct Table { fileprivate var number: MDB_dbi }
+    public struct Table: Sendable { fileprivate var number: MDB_dbi }
 
-    private var environment: OpaquePointer?
+    /// An open file. LMDB wants each file opened once in a process.
+    ///
+    /// `@unchecked Sendable` is right because LMDB's environments are made for threads, and the pointer never changes.
+    public final class Environment: @unchecked Sendable {
+        fileprivate let handle: OpaquePointer?
+
+        fileprivate init(_ handle: OpaquePointer?) { self.handle = handle }
+
+        deinit { mdb_env_close(handle) }
+    }
+
+    public let environment: Environment
     private var transaction: OpaquePointer?
 
     public static var version: String {
@@ -21,22 +32,26 @@ public final class RawLMDB {
     }
 
     public init(path: String, tables: Int, mapBytes: Int = 16 << 30, sync: Sync) throws {
-        try Self.check(mdb_env_create(&environment))
-        try Self.check(mdb_env_set_mapsize(environment, mapBytes))
-        try Self.check(mdb_env_set_maxdbs(environment, UInt32(tables)))
+        var handle: OpaquePointer?
+        try Self.check(mdb_env_create(&handle))
+        environment = Environment(handle)
+        try Self.check(mdb_env_set_mapsize(handle, mapBytes))
+        try Self.check(mdb_env_set_maxdbs(handle, UInt32(tables)))
         let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS) | (sync == .never ? UInt32(MDB_NOSYNC) : 0)
-        try Self.check(mdb_env_open(environment, path, flags, 0o644))
+        try Self.check(mdb_env_open(handle, path, flags, 0o644))
     }
+
+    /// For another thread.
+    public init(sharing environment: Environment) { self.environment = environment }
 
     deinit {
         if let transaction { mdb_txn_abort(transaction) }
-        mdb_env_close(environment)
     }
 
     public enum Purpose { case reading, writing }
 
     public func begin(_ purpose: Purpose) throws {
-        try Self.check(mdb_txn_begin(environment, nil, purpose == .reading ? UInt32(MDB_RDONLY) : 0, &transaction))
+        try Self.check(mdb_txn_begin(environment.handle, nil, purpose == .reading ? UInt32(MDB_RDONLY) : 0, &transaction))
     }
 
     public func commit() throws {

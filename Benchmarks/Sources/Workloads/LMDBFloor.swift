@@ -78,7 +78,7 @@ final class LMDBFloor {
         try floor.makeTables(dataset)
         try floor.environment.begin(.reading)
         for (number, table) in dataset.tables.enumerated() {
-            try floor.checksum(table, number).check("raw LMDB: \(table.name)", Checksum(table))
+            try checksum(floor.environment, floor.tables[number], table).check("raw LMDB: \(table.name)", Checksum(table))
             for (place, reference) in table.references.enumerated() {
                 let rows = reference.rows.enumerated().filter { $0.element >= 0 }.map { ($0.offset, Int($0.element)) }
                 try floor.check(floor.indexes[number][place], "index of \(table.name).\(reference.name)", rows.map { ($1, $0) })
@@ -92,10 +92,11 @@ final class LMDBFloor {
         try floor.environment.commit()
     }
 
-    private func checksum(_ table: Table, _ number: Int) throws -> Checksum {
+    /// Of all rows of a table that has this table's columns, in a transaction.
+    static func checksum(_ environment: RawLMDB, _ rows: RawLMDB.Table, _ table: Table) throws -> Checksum {
         var sum = Checksum()
         let types = table.attributes.map(\.type) + table.references.map { _ in .int64 }
-        try environment.forEach(tables[number]) { key, bytes in
+        try environment.forEach(rows) { key, bytes in
             var row = RowReader(bytes)
             for (column, type) in types.enumerated() { sum.add(Int(key) - 1, column, row.next(type)) }
         }
@@ -110,19 +111,6 @@ final class LMDBFloor {
         var wanted = Checksum()
         for (row, far) in expected { wanted.add(row, 0, .int(Int64(far))) }
         try found.check("raw LMDB: \(name)", wanted)
-    }
-
-    /// Gives the rows' amounts, their third values, new ones; see ``RecordData/updated(_:_:)``.
-    func updateAmounts(_ rows: [Int], _ saveEvery: Int) throws {
-        var copy: [UInt8] = []
-        try transactions(rows.count, saveEvery) { index in
-            let key = UInt64(rows[index] + 1)
-            let found: Void? = try environment.get(tables[0], key: key) { copy = Array($0) }
-            guard found != nil else { throw VerificationError("raw LMDB: no row \(rows[index]) to update") }
-            // Two numbers lie before it, each with a byte that says whether there is one.
-            copy.withUnsafeMutableBytes { $0.storeBytes(of: Double(index).bitPattern, toByteOffset: 19, as: UInt64.self) }
-            try copy.withUnsafeBytes { try environment.put(tables[0], key: key, $0) }
-        }
     }
 
     var firstTable: RawLMDB.Table { tables[0] }

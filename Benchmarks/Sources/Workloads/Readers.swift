@@ -8,11 +8,11 @@ import StoreInterface
 public struct Readers: Sendable {
     public static let counts = [1, 2, 4, 8]
 
-    private let objects: Int
-    private let seed: UInt64
-    private let saveEvery: Int
-    private let durability: DurabilityKind
-    private let seconds: Double
+    let objects: Int
+    let seed: UInt64
+    let saveEvery: Int
+    let durability: DurabilityKind
+    let seconds: Double
     /// The seed of the records that the check expects: that of the run.
     var checkedSeed: UInt64
 
@@ -26,9 +26,9 @@ public struct Readers: Sendable {
     }
 
     /// Reads that one reader does on one state before it moves to the newest.
-    private static let readsAState = 1_000
+    static let readsAState = 1_000
 
-    private struct Figures: Sendable {
+    struct Figures: Sendable {
         var median = 0.0
         var p99 = 0.0
         var p999 = 0.0
@@ -37,43 +37,51 @@ public struct Readers: Sendable {
         var writeNanoseconds: Double?
     }
 
-    public func rows(_ stores: [StoreKind], repeats: Int, progress: ProgressBar) async throws -> (
+    public func rows(_ engines: [Engine], repeats: Int, progress: ProgressBar) async throws -> (
         rows: [Report.Row], notes: [String]
     ) {
         var rows: [Report.Row] = []
         var notes: [String] = []
-        for store in stores {
-            for count in Self.counts {
-                var alone: [Figures] = []
-                var beside: [Figures] = []
-                for _ in 0..<repeats {
-                    progress.step("readers: \(store.rawValue), \(count), no writer")
-                    alone.append(try await run(store, count, writes: false))
-                    progress.step("readers: \(store.rawValue), \(count), a writer")
-                    beside.append(try await run(store, count, writes: true))
+        for count in Self.counts {
+            var alone: [[Figures]] = Array(repeating: [], count: engines.count)
+            var beside = alone
+            for _ in 0..<repeats {
+                for (number, engine) in engines.enumerated() {
+                    progress.step("readers: \(engine.rawValue), \(count), no writer")
+                    alone[number].append(try await run(engine, count, .none))
+                    progress.step("readers: \(engine.rawValue), \(count), a writer")
+                    beside[number].append(try await run(engine, count, .atFullSpeed))
                 }
-                rows += self.rows("\(count) readers", store, alone) + self.rows("\(count) readers and a writer", store, beside)
+            }
+            for (number, engine) in engines.enumerated() {
+                let (alone, beside) = (alone[number], beside[number])
+                rows += self.rows("\(count) readers", engine, alone) + self.rows("\(count) readers and a writer", engine, beside)
                 let ratio = Spread(beside.map(\.p99)).median / Spread(alone.map(\.p99)).median
-                notes.append("\(store.rawValue), \(count) readers: p99 with a writer / without \((ratio * 100).rounded() / 100).")
+                notes.append(
+                    "\(engine.rawValue), \(count) readers: p99 with a writer / without \((ratio * 100).rounded() / 100).")
             }
         }
         return (
             rows,
             notes + [
-                "One read: one property of a random object in a context, which moves to the newest state every \(Self.readsAState) reads. "
-                    + "Latencies by HdrHistogram, with three digits, of all readers together; \"all\" is wall time by all reads. Where there are "
-                    + "more readers and writers than cores, the tail is the scheduler's. Medians of \(repeats) runs of \(seconds) s."
+                "One read: one property of a random object in a context, which moves to the newest state every \(Self.readsAState) reads; raw, "
+                    + "one column of a row, in a read transaction of \(Self.readsAState). Latencies by HdrHistogram, with three digits, of all "
+                    + "readers together; \"all\" is wall time by all reads. Where there are more readers and writers than cores, the tail is the "
+                    + "scheduler's: contexts share as many threads as there are cores, raw readers have one each. Medians of \(repeats) runs "
+                    + "of \(seconds) s."
             ]
         )
     }
 
-    private func rows(_ name: String, _ store: StoreKind, _ runs: [Figures]) -> [Report.Row] {
+    enum Writer: Sendable { case none, atFullSpeed }
+
+    private func rows(_ name: String, _ engine: Engine, _ runs: [Figures]) -> [Report.Row] {
         func row(_ operation: String, _ values: [Double]) -> [Report.Row] {
             guard !values.isEmpty else { return [] }
             var row = Report.Row(benchmark: "readers", durability: durability.rawValue, objects: objects, verified: true)
             row.operation = "\(name): \(operation)"
-            row.engine = Engine.allCases.first { $0.store == store }?.rawValue
-            row.store = store.rawValue
+            row.engine = engine.rawValue
+            row.store = engine.store?.rawValue
             row.saveEvery = saveEvery
             row.nanosecondsPerObject = Spread(values)
             return [row]
@@ -82,31 +90,49 @@ public struct Readers: Sendable {
             + row("read, all", runs.map(\.readNanoseconds)) + row("update", runs.compactMap(\.writeNanoseconds))
     }
 
-    private func run(_ store: StoreKind, _ count: Int, writes: Bool) async throws -> Figures {
+    private func run(_ engine: Engine, _ count: Int, _ writer: Writer) async throws -> Figures {
+        switch engine {
+        case .sqliteRaw: try await run(SQLiteRecords.self, count, writer)
+        case .lmdbRaw: try await run(LMDBRecords.self, count, writer)
+        case .strata: try await run(.lmdb, count, writer)
+        case .strataSQLite: try await run(.sqlite, count, writer)
+        case .strataMemory: try await run(.memory, count, writer)
+        }
+    }
+
+    private func run(_ store: StoreKind, _ count: Int, _ writer: Writer) async throws -> Figures {
         let folder = try RunFolder()
         let model = try DatasetModel(RecordData.make(1, seed: seed))
         return try await folder.run(.siblings(store), model.model) { container in
-            try await work(container, model, count, writes: writes)
+            let ids = try await fill(container, model)
+            let counts = counts
+            let (figures, updates) = try await figures(count, writer) { number, end in
+                try await read(container, model, ids, counts, seed: seed &+ UInt64(number), until: end)
+            } write: { end in
+                try await write(container, model, ids, until: end)
+            }
+            if durability == .deferred { try await container.flush() }
+            return (figures: figures, updates: updates, first: ids[0])
         } check: { container, work in
-            let expected = ExpectedRecords(
-                objects, seed: checkedSeed, picks: [], updates: updatedRows.prefix(work.updates))
             try await Checksum.records(container, model.entities[0], first: work.first)
-                .check("readers, \(store.rawValue): records after \(work.updates) updates", expected.checksum)
+                .check("readers, \(store.rawValue): records after \(work.updates) updates", expected(work.updates))
         }.figures
     }
 
-    private func work(
-        _ container: PersistentContainer, _ model: DatasetModel, _ count: Int, writes: Bool
-    ) async throws -> (figures: Figures, updates: Int, first: ObjectID) {
-        let ids = try await fill(container, model)
-        let counts = counts
-        let end = Clock.now() + UInt64(seconds * 1e9)
+    func expected(_ updates: Int) -> Checksum {
+        ExpectedRecords(objects, seed: checkedSeed, picks: [], updates: updatedRows.prefix(updates)).checksum
+    }
+
+    /// Runs readers and the writer at once; gives how many updates there were, too.
+    func figures(
+        _ count: Int, _ writer: Writer, read: @escaping @Sendable (_ number: Int, _ end: UInt64) async throws -> Part,
+        write: @escaping @Sendable (_ end: UInt64) async throws -> Part
+    ) async throws -> (Figures, updates: Int) {
         let start = Clock.now()
+        let end = start + UInt64(seconds * 1e9)
         return try await withThrowingTaskGroup(of: Part.self) { group in
-            for number in 0..<count {
-                group.addTask { try await read(container, model, ids, counts, seed: seed &+ UInt64(number), until: end) }
-            }
-            if writes { group.addTask { try await write(container, model, ids, until: end) } }
+            for number in 0..<count { group.addTask { try await read(number, end) } }
+            if writer == .atFullSpeed { group.addTask { try await write(end) } }
             var all = Self.emptyHistogram
             var figures = Figures()
             var updates = 0
@@ -120,27 +146,26 @@ public struct Readers: Sendable {
                     updates = number
                 }
             }
-            if durability == .deferred { try await container.flush() }
             figures.median = Double(all.valueAtPercentile(50))
             figures.p99 = Double(all.valueAtPercentile(99))
             figures.p999 = Double(all.valueAtPercentile(99.9))
             figures.readNanoseconds = seconds * 1e9 / max(figures.readNanoseconds, 1)
-            return (figures, updates, ids[0])
+            return (figures, updates)
         }
     }
 
     /// The rows that the writer updates one after another, without end; the amount of each becomes its place in this sequence.
-    private var updatedRows: some Sequence<Int> {
+    var updatedRows: some Sequence<Int> {
         sequence(state: SeededNumbers(seed: seed &+ 77)) { random in random.below(objects) }
     }
 
-    private enum Part: Sendable {
+    enum Part: Sendable {
         case reads(Histogram<UInt64>, Int)
         case updates(Int)
     }
 
     /// Up to ten seconds, with three digits.
-    private static var emptyHistogram: Histogram<UInt64> {
+    static var emptyHistogram: Histogram<UInt64> {
         Histogram(highestTrackableValue: 10_000_000_000, numberOfSignificantValueDigits: .three)
     }
 
@@ -186,7 +211,7 @@ public struct Readers: Sendable {
     }
 
     /// What each record says in its first column, which no update changes.
-    private var counts: [Int] {
+    var counts: [Int] {
         var random = SeededNumbers(seed: checkedSeed)
         return (0..<objects).map { _ in if case .int(let count) = RecordData.values(&random)[0] { Int(count) } else { 0 } }
     }

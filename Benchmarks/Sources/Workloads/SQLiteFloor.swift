@@ -11,14 +11,20 @@ import StoreInterface
 /// The import in SQLite's C calls: prepared statements, one transaction a batch, the same indexes as the stores keep.
 final class SQLiteFloor {
     let database: RawSQLite
+    let path: String
+    let durability: DurabilityKind
 
     init(path: String, durability: DurabilityKind) throws {
+        self.path = path
+        self.durability = durability
         database = try RawSQLite(path: path, access: .readWrite)
+        // Other threads may make the same file's tables.
+        try database.execute("PRAGMA busy_timeout = 10000")
         try database.execute("PRAGMA journal_mode = WAL")
         try database.execute("PRAGMA synchronous = \(durability == .durable ? "FULL" : "NORMAL")")
     }
 
-    /// Makes tables and indexes in one transaction. A store makes its own when it opens, so this is no part of what is timed.
+    /// Makes tables and indexes where there are none, in one transaction. A store makes its own when it opens, so this is no part of what is timed.
     func makeTables(_ dataset: Dataset) throws {
         try database.execute("BEGIN IMMEDIATE")
         for table in dataset.tables { try make(table) }
@@ -37,17 +43,20 @@ final class SQLiteFloor {
         let columns = table.attributes.map { "\(quoted($0.name)) \(Self.declaration($0.type))" }
         let references = table.references.map { "\(quoted($0.name)) INTEGER" }
         try database.execute(
-            "CREATE TABLE \(quoted(table.name)) (id_key INTEGER PRIMARY KEY, \((columns + references).joined(separator: ", ")))")
+            "CREATE TABLE IF NOT EXISTS \(quoted(table.name)) (id_key INTEGER PRIMARY KEY, \((columns + references).joined(separator: ", ")))"
+        )
         for reference in table.references {
             try database.execute(
-                "CREATE INDEX \(quoted(table.name + "." + reference.name)) ON \(quoted(table.name)) (\(quoted(reference.name)))")
+                "CREATE INDEX IF NOT EXISTS \(quoted(table.name + "." + reference.name)) ON \(quoted(table.name)) (\(quoted(reference.name)))"
+            )
         }
     }
 
     private func make(_ link: Link, _ number: Int) throws {
         try database.execute(
-            "CREATE TABLE link\(number) (source INTEGER, destination INTEGER, PRIMARY KEY (source, destination)) WITHOUT ROWID")
-        try database.execute("CREATE INDEX link\(number)_back ON link\(number) (destination)")
+            "CREATE TABLE IF NOT EXISTS link\(number) (source INTEGER, destination INTEGER, PRIMARY KEY (source, destination)) WITHOUT ROWID"
+        )
+        try database.execute("CREATE INDEX IF NOT EXISTS link\(number)_back ON link\(number) (destination)")
     }
 
     private func insert(_ table: Table, _ saveEvery: Int) throws {
@@ -92,16 +101,6 @@ final class SQLiteFloor {
             try database.execute("BEGIN IMMEDIATE")
             for index in start..<min(count, start + size) { try body(index) }
             try database.execute("COMMIT")
-        }
-    }
-
-    /// Gives the rows' amounts new values; see ``RecordData/updated(_:_:)``.
-    func updateAmounts(_ rows: [Int], _ saveEvery: Int) throws {
-        let update = try database.prepare("UPDATE \(quoted(RecordData.entity)) SET amount = ? WHERE id_key = ?")
-        try transactions(rows.count, saveEvery) { index in
-            update.bind(1, Double(index))
-            update.bind(2, Int64(rows[index] + 1))
-            try update.run()
         }
     }
 

@@ -6,9 +6,9 @@ import StoreInterface
 /// The same work at growing sizes: what an object costs, how long opening takes, how large file and memory become.
 public struct Scale: Sendable {
     public let sizes: [Int]
-    private let seed: UInt64
-    private let saveEvery: Int
-    private let durability: DurabilityKind
+    let seed: UInt64
+    let saveEvery: Int
+    let durability: DurabilityKind
     /// The seed of the records that the check expects: that of the run.
     var checkedSeed: UInt64
 
@@ -23,7 +23,7 @@ public struct Scale: Sendable {
 
     private static let picks = 100_000
 
-    private struct Figures: Sendable {
+    struct Figures: Sendable {
         var insert = 0.0
         var read = 0.0
         var scan = 0.0
@@ -34,47 +34,69 @@ public struct Scale: Sendable {
         var memoryBytes = 0
     }
 
-    public func rows(_ stores: [StoreKind], repeats: Int, progress: ProgressBar) async throws -> (
+    /// One row an operation, size and engine.
+    public func rows(_ engines: [Engine], repeats: Int, progress: ProgressBar) async throws -> (
         rows: [Report.Row], notes: [String]
     ) {
         var rows: [Report.Row] = []
         var notes: [String] = []
-        for store in stores {
-            for size in sizes {
-                var runs: [Figures] = []
-                for _ in 0..<repeats {
-                    progress.step("scale: \(store.rawValue), \(size) objects")
-                    runs.append(try await run(store, size))
+        for size in sizes {
+            var runs: [[Figures]] = Array(repeating: [], count: engines.count)
+            for _ in 0..<repeats {
+                for (number, engine) in engines.enumerated() {
+                    progress.step("scale: \(engine.rawValue), \(size) objects")
+                    runs[number].append(try await run(engine, size))
                 }
-                rows.append(row("insert", store, size, runs, \.insert))
-                rows.append(row("point read", store, size, runs, \.read))
-                rows.append(row("full scan", store, size, runs, \.scan))
-                rows.append(row("random update", store, size, runs, \.update))
-                rows.append(row("open, in all", store, size, runs, \.openNanoseconds))
+            }
+            for (engine, runs) in zip(engines, runs) {
+                rows.append(row("insert", engine, size, runs, \.insert))
+                rows.append(row("point read", engine, size, runs, \.read))
+                rows.append(row("full scan", engine, size, runs, \.scan))
+                rows.append(row("random update", engine, size, runs, \.update))
+                rows.append(row("open, in all", engine, size, runs, \.openNanoseconds))
                 let bytes = runs.map(\.fileBytes).max() ?? 0
                 let memory = runs.map(\.memoryBytes).max() ?? 0
                 notes.append(
-                    "\(store.rawValue), \(size) objects: file \(bytes) bytes (\(bytes / size) an object); importing added \(memory) bytes "
-                        + "of memory beside the map.")
+                    "\(engine.rawValue), \(size) objects: file \(bytes) bytes (\(bytes / size) an object); importing added "
+                        + "\(memory) bytes of memory beside the map.")
             }
         }
-        return (rows, notes + ["Medians of \(repeats). Each size is a new file; reads follow a fresh open, warm."])
+        return (
+            rows,
+            notes + ["Engines alternate; medians of \(repeats). Each size is a new file; reads follow a fresh open, warm."]
+        )
     }
 
     private func row(
-        _ operation: String, _ store: StoreKind, _ size: Int, _ runs: [Figures], _ cost: KeyPath<Figures, Double>
+        _ operation: String, _ engine: Engine, _ size: Int, _ runs: [Figures], _ cost: KeyPath<Figures, Double>
     ) -> Report.Row {
         var row = Report.Row(benchmark: "scale", durability: durability.rawValue, objects: size, verified: true)
         row.operation = "\(operation), \(size) objects"
-        row.engine = Engine.allCases.first { $0.store == store }?.rawValue
-        row.store = store.rawValue
+        row.engine = engine.rawValue
+        row.store = engine.store?.rawValue
         row.saveEvery = saveEvery
         row.nanosecondsPerObject = Spread(runs.map { $0[keyPath: cost] })
         row.fileBytes = runs.map(\.fileBytes).max()
         return row
     }
 
-    private func run(_ store: StoreKind, _ size: Int) async throws -> Figures {
+    func check(_ engine: Engine, _ what: String, _ found: Int, _ expected: Int) throws {
+        guard found == expected else {
+            throw VerificationError("scale, \(engine.rawValue): \(what) gave \(found), expected \(expected)")
+        }
+    }
+
+    private func run(_ engine: Engine, _ size: Int) async throws -> Figures {
+        switch engine {
+        case .sqliteRaw: try run(SQLiteRecords.self, size)
+        case .lmdbRaw: try run(LMDBRecords.self, size)
+        case .strata: try await run(.lmdb, engine, size)
+        case .strataSQLite: try await run(.sqlite, engine, size)
+        case .strataMemory: try await run(.memory, engine, size)
+        }
+    }
+
+    private func run(_ store: StoreKind, _ engine: Engine, _ size: Int) async throws -> Figures {
         let folder = try RunFolder()
         let model = try DatasetModel(RecordData.make(1, seed: seed))
         let setting = Setting.siblings(store)
@@ -92,20 +114,20 @@ public struct Scale: Sendable {
             figures.openNanoseconds = Double(Clock.now() - start)
             let reader = await container.newBackgroundContext(name: "reader")
             (figures.read, figures.scan) = try await reader.perform { context throws -> (Double, Double) in
-                try (pointReads(context, model, first, reads, expected), scan(context, size, expected))
+                try (pointReads(context, model, engine, first, reads, expected), scan(context, engine, size, expected))
             }
             figures.update = try await update(container, model, first, updates)
         }
         figures.insert = filled.result.nanoseconds
         _ = try await folder.open(setting, model.model) { container in
             try await Checksum.records(container, model.entities[0], first: first)
-                .check("scale, \(store.rawValue): \(size) records after the updates", expected.checksum)
+                .check("scale, \(engine.rawValue): \(size) records after the updates", expected.checksum)
         }
         withExtendedLifetime((filled.kept, used.kept)) {}
         return figures
     }
 
-    private func randomRows(_ size: Int, _ seed: UInt64) -> [Int] {
+    func randomRows(_ size: Int, _ seed: UInt64) -> [Int] {
         var random = SeededNumbers(seed: seed)
         return (0..<Self.picks).map { _ in random.below(size) }
     }
@@ -147,7 +169,8 @@ public struct Scale: Sendable {
     }
 
     private func pointReads(
-        _ context: ManagedObjectContext, _ model: DatasetModel, _ first: ObjectID, _ rows: [Int], _ expected: ExpectedRecords
+        _ context: ManagedObjectContext, _ model: DatasetModel, _ engine: Engine, _ first: ObjectID, _ rows: [Int],
+        _ expected: ExpectedRecords
     ) throws -> Double {
         let attribute = model.entities[0].attributes[0]
         let ids = rows.map { object($0, first) }
@@ -157,13 +180,13 @@ public struct Scale: Sendable {
                 if case .int(let number) = context.object(with: id)[attribute: attribute] { sum += Int(number) }
             }
         }
-        guard sum == expected.pickedSum else {
-            throw VerificationError("scale: point reads gave \(sum), expected \(expected.pickedSum)")
-        }
+        try check(engine, "point reads", sum, expected.pickedSum)
         return result
     }
 
-    private func scan(_ context: ManagedObjectContext, _ size: Int, _ expected: ExpectedRecords) throws -> Double {
+    private func scan(
+        _ context: ManagedObjectContext, _ engine: Engine, _ size: Int, _ expected: ExpectedRecords
+    ) throws -> Double {
         let request = EntityFetchRequest(
             RecordData.entity,
             matching: .all([
@@ -171,9 +194,7 @@ public struct Scale: Sendable {
             ]))
         var count = 0
         let result = try cost(size) { count = try context.count(request) }
-        guard count == expected.matching else {
-            throw VerificationError("scale: the scan found \(count), expected \(expected.matching)")
-        }
+        try check(engine, "the scan", count, expected.matching)
         return result
     }
 

@@ -26,29 +26,7 @@ extension Storage {
         try floor.makeTables(records)
         figures.costs[.insert] = try cost(records.rowCount) { try floor.run(records, saveEvery: saveEvery) }
         figures.fileBytes = folder.fileBytes()
-        let database = floor.database
-        var sum = 0
-        let get = try database.prepare("SELECT \"count\" FROM \"Record\" WHERE id_key = ?")
-        try database.execute("BEGIN")
-        figures.costs[.pointRead] = try cost(picks.count) {
-            for row in picks {
-                get.bind(1, Int64(row + 1))
-                if try get.step() { sum += Int(get.int(0)) }
-                get.reset()
-            }
-        }
-        try check(.sqliteRaw, "point reads", sum, pickedSum)
-        let scan = try database.prepare("SELECT COUNT(*) FROM \"Record\" WHERE \"count\" >= ? AND kind = ?")
-        scan.bind(1, RecordData.leastCount)
-        scan.bind(2, RecordData.kind)
-        var count = 0
-        figures.costs[.scan] = try cost(records.rowCount) {
-            if try scan.step() { count = Int(scan.int(0)) }
-            scan.reset()
-        }
-        try database.execute("COMMIT")
-        try check(.sqliteRaw, "the scan", count, matching)
-        figures.costs[.update] = try cost(picks.count) { try floor.updateAmounts(picks, saveEvery) }
+        try use(SQLiteRecords(floor), .sqliteRaw, &figures)
     }
 
     func runLMDB() throws -> EngineFigures {
@@ -73,30 +51,19 @@ extension Storage {
         try floor.makeTables(records)
         figures.costs[.insert] = try cost(records.rowCount) { try floor.run(records, saveEvery: saveEvery) }
         figures.fileBytes = folder.fileBytes()
-        try floor.environment.begin(.reading)
+        try use(LMDBRecords(floor.environment, floor.firstTable), .lmdbRaw, &figures)
+    }
+
+    /// What is done with records when they are there.
+    private func use(_ floor: some RecordFloor, _ engine: Engine, _ figures: inout EngineFigures) throws {
+        try floor.beginReading()
         var sum = 0
-        // In a row, "count" is the first value: a byte that says whether there is one, then eight bytes.
-        figures.costs[.pointRead] = try cost(picks.count) {
-            for row in picks {
-                sum +=
-                    try floor.environment.get(floor.firstTable, key: UInt64(row + 1)) { bytes in
-                        Int(bytes.loadUnaligned(fromByteOffset: 1, as: Int64.self))
-                    } ?? 0
-            }
-        }
-        try check(.lmdbRaw, "point reads", sum, pickedSum)
+        figures.costs[.pointRead] = try cost(picks.count) { for row in picks { sum += try floor.count(row) } }
+        try check(engine, "point reads", sum, pickedSum)
         var count = 0
-        figures.costs[.scan] = try cost(records.rowCount) {
-            try floor.environment.forEach(floor.firstTable) { bytes in
-                if bytes.loadUnaligned(fromByteOffset: 1, as: Int64.self) >= RecordData.leastCount,
-                    bytes.loadUnaligned(fromByteOffset: 10, as: Int64.self) == RecordData.kind
-                {
-                    count += 1
-                }
-            }
-        }
-        try floor.environment.commit()
-        try check(.lmdbRaw, "the scan", count, matching)
-        figures.costs[.update] = try cost(picks.count) { try floor.updateAmounts(picks, saveEvery) }
+        figures.costs[.scan] = try cost(records.rowCount) { count = try floor.matching() }
+        try check(engine, "the scan", count, matching)
+        try floor.endReading()
+        figures.costs[.update] = try cost(picks.count) { try floor.update(picks, saveEvery: saveEvery) }
     }
 }

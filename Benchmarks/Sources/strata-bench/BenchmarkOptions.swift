@@ -107,6 +107,12 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
         return settings
     }
 
+    /// Those of the stores asked for, and the floors.
+    func engines() throws -> [Engine] {
+        let stores = try stores()
+        return Engine.allCases.filter { $0.store.map(stores.contains) ?? true }
+    }
+
     /// The data to import: read, or generated.
     func dataset() throws -> Dataset {
         if let input { return try Dataset.read(input) }

@@ -14,8 +14,7 @@ struct StorageCommand: BenchmarkCommand {
     func measure() async throws -> (rows: [Report.Row], notes: [String]) {
         var imported = options
         imported.objects = nil
-        let stores = try options.stores()
-        let engines = Engine.allCases.filter { $0.store.map(stores.contains) ?? true }
+        let engines = try options.engines()
         let progress = ProgressBar(steps: engines.count * options.repeatsOrUsual, style: options.progressStyle)
         defer { progress.finish() }
         let storage = Storage(
@@ -63,10 +62,11 @@ struct ScaleCommand: BenchmarkCommand {
         let scale = Scale(
             objects: options.objects ?? 1_000_000, seed: options.seedOrUsual, saveEvery: options.saveEvery ?? 500,
             durability: try options.durabilityKind())
-        let stores = try options.stores()
-        let progress = ProgressBar(steps: scale.sizes.count * stores.count * options.repeatsOrUsual, style: options.progressStyle)
+        let engines = try options.engines()
+        let progress = ProgressBar(
+            steps: scale.sizes.count * engines.count * options.repeatsOrUsual, style: options.progressStyle)
         defer { progress.finish() }
-        return try await scale.rows(stores, repeats: options.repeatsOrUsual, progress: progress)
+        return try await scale.rows(engines, repeats: options.repeatsOrUsual, progress: progress)
     }
 }
 
@@ -89,10 +89,10 @@ struct ReadersCommand: BenchmarkCommand {
         let readers = Readers(
             objects: options.objects ?? 100_000, seed: options.seedOrUsual, saveEvery: options.saveEvery ?? 500,
             durability: try options.durabilityKind(), seconds: seconds)
-        let stores = try options.stores()
+        let engines = try options.engines()
         let progress = ProgressBar(
-            steps: Readers.counts.count * 2 * stores.count * options.repeatsOrUsual, style: options.progressStyle)
+            steps: Readers.counts.count * 2 * engines.count * options.repeatsOrUsual, style: options.progressStyle)
         defer { progress.finish() }
-        return try await readers.rows(stores, repeats: options.repeatsOrUsual, progress: progress)
+        return try await readers.rows(engines, repeats: options.repeatsOrUsual, progress: progress)
     }
 }

@@ -67,21 +67,21 @@ import Testing
         #expect(try await refusal(storage, engine)?.contains("after deleting") == true)
     }
 
-    @Test(arguments: StoreKind.allCases)
-    func scaleAndReadersFindOtherRecords(store: StoreKind) async throws {
+    @Test(arguments: Engine.allCases)
+    func scaleAndReadersFindOtherRecords(engine: Engine) async throws {
         var scale = Scale(objects: 500, seed: 1, saveEvery: 5_000, durability: .deferred)
-        _ = try await scale.rows([store], repeats: 1, progress: Self.progress)
+        _ = try await scale.rows([engine], repeats: 1, progress: Self.progress)
         scale.checkedSeed = 2
         let wrongScale = scale
         await #expect(throws: VerificationError.self) {
-            try await wrongScale.rows([store], repeats: 1, progress: Self.progress)
+            try await wrongScale.rows([engine], repeats: 1, progress: Self.progress)
         }
         var readers = Readers(objects: 200, seed: 1, saveEvery: 50, durability: .deferred, seconds: 0.01)
-        _ = try await readers.rows([store], repeats: 1, progress: Self.progress)
+        _ = try await readers.rows([engine], repeats: 1, progress: Self.progress)
         readers.checkedSeed = 2
         let wrongReaders = readers
         await #expect(throws: VerificationError.self) {
-            try await wrongReaders.rows([store], repeats: 1, progress: Self.progress)
+            try await wrongReaders.rows([engine], repeats: 1, progress: Self.progress)
         }
     }
 

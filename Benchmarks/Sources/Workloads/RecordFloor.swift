@@ -1,0 +1,173 @@
+import Datasets
+import Floors
+import StoreInterface
+
+/// Records in C calls, in one file; one thread uses it. A row's number counts from 0.
+protocol RecordFloor: AnyObject, SendableMetatype {
+    static var engine: Engine { get }
+    /// Opens a file, and makes the table of records where there is none.
+    init(path: String, durability: DurabilityKind) throws
+    /// The same file for another thread.
+    var another: @Sendable () throws -> Self { get }
+    /// In a transaction of its own.
+    func insert(_ rows: [[Value]], from first: Int) throws
+    /// In a transaction of its own: each row's amount becomes its place in the whole list.
+    func update(_ rows: ArraySlice<Int>) throws
+    func beginReading() throws
+    func endReading() throws
+    /// While reading: what a record says in its first column.
+    func count(_ row: Int) throws -> Int
+    /// While reading: how many satisfy the scan's condition.
+    func matching() throws -> Int
+    func checksum() throws -> Checksum
+}
+
+extension RecordFloor {
+    func update(_ rows: [Int], saveEvery: Int) throws {
+        for start in stride(from: 0, to: rows.count, by: saveEvery) {
+            try update(rows[start..<min(rows.count, start + saveEvery)])
+        }
+    }
+}
+
+final class SQLiteRecords: RecordFloor {
+    static let engine = Engine.sqliteRaw
+
+    let another: @Sendable () throws -> SQLiteRecords
+    private let database: RawSQLite
+    private let inserting: RawSQLite.Statement
+    private let updating: RawSQLite.Statement
+    private let getting: RawSQLite.Statement
+    private let scanning: RawSQLite.Statement
+
+    convenience init(path: String, durability: DurabilityKind) throws {
+        let floor = try SQLiteFloor(path: path, durability: durability)
+        try floor.makeTables(RecordData.make(0, seed: 0))
+        try self.init(floor)
+    }
+
+    /// On the connection of a floor that has the table.
+    init(_ floor: SQLiteFloor) throws {
+        another = { [path = floor.path, durability = floor.durability] in try SQLiteRecords(path: path, durability: durability) }
+        database = floor.database
+        inserting = try database.prepare("INSERT INTO Record VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+        updating = try database.prepare("UPDATE Record SET amount = ? WHERE id_key = ?")
+        getting = try database.prepare("SELECT \"count\" FROM Record WHERE id_key = ?")
+        scanning = try database.prepare("SELECT COUNT(*) FROM Record WHERE \"count\" >= ? AND kind = ?")
+        scanning.bind(1, RecordData.leastCount)
+        scanning.bind(2, RecordData.kind)
+    }
+
+    func insert(_ rows: [[Value]], from first: Int) throws {
+        try database.execute("BEGIN IMMEDIATE")
+        for (number, row) in rows.enumerated() {
+            inserting.bind(1, Int64(first + number + 1))
+            for (column, value) in row.enumerated() { SQLiteFloor.bind(inserting, column + 2, value) }
+            try inserting.run()
+        }
+        try database.execute("COMMIT")
+    }
+
+    func update(_ rows: ArraySlice<Int>) throws {
+        try database.execute("BEGIN IMMEDIATE")
+        for index in rows.indices {
+            updating.bind(1, Double(index))
+            updating.bind(2, Int64(rows[index] + 1))
+            try updating.run()
+        }
+        try database.execute("COMMIT")
+    }
+
+    func beginReading() throws { try database.execute("BEGIN") }
+    func endReading() throws { try database.execute("COMMIT") }
+
+    func count(_ row: Int) throws -> Int {
+        getting.bind(1, Int64(row + 1))
+        defer { getting.reset() }
+        return try getting.step() ? Int(getting.int(0)) : 0
+    }
+
+    func matching() throws -> Int {
+        defer { scanning.reset() }
+        return try scanning.step() ? Int(scanning.int(0)) : 0
+    }
+
+    func checksum() throws -> Checksum { try SQLiteFloor.checksum(database, RecordData.make(0, seed: 0).tables[0]) }
+}
+
+final class LMDBRecords: RecordFloor {
+    static let engine = Engine.lmdbRaw
+
+    private let environment: RawLMDB
+    private let table: RawLMDB.Table
+    private var bytes = RowBytes()
+    private var copy: [UInt8] = []
+
+    convenience init(path: String, durability: DurabilityKind) throws {
+        let floor = try LMDBFloor(path: path, durability: durability)
+        try floor.makeTables(RecordData.make(0, seed: 0))
+        self.init(floor.environment, floor.firstTable)
+    }
+
+    init(_ environment: RawLMDB, _ table: RawLMDB.Table) {
+        self.environment = environment
+        self.table = table
+    }
+
+    var another: @Sendable () throws -> LMDBRecords {
+        { [environment = environment.environment, table] in LMDBRecords(RawLMDB(sharing: environment), table) }
+    }
+
+    func insert(_ rows: [[Value]], from first: Int) throws {
+        try environment.begin(.writing)
+        for (number, row) in rows.enumerated() {
+            bytes.removeAll()
+            for value in row { bytes.append(value) }
+            try bytes.withBytes { try environment.put(table, key: UInt64(first + number + 1), $0) }
+        }
+        try environment.commit()
+    }
+
+    func update(_ rows: ArraySlice<Int>) throws {
+        try environment.begin(.writing)
+        for index in rows.indices {
+            let key = UInt64(rows[index] + 1)
+            let found: Void? = try environment.get(table, key: key) {
+                copy.removeAll(keepingCapacity: true)
+                copy.append(contentsOf: $0)
+            }
+            guard found != nil else { throw VerificationError("raw LMDB: no row \(rows[index]) to update") }
+            // Two numbers lie before it, each with a byte that says whether there is one.
+            copy.withUnsafeMutableBytes { $0.storeBytes(of: Double(index).bitPattern, toByteOffset: 19, as: UInt64.self) }
+            try copy.withUnsafeBytes { try environment.put(table, key: key, $0) }
+        }
+        try environment.commit()
+    }
+
+    func beginReading() throws { try environment.begin(.reading) }
+    func endReading() throws { try environment.commit() }
+
+    /// In a row, "count" is the first value: a byte that says whether there is one, then eight bytes.
+    func count(_ row: Int) throws -> Int {
+        try environment.get(table, key: UInt64(row + 1)) { Int($0.loadUnaligned(fromByteOffset: 1, as: Int64.self)) } ?? 0
+    }
+
+    func matching() throws -> Int {
+        var count = 0
+        try environment.forEach(table) { bytes in
+            if bytes.loadUnaligned(fromByteOffset: 1, as: Int64.self) >= RecordData.leastCount,
+                bytes.loadUnaligned(fromByteOffset: 10, as: Int64.self) == RecordData.kind
+            {
+                count += 1
+            }
+        }
+        return count
+    }
+
+    func checksum() throws -> Checksum {
+        try environment.begin(.reading)
+        let sum = try LMDBFloor.checksum(environment, table, RecordData.make(0, seed: 0).tables[0])
+        try environment.commit()
+        return sum
+    }
+}
