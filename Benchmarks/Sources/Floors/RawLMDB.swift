@@ -126,12 +126,16 @@ public final class RawLMDB {
 
     /// Every row in the order of keys; a row is valid inside `body` only.
     public func forEach(_ table: Table, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
-        let cursor = try cursor(table)
-        var found = try cursor.first()
-        while found {
-            try body(cursor.row)
-            found = try cursor.next()
+        var cursor: OpaquePointer?
+        try Self.check(mdb_cursor_open(transaction, table.number, &cursor))
+        defer { mdb_cursor_close(cursor) }
+        var (key, value) = (MDB_val(), MDB_val())
+        var status = mdb_cursor_get(cursor, &key, &value, MDB_FIRST)
+        while status == MDB_SUCCESS {
+            try body(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
+            status = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)
         }
+        if status != MDB_NOTFOUND { try Self.check(status) }
     }
 
     /// The same with the keys.
@@ -149,8 +153,9 @@ public final class RawLMDB {
     /// A place in a table, in a transaction. It must go before its transaction ends.
     public final class Cursor {
         private var handle: OpaquePointer?
-        private var found = MDB_val()
-        private var value = MDB_val()
+        // Unchecked: a floor is not to pay for Swift's checks of exclusive access, and no access calls out.
+        @exclusivity(unchecked) private var found = MDB_val()
+        @exclusivity(unchecked) private var value = MDB_val()
 
         fileprivate init(_ transaction: OpaquePointer?, _ table: Table) throws {
             try RawLMDB.check(mdb_cursor_open(transaction, table.number, &handle))
