@@ -46,11 +46,32 @@ extension PersistentStoreCoordinator {
     ///
     /// A save holds ``BatchOptions/rowsPerSave`` rows; the next ones are taken from the sequence while it is written. Rows may come in
     /// any order. References are set as in `batchUpdate`. With ``UpsertRule/update(on:)`` a row whose values an object has updates it; of rows alike the last one wins.
+    /// The rows are read off the caller's executor.
     /// - Throws: ``FetchError``, ``BatchError``: `importStopped` tells how many rows were saved before the error.
     @discardableResult
-    public func insert<Rows: Sequence>(
+    public func insert<Rows: Sequence & Sendable>(
         into entityName: String, _ properties: [String], rows: Rows, rule: UpsertRule = .insert,
         options: BatchOptions = BatchOptions()
+    ) async throws -> BatchResult where Rows.Element == [Value] {
+        try await importRows(into: entityName, properties, rows: rows, rule: rule, options: options)
+    }
+
+    /// Imports rows that must not leave the caller's isolation, such as a lazy sequence whose closure belongs to the main actor.
+    ///
+    /// Otherwise the same import; the rows are read on the caller's executor, between the saves. To keep the main actor free, pass
+    /// `Sendable` rows, or call this method from a background task.
+    /// - Throws: ``FetchError``, ``BatchError``: `importStopped` tells how many rows were saved before the error.
+    @_disfavoredOverload @discardableResult
+    public nonisolated(nonsending) func insert<Rows: Sequence>(
+        into entityName: String, _ properties: [String], rows: Rows, rule: UpsertRule = .insert,
+        options: BatchOptions = BatchOptions()
+    ) async throws -> BatchResult where Rows.Element == [Value] {
+        try await importRows(into: entityName, properties, rows: rows, rule: rule, options: options)
+    }
+
+    /// Reads the rows on the executor that it is called on.
+    private nonisolated(nonsending) func importRows<Rows: Sequence>(
+        into entityName: String, _ properties: [String], rows: Rows, rule: UpsertRule, options: BatchOptions
     ) async throws -> BatchResult where Rows.Element == [Value] {
         guard let entity = model.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
         let empty = try BatchInsertion(entity, properties: properties, rule: rule, in: model)
