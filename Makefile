@@ -1,9 +1,12 @@
 # Each line of the form "name: ## text" is a task; `make` alone lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup shootout test test-long test-tsan test-asan fuzz bench figures format lint docs clean strata-bench
+.PHONY: help setup shootout test test-long test-power test-tsan test-asan crash-runs fuzz bench figures format lint docs clean strata-bench
 
 FUZZ_SECONDS ?= 60
+POWER_STATES ?= 10000
+# SEED=n repeats a run of crashes.
+CRASH_SEED := $(if $(SEED),seed=$(SEED))
 SOURCES := $(wildcard Package.swift Sources Tests Benchmarks fuzz)
 DOCUMENTED := StoreInterface ObjectGraph LMDBStore Strata
 # Progress for people; in a log, errors only.
@@ -17,6 +20,13 @@ say = printf '==> %s\n' $(1)
 run_tests = set -e -o pipefail; \
     $(2) swift build $(QUIET) --build-tests $(1); \
     $(2) swift test --skip-build --disable-xctest $(1) 2>&1 | awk '!/^◇/ && (!/^✔/ || /^✔ (Suite|Test run)/) { print; fflush() }'
+
+# What records writes is loaded before the C library, so it is built for Linux only.
+CRASH_RUNS := .build/debug/crash-runs
+RECORDER := .build/crash-recorder.so
+CAN_RECORD := $(filter Linux,$(shell uname -s))
+simulate_power_cuts = $(if $(CAN_RECORD),$(CRASH_RUNS) power $(RECORDER) .build/power-cuts states=$(1) $(CRASH_SEED),\
+    echo "Power cuts are simulated on Linux only.")
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +64,9 @@ shootout: strata-bench ## build and run the shootout: every stack on LMDB and on
 test: setup ## run the tests of the package and of the benchmarks
 	@$(call say,"Tests")
 	@$(call run_tests)
+	@$(call say,"Simulated crashes, a short run")
+	@$(MAKE) --no-print-directory crash-runs NO_MACROS=
+	@$(call simulate_power_cuts,420)
 	@if [ -d Benchmarks/Tests ]; then \
 	    $(call say,"Tests of the benchmarks"); \
 	    $(call run_tests,--package-path Benchmarks,$(NO_MACROS)); \
@@ -62,6 +75,15 @@ test: setup ## run the tests of the package and of the benchmarks
 test-long: setup ## run the tests with long random runs and many crashes
 	@$(call say,"Tests with long runs")
 	@$(call run_tests,,STRATA_LONG=1)
+
+# The package's own products are built by the tests already.
+crash-runs:
+	@$(NO_MACROS) swift build $(QUIET) --product crash-runs
+	@$(if $(CAN_RECORD),$(CC) -O2 -Wall -shared -fPIC -o $(RECORDER) Tests/CrashRuns/recorder.c -ldl -lpthread)
+
+test-power: setup crash-runs ## simulate 10,000 power cuts (POWER_STATES=n, SEED=n)
+	@$(call say,"Simulated power cuts")
+	@$(call simulate_power_cuts,$(POWER_STATES))
 
 test-tsan: setup ## run the tests under the thread sanitizer
 	@$(call say,"Tests under the thread sanitizer")

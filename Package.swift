@@ -82,6 +82,12 @@ let package = Package(
         .testTarget(
             name: "CrashTests", dependencies: ["LMDB", "LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport"]),
         .testTarget(name: "ArchitectureTests"),
+
+        // Simulated power cuts and kills: processes that crash, run by the Makefile.
+        .executableTarget(
+            name: "crash-runs",
+            dependencies: ["LMDBStore", "SQLiteStore", "ObjectGraph", "StoreInterface", "TestSupport"],
+            path: "Tests/CrashRuns", exclude: ["recorder.c"]),
     ],
     swiftLanguageModes: [.v6]
 )

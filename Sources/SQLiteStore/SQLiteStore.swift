@@ -103,8 +103,9 @@ public final class SQLiteStore: ObjectStore {
                 let before = transaction.generation
                 let result = try body(transaction)
                 if durability == .durable, syncing.withLock({ $0.owes }) {
-                    // A commit of nothing would not sync the saves before it.
-                    try writer.run("UPDATE strata_state SET generation = generation")
+                    // A commit of nothing does not sync the saves before it, and SQLite leaves out an update to an equal value.
+                    try writer.run("UPDATE strata_state SET generation = generation + 1")
+                    try writer.run("UPDATE strata_state SET generation = generation - 1")
                 }
                 try writer.run("COMMIT")
                 syncing.withLock { $0.owes = durability != .durable }

@@ -54,6 +54,20 @@ import Testing
         #expect(try second.snapshot().all(Sample.owner) == [64, 65])
     }
 
+    @Test func `S066: a durable transaction after deferred saves writes to the log, though it changes nothing`() throws {
+        let folder = try TemporaryFolder()
+        let url = folder.url.appendingPathComponent("store.sqlite")
+        let store = try open(url)
+        func logBytes() throws -> Int { try Data(contentsOf: URL(fileURLWithPath: url.path + "-wal")).count }
+        try ContractStore.save(store, .deferred) { $0.insertOwner(64, "deferred") }
+        let before = try logBytes()
+        try store.write(.durable) { _ in }
+        // SQLite syncs the log only with a commit that adds to it.
+        #expect(try logBytes() > before)
+        #expect(try store.snapshot().generation == 1)
+        #expect(try store.verify() == [])
+    }
+
     private func code(_ body: () throws -> Void) -> StoreError.Code? {
         do {
             try body()

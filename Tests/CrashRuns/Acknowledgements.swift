@@ -1,0 +1,72 @@
+import Foundation
+
+/// Lines that a worker writes about its saves, as they begin and as they are acknowledged, each by one plain write.
+final class AcknowledgementFile: Sendable {
+    static let name = "acknowledged"
+
+    private let descriptor: Int32
+
+    init(folder: URL) throws {
+        descriptor = open(folder.appendingPathComponent(Self.name).path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw CrashRunError("the acknowledgements in \(folder.path) cannot be opened") }
+    }
+
+    deinit { close(descriptor) }
+
+    func note(_ words: Any...) throws {
+        let line = words.map { "\($0)" }.joined(separator: " ") + "\n"
+        guard write(descriptor, line, line.utf8.count) == line.utf8.count else {
+            throw CrashRunError("an acknowledgement cannot be written: \(String(cString: strerror(errno)))")
+        }
+    }
+}
+
+/// What the acknowledgements up to some moment promise of the file.
+struct Acknowledgements {
+    /// By writer: the saves that have begun.
+    private(set) var started: [Int: Int] = [:]
+    /// By writer: the saves that have returned, deferred ones included.
+    private(set) var accepted: [Int: Int] = [:]
+    /// By writer: the saves that a crash must not lose.
+    private(set) var required: [Int: Int] = [:]
+    /// Copies that have been acknowledged, with the saves that they must hold.
+    private(set) var copies: [String: [Int: Int]] = [:]
+    /// The version of the model that an open which returned has brought into force.
+    private(set) var version = 0
+    /// What had been accepted when a writer's save or flush, or a copy, began.
+    private var before: [String: [Int: Int]] = [:]
+    private var rest = ""
+
+    /// Takes what was appended to the file.
+    mutating func take(_ bytes: some Collection<UInt8>) {
+        rest += String(decoding: bytes, as: UTF8.self)
+        while let end = rest.firstIndex(of: "\n") {
+            take(line: rest[..<end].split(separator: " ").map(String.init))
+            rest = String(rest[rest.index(after: end)...])
+        }
+    }
+
+    private mutating func take(line words: [String]) {
+        let writer = words.count > 1 ? Int(words[1]) ?? 0 : 0
+        let number = words.count > 2 ? Int(words[2]) ?? 0 : 0
+        switch words.first {
+        case "start":
+            started[writer] = number + 1
+            before["\(writer)"] = accepted
+        case "deferred": accepted[writer] = number + 1
+        case "durable":
+            accepted[writer] = number + 1
+            // A durable save comes after all saves that had returned before it began, of every writer.
+            require(before["\(writer)"] ?? [:])
+            require([writer: number + 1])
+        case "flush": before["\(writer)"] = accepted
+        case "flushed": require(before["\(writer)"] ?? [:])
+        case "copy": before[words[1]] = accepted
+        case "copied": copies[words[1]] = before[words[1]] ?? [:]
+        case "version": version = writer
+        default: break
+        }
+    }
+
+    private mutating func require(_ saves: [Int: Int]) { required.merge(saves) { max($0, $1) } }
+}

@@ -1,0 +1,206 @@
+import Foundation
+import TestSupport
+
+/// A disk that keeps after a power cut what was synced, and of everything later whatever a generator chooses.
+///
+/// The model: a write, or a change of a file's size, is durable when an `fsync` or `fdatasync` of the file that began after it has
+/// returned. Until then each of its 512-byte sectors is on the disk or not, independently of all others. Names (creation, rename,
+/// link, removal) are durable when a sync of the folder that began after them has returned; until then the disk has those up to
+/// some point in their order, as file systems with a journal do.
+struct SimulatedDisk {
+    /// What becomes of the changes that are not durable.
+    enum Loss: CaseIterable {
+        case everything, nothing
+        /// Those after some moment are lost; the one at that moment is torn.
+        case tail
+        /// Each is there or not.
+        case some
+        /// Each sector is there or not.
+        case sectors
+        /// One is lost, or one sector of it.
+        case one
+    }
+
+    private enum Change {
+        case write(offset: Int, bytes: Data)
+        case size(Int)
+    }
+
+    private struct File {
+        var durable = Data()
+        var pending: [(order: Int, change: Change)] = []
+    }
+
+    private enum NameChange {
+        case set(String, Int)
+        case remove(String)
+        case rename(String, String, Int)
+        case exchange(String, String)
+    }
+
+    private static let sector = 512
+
+    private var files: [Int: File] = [:]
+    /// Which file an inode is now: an inode is used again when its file has gone.
+    private var numbers: [UInt64: Int] = [:]
+    private var names: [String: Int] = [:]
+    private var durableNames: [String: Int] = [:]
+    private var pendingNames: [(order: Int, change: NameChange)] = []
+    private var syncs: [String: Int] = [:]
+    private var order = 0
+    /// A write through a descriptor that syncs: durable when the next operation begins.
+    private var synced: (file: Int, order: Int)?
+    /// Writes through a map that other records do not show.
+    private(set) var mapped: Set<String> = []
+
+    mutating func apply(_ record: WriteRecord) {
+        order += 1
+        if let synced { makeDurable(file: synced.file, only: synced.order) }
+        synced = nil
+        let file = numbers[record.inode]
+        switch record.operation {
+        case .create:
+            files[order] = File()
+            numbers[record.inode] = order
+            change(.set(record.names[0], order))
+        case .write, .writeSynced:
+            guard let file else { return }
+            files[file]?.pending.append((order, .write(offset: Int(record.offset), bytes: record.bytes)))
+            if record.operation == .writeSynced { synced = (file, order) }
+        case .truncate:
+            guard let file else { return }
+            files[file]?.pending.append((order, .size(Int(record.offset))))
+        case .syncBegin: syncs["\(record.process) \(record.inode)"] = order
+        case .syncEnd:
+            guard let begin = syncs["\(record.process) \(record.inode)"] else { return }
+            if let file { makeDurable(file: file, before: begin) } else { makeNamesDurable(before: begin) }
+        case .rename:
+            guard let file = names[record.names[0]] else { return }
+            change(.rename(record.names[0], record.names[1], file))
+        case .link:
+            guard let file = names[record.names[0]] else { return }
+            change(.set(record.names[1], file))
+        case .unlink: change(.remove(record.names[0]))
+        case .exchange: change(.exchange(record.names[0], record.names[1]))
+        case .map:
+            if let file, let name = names.first(where: { $0.value == file })?.key { mapped.insert(name) }
+        case .makeFolder: break
+        }
+    }
+
+    /// The name of the file that a record writes to.
+    func name(of record: WriteRecord) -> String? {
+        guard let file = numbers[record.inode] else { return nil }
+        return names.first { $0.value == file }?.key
+    }
+
+    private mutating func change(_ change: NameChange) {
+        Self.apply(change, to: &names)
+        pendingNames.append((order, change))
+    }
+
+    private static func apply(_ change: NameChange, to names: inout [String: Int]) {
+        switch change {
+        case .set(let name, let file): names[name] = file
+        case .remove(let name): names[name] = nil
+        case .rename(let from, let to, let file):
+            names[from] = nil
+            names[to] = file
+        case .exchange(let a, let b): (names[a], names[b]) = (names[b], names[a])
+        }
+    }
+
+    private mutating func makeNamesDurable(before begin: Int) {
+        for (order, change) in pendingNames where order < begin { Self.apply(change, to: &durableNames) }
+        pendingNames.removeAll { $0.order < begin }
+    }
+
+    private mutating func makeDurable(file: Int, before begin: Int = .max, only: Int? = nil) {
+        guard var of = files.removeValue(forKey: file) else { return }
+        let isCovered = { (order: Int) in only.map { $0 == order } ?? (order < begin) }
+        for (order, change) in of.pending where isCovered(order) { Self.apply(change, to: &of.durable) { _ in true } }
+        of.pending.removeAll { isCovered($0.order) }
+        files[file] = of
+    }
+
+    /// Applies the sectors of a change that `keeps` says.
+    private static func apply(_ change: Change, to content: inout Data, keeps: (Int) -> Bool) {
+        switch change {
+        case .size(let size):
+            guard keeps(0) else { return }
+            if size < content.count { content = content.prefix(size) } else { content.append(Data(count: size - content.count)) }
+        case .write(let offset, let bytes):
+            let end = offset + bytes.count
+            var start = offset
+            while start < end {
+                // Sectors lie at multiples of their size in the file.
+                let next = min(end, (start / sector + 1) * sector)
+                if keeps(start / sector) {
+                    if content.count < next { content.append(Data(count: next - content.count)) }
+                    content.replaceSubrange(start..<next, with: bytes[start - offset..<next - offset])
+                }
+                start = next
+            }
+        }
+    }
+
+    // MARK: Power cuts
+
+    /// What the disk holds after a power cut now, by name.
+    func state(_ loss: Loss, _ random: inout SeededGenerator) -> [String: Data] {
+        var names = durableNames
+        let kept =
+            switch loss {
+            case .everything: 0
+            case .nothing: pendingNames.count
+            default: Int.random(in: 0...pendingNames.count, using: &random)
+            }
+        for (_, change) in pendingNames.prefix(kept) { Self.apply(change, to: &names) }
+        var contents: [String: Data] = [:]
+        for (name, file) in names.sorted(by: { $0.key < $1.key }) {
+            guard let file = files[file] else { continue }
+            contents[name] = content(file, loss, &random)
+        }
+        return contents
+    }
+
+    private func content(_ file: File, _ loss: Loss, _ random: inout SeededGenerator) -> Data {
+        var content = file.durable
+        let count = file.pending.count
+        guard count > 0 else { return content }
+        let chance = [0.1, 0.5, 0.9].randomElement(using: &random) ?? 0.5
+        let chosen = Int.random(in: 0..<count, using: &random)
+        let wholly = Bool.random(using: &random)
+        for (position, (_, change)) in file.pending.enumerated() {
+            let isThere = Double.random(in: 0..<1, using: &random) < chance
+            var generator = SeededGenerator(seed: random.next())
+            Self.apply(change, to: &content) { _ in
+                switch loss {
+                case .everything: false
+                case .nothing: true
+                case .tail: position < chosen || (position == chosen && Double.random(in: 0..<1, using: &generator) < chance)
+                case .some: isThere
+                case .sectors: Double.random(in: 0..<1, using: &generator) < chance
+                case .one: position != chosen || (!wholly && Double.random(in: 0..<1, using: &generator) < 0.9)
+                }
+            }
+        }
+        return sized(content, file, &random)
+    }
+
+    /// A file's size may reach the disk before or after what was written beyond the old end.
+    private func sized(_ content: Data, _ file: File, _ random: inout SeededGenerator) -> Data {
+        let ends = file.pending.map { _, change in
+            switch change {
+            case .size(let size): size
+            case .write(let offset, let bytes): offset + bytes.count
+            }
+        }
+        let hasSizes = file.pending.contains { if case .size = $0.change { true } else { false } }
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0 where !hasSizes && content.count > file.durable.count: return content.prefix(file.durable.count)
+        case 1 where !hasSizes: return content + Data(count: max(0, (ends.max() ?? 0) - content.count))
+        default: return content
+        }
+    }
+}
