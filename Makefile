@@ -1,10 +1,11 @@
 # Each line of the form "name: ## text" is a task; `make` alone lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup shootout test test-long test-power test-tsan test-asan crash-runs fuzz bench figures format lint docs clean strata-bench
+.PHONY: help setup shootout test test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs clean strata-bench
 
 FUZZ_SECONDS ?= 60
 POWER_STATES ?= 10000
+KILLS ?= 10000
 # SEED=n repeats a run of crashes.
 CRASH_SEED := $(if $(SEED),seed=$(SEED))
 SOURCES := $(wildcard Package.swift Sources Tests Benchmarks fuzz)
@@ -67,6 +68,7 @@ test: setup ## run the tests of the package and of the benchmarks
 	@$(call say,"Simulated crashes, a short run")
 	@$(MAKE) --no-print-directory crash-runs NO_MACROS=
 	@$(call simulate_power_cuts,420)
+	@$(CRASH_RUNS) kill kills=60 $(CRASH_SEED)
 	@if [ -d Benchmarks/Tests ]; then \
 	    $(call say,"Tests of the benchmarks"); \
 	    $(call run_tests,--package-path Benchmarks,$(NO_MACROS)); \
@@ -84,6 +86,10 @@ crash-runs:
 test-power: setup crash-runs ## simulate 10,000 power cuts (POWER_STATES=n, SEED=n)
 	@$(call say,"Simulated power cuts")
 	@$(call simulate_power_cuts,$(POWER_STATES))
+
+test-kill: setup crash-runs ## kill 10,000 processes that save, one or two on a file (KILLS=n, SEED=n)
+	@$(call say,"Kills")
+	@$(CRASH_RUNS) kill kills=$(KILLS) $(CRASH_SEED)
 
 test-tsan: setup ## run the tests under the thread sanitizer
 	@$(call say,"Tests under the thread sanitizer")

@@ -33,6 +33,8 @@ struct Acknowledgements {
     private(set) var copies: [String: [Int: Int]] = [:]
     /// The version of the model that an open which returned has brought into force.
     private(set) var version = 0
+    /// What went wrong in a worker that went on.
+    private(set) var failures: [String] = []
     /// What had been accepted when a writer's save or flush, or a copy, began.
     private var before: [String: [Int: Int]] = [:]
     private var rest = ""
@@ -64,8 +66,17 @@ struct Acknowledgements {
         case "copy": before[words[1]] = accepted
         case "copied": copies[words[1]] = before[words[1]] ?? [:]
         case "version": version = writer
+        case "failed": failures.append(words.dropFirst().joined(separator: " "))
         default: break
         }
+    }
+
+    /// As after a crash: what is there has been acknowledged, and the writer's next save follows it.
+    mutating func restart(_ writer: Int, at saves: Int) {
+        started[writer] = saves
+        accepted[writer] = saves
+        required[writer] = saves
+        before["\(writer)"] = nil
     }
 
     private mutating func require(_ saves: [Int: Int]) { required.merge(saves) { max($0, $1) } }

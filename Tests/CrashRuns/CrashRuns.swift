@@ -6,6 +6,7 @@ import TestSupport
     static let usage = """
         crash-runs power RECORDER LOGS [states=300] [seed=N] [workload=NAME] [store=NAME]
         crash-runs check WORKLOAD STORE SEED LOG CUTS FIRST [ONLY]
+        crash-runs kill [kills=60] [seed=N] [store=NAME] [processes=1|2]
         """
 
     static func main() async {
@@ -28,6 +29,14 @@ import TestSupport
             let only = options.words.count > 7 ? Int(options.words[7]) : nil
             try await run(options).check(try options.number(5), from: try options.number(6), only: only)
             return true
+        case "kill": return try await kill(options).run()
+        case "work":
+            guard let kind = StoreKind(rawValue: try options.word(1)), let seed = UInt64(try options.word(2)) else {
+                throw CrashRunError("no such store or seed")
+            }
+            let place = StorePlace(kind: kind, folder: URL(fileURLWithPath: try options.word(4)))
+            try await KilledWorker(place: place, seed: seed, writer: try options.number(3)).run()
+            return true
         default: throw CrashRunError("usage:\n\(usage)")
         }
     }
@@ -37,6 +46,15 @@ import TestSupport
             let seed = UInt64(try options.word(3))
         else { throw CrashRunError("no such workload, store or seed") }
         return PowerRun(workload: workload, kind: kind, seed: seed, log: URL(fileURLWithPath: try options.word(4)))
+    }
+
+    private static func kill(_ options: Options) -> KillCommand {
+        var command = KillCommand()
+        if let kills = options.values["kills"].flatMap({ Int($0) }) { command.kills = kills }
+        if let seed = options.values["seed"].flatMap({ UInt64($0) }) { command.seed = seed }
+        if let kind = options.values["store"].flatMap({ StoreKind(rawValue: $0) }) { command.kinds = [kind] }
+        if let processes = options.values["processes"].flatMap({ Int($0) }) { command.processes = [processes] }
+        return command
     }
 
     private static func power(_ options: Options) throws -> PowerCommand {

@@ -62,9 +62,9 @@ struct Library: Equatable {
             guard let number = known.randomElement(using: &random), changed.insert(number).inserted else { continue }
             step.updated.append((number, item(&random)))
         }
-        if Int.random(in: 0..<2, using: &random) == 0, let number = known.randomElement(using: &random),
-            changed.insert(number).inserted
-        {
+        // As many as are inserted, once there are some.
+        for _ in 0..<(known.count > 60 ? 4 : Int.random(in: 0...1, using: &random)) {
+            guard let number = known.randomElement(using: &random), changed.insert(number).inserted else { continue }
             step.deleted.append(number)
         }
         for (number, item) in step.inserted + step.updated { items[number] = item }

@@ -10,6 +10,9 @@ enum LibraryModel: Int, CaseIterable {
     /// As `renamed`; a custom stage has computed `length` from the title.
     case staged = 3
 
+    /// The number of the counter that every writer increments, where a store has one.
+    static let sharedWriter = 999
+
     var textName: String { self == .first ? "text" : "title" }
 
     func model() throws -> Model {
@@ -77,6 +80,9 @@ extension ManagedObjectContext {
             throw CrashRunError("writer \(library.writer) has lost its counter before save \(library.saves)")
         }
         writer["saves"] = .int(Int64(library.saves))
+        if let shared = try one("Writer", LibraryModel.sharedWriter), case .int(let sum) = shared["saves"] {
+            shared["saves"] = .int(sum + 1)
+        }
         for (number, item) in step.inserted {
             let object = insert("Item")
             object["number"] = .int(Int64(library.global(number)))

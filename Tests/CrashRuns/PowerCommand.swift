@@ -126,7 +126,12 @@ final class Child {
         try process.run()
     }
 
-    var identifier: Int32 { process.processIdentifier }
+    /// Kills it and waits for its end.
+    /// - Returns: what it printed.
+    func kill() -> String {
+        _ = Foundation.kill(process.processIdentifier, SIGKILL)
+        return finish().output
+    }
 
     /// Waits for its end. The status is negative for a signal.
     func finish() -> (output: String, status: Int32) {
