@@ -41,7 +41,7 @@ struct ColumnBounds {
 
     init(_ parts: [StorePredicate]) {
         for (position, part) in parts.enumerated() {
-            switch part {
+            switch part.form {
             case .compare(let column, .equal, let value):
                 equalities.append(Equality(column: column, value: value, part: position))
             case .string(let column, .equals, let text, .sensitive):

@@ -5,6 +5,7 @@ extension LMDBSnapshot {
     /// Computes over the columns of pages: no object is made and no key gathered. Without groups numbers are added up
     /// column by column; counting reads no column.
     func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
+        try aggregation.predicate.checkDepth()
         let entity = aggregation.entity
         if aggregation.groupBy.isEmpty { return try totals(aggregation) }
         var groups = AggregateGroups(aggregation)

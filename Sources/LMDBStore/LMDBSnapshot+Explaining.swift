@@ -3,6 +3,7 @@ import StoreInterface
 extension LMDBSnapshot {
     /// Tells what ``keys(_:)`` does; costs what finding the candidates costs, and no reading of pages.
     func explain(_ query: StoreQuery) throws -> String {
+        try query.predicate.checkDepth()
         let entity = query.entity
         if !query.sort.isEmpty, let walk = try orderedWalk(query) {
             let index = "index on \(walk.access.index.words(entity, schema))"

@@ -3,6 +3,7 @@ import StoreInterface
 
 extension LMDBSnapshot {
     func keys(_ query: StoreQuery) throws -> [ObjectKey] {
+        try query.predicate.checkDepth()
         if query.limit.map({ $0 <= 0 }) == true { return [] }
         return query.sort.isEmpty ? try keysInOrder(query) : try sortedKeys(query)
     }
@@ -38,6 +39,7 @@ extension LMDBSnapshot {
 
     /// Counts bits; no key is made.
     func count(_ query: StoreQuery) throws -> Int {
+        try query.predicate.checkDepth()
         if query.limit.map({ $0 <= 0 }) == true { return 0 }
         let offset = max(query.offset, 0)
         let enough =

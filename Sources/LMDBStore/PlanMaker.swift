@@ -17,9 +17,9 @@ struct PlanMaker {
     }
 
     private static func flattened(_ predicate: StorePredicate) -> [StorePredicate] {
-        guard case .and(let parts) = predicate else { return predicate == .constant(true) ? [] : [predicate] }
+        guard case .and(let parts) = predicate.form else { return predicate == .constant(true) ? [] : [predicate] }
         // The usual case, without copying.
-        let isFlat = parts.allSatisfy { if case .compare = $0 { true } else { false } }
+        let isFlat = parts.allSatisfy { if case .compare = $0.form { true } else { false } }
         return isFlat ? parts : parts.flatMap(flattened)
     }
 
@@ -69,7 +69,7 @@ struct PlanMaker {
 
     /// A source for one part that is no comparison.
     private func source(_ part: StorePredicate) throws -> QuerySource? {
-        switch part {
+        switch part.form {
         case .constant(false): return QuerySource(plan: .keys([]), estimate: 0, isExact: true)
         case .keys(let keys): return QuerySource(plan: .keys(keys), estimate: keys.count, isExact: false)
         case .or(let branches):

@@ -60,6 +60,7 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
     }
 
     private func matching(_ query: StoreQuery) throws -> [ObjectKey] {
+        try query.predicate.checkDepth()
         let all = state.records[query.entity].keys.sorted()
         if query.predicate == .constant(true) { return all }
         return try all.filter { try query.predicate.matches(query.entity, key: $0, in: self) }
@@ -84,7 +85,8 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
     }
 
     func explain(_ query: StoreQuery) throws -> String {
-        "scan of \(state.records[query.entity].count) objects in memory"
+        try query.predicate.checkDepth()
+        return "scan of \(state.records[query.entity].count) objects in memory"
     }
 
     fileprivate func record(_ entity: Int, _ key: ObjectKey) throws -> MemoryRecord {

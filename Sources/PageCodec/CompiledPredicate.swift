@@ -47,7 +47,7 @@ enum PredicateNode: Sendable {
     }
 
     init(_ predicate: StorePredicate, bound: Bound) {
-        switch predicate {
+        switch predicate.form {
         case .constant(let value): self = .constant(value)
         case .compare(let column, let comparison, let value):
             self = .compare(ColumnComparison(column: column, comparison: comparison, value: value))
@@ -62,7 +62,7 @@ enum PredicateNode: Sendable {
         case .and(let parts): self = .and(parts.map { PredicateNode($0, bound: bound) })
         case .or(let parts): self = .or(parts.map { PredicateNode($0, bound: bound) })
         case .not(let part): self = .not(PredicateNode(part, bound: bound.opposite))
-        case .toOne, .toMany, .toManyCount: self = .constant(bound == .upper)
+        case .toOne, .toMany, .toManyCount, .tooDeep: self = .constant(bound == .upper)
         }
     }
 

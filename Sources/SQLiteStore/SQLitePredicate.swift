@@ -8,6 +8,8 @@ struct SQLitePredicate {
     /// What is bound to the question marks, in their order.
     var arguments: [Value] = []
     private var aliases = 0
+    /// The number of symbols that SQLite's parser has on its stack when it meets the part at hand.
+    private var stack = 0
 
     /// Thrown for the rare condition that SQL cannot say exactly; the snapshot then evaluates the query itself.
     struct NotExpressible: Error {}
@@ -15,10 +17,19 @@ struct SQLitePredicate {
     /// The most values of a list that are bound one by one; SQLite's own limit is 32,766 parameters.
     private static let listLimit = 10_000
 
+    /// SQLite's parser stops at 100 symbols; the statement around the condition and a comparison take up to 30.
+    private static let stackLimit = 70
+
+    /// The parts of a list that are joined without parentheses. Each adds a level to SQLite's expression, which may have 1,000.
+    private static let listWidth = 16
+
+    /// SQLite's least limit of parameters in builds of the last years, less those of the statement around the condition.
+    static let parameterLimit = 32_700
+
     init(layout: SQLiteLayout) { self.layout = layout }
 
     mutating func condition(_ predicate: StorePredicate, _ entity: Int, _ alias: String) throws -> String {
-        switch predicate {
+        switch predicate.form {
         case .constant(let value): return value ? "1" : "0"
         case .compare(let column, let comparison, let value):
             return try compare(place(entity, column, alias), comparison, value)
@@ -28,13 +39,13 @@ struct SQLitePredicate {
         case .string(let column, let match, let pattern, let sensitivity):
             return string(place(entity, column, alias), match, pattern, sensitivity)
         case .keys(let keys): return keyList("\(alias).id", keys.map { Int64(bitPattern: $0) })
-        case .and(let parts): return Self.joined(try parts.map { try condition($0, entity, alias) }[...], "AND", "1")
-        case .or(let parts): return Self.joined(try parts.map { try condition($0, entity, alias) }[...], "OR", "0")
-        case .not(let part): return "((\(try condition(part, entity, alias))) IS NOT TRUE)"
+        case .and(let parts): return try joined(parts[...], "AND", "1", entity, alias)
+        case .or(let parts): return try joined(parts[...], "OR", "0", entity, alias)
+        case .not(let part): return "((\(try nested(2, part, entity, alias))) IS NOT TRUE)"
         case .toOne(let column, let part):
             guard let destination = layout.schema.entities[entity].columns[column].destination else { return "0" }
             let other = nextAlias()
-            let inner = try condition(part, destination, other)
+            let inner = try nested(9, part, destination, other)
             let reference = place(entity, column, alias).name
             return "EXISTS (SELECT 1 FROM \(layout.tables[destination]) \(other) WHERE \(other).id = \(reference) AND \(inner))"
         case .toMany(let relation, .any, let part):
@@ -46,7 +57,42 @@ struct SQLitePredicate {
         case .toManyCount(let relation, let part, let comparison, let number):
             let count = try related(relation, alias, part, "")
             return "(SELECT COUNT(*) \(count)) \(Self.symbol(comparison)) \(number)"
+        case .tooDeep: throw NotExpressible()
         }
+    }
+
+    // MARK: Nesting
+
+    /// A part in front of which SQLite's parser keeps more symbols.
+    private mutating func nested(_ symbols: Int, _ part: StorePredicate, _ entity: Int, _ alias: String) throws -> String {
+        try enter(symbols)
+        defer { stack -= symbols }
+        return try condition(part, entity, alias)
+    }
+
+    private mutating func enter(_ symbols: Int) throws {
+        stack += symbols
+        if stack > Self.stackLimit { throw NotExpressible() }
+    }
+
+    /// A tree of short lists, because SQLite limits both the length of a list and the nesting of parentheses.
+    private mutating func joined(
+        _ parts: ArraySlice<StorePredicate>, _ word: String, _ empty: String, _ entity: Int, _ alias: String
+    ) throws -> String {
+        guard let first = parts.first else { return empty }
+        if parts.count == 1 { return try condition(first, entity, alias) }
+        // A parenthesis, the list so far and the word.
+        try enter(3)
+        defer { stack -= 3 }
+        let size = (parts.count + Self.listWidth - 1) / Self.listWidth
+        var texts: [String] = []
+        var start = parts.startIndex
+        while start < parts.endIndex {
+            let end = min(start + size, parts.endIndex)
+            texts.append(try joined(parts[start..<end], word, empty, entity, alias))
+            start = end
+        }
+        return "(" + texts.joined(separator: " \(word) ") + ")"
     }
 
     // MARK: Names
@@ -76,14 +122,6 @@ struct SQLitePredicate {
         case .greater: ">"
         case .greaterOrEqual: ">="
         }
-    }
-
-    /// A balanced tree, because SQLite limits the depth of an expression.
-    private static func joined(_ parts: ArraySlice<String>, _ word: String, _ empty: String) -> String {
-        guard let first = parts.first else { return empty }
-        if parts.count == 1 { return first }
-        let middle = parts.startIndex + parts.count / 2
-        return "(\(joined(parts[..<middle], word, empty)) \(word) \(joined(parts[middle...], word, empty)))"
     }
 
     // MARK: Comparing with a value
@@ -256,7 +294,7 @@ struct SQLitePredicate {
         _ relation: Relation, _ alias: String, _ part: StorePredicate, _ suffix: String
     ) throws -> String {
         let other = nextAlias()
-        let inner = try condition(part, relation.entity, other)
+        let inner = try nested(suffix.isEmpty ? 10 : 12, part, relation.entity, other)
         let test = suffix.isEmpty ? inner : "((\(inner)) \(suffix))"
         switch relation {
         case .referrers(let entity, let column):

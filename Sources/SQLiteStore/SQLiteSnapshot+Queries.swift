@@ -35,6 +35,7 @@ extension SQLiteSnapshot {
 
     /// nil when SQL cannot say exactly what the predicate says.
     func text(of query: StoreQuery, selecting selection: String) throws -> QueryText? {
+        try query.predicate.checkDepth()
         var predicate = SQLitePredicate(layout: layout)
         let condition: String
         do {
@@ -42,6 +43,7 @@ extension SQLiteSnapshot {
         } catch is SQLitePredicate.NotExpressible {
             return nil
         }
+        guard predicate.arguments.count <= SQLitePredicate.parameterLimit else { return nil }
         var sql = "SELECT \(selection) FROM \(layout.tables[query.entity]) t0 WHERE \(condition)"
         if selection != "1" { sql += " ORDER BY \(order(query))" }
         if query.limit != nil || query.offset != 0 {

@@ -3,7 +3,7 @@ extension StorePredicate {
     ///
     /// The reference semantics: every store's native evaluation is tested against this.
     public func matches(_ entity: Int, key: ObjectKey, in reader: some ObjectReader) throws -> Bool {
-        switch self {
+        switch form {
         case .constant(let value):
             return value
         case .compare(let column, let comparison, let value):
@@ -41,6 +41,9 @@ extension StorePredicate {
             var count = try reader.related(relation, to: key)
             if part != .constant(true) { count = try count.filter { try part.matches(relation.entity, key: $0, in: reader) } }
             return Self.compare(.int(Int64(count.count)), comparison, .int(Int64(number)))
+        case .tooDeep:
+            try checkDepth()
+            return false
         }
     }
 
@@ -65,7 +68,7 @@ extension StorePredicate {
 
     /// Whether the condition looks at other objects than the one it is asked about.
     public var traversesRelationships: Bool {
-        switch self {
+        switch form {
         case .toOne, .toMany, .toManyCount: true
         case .and(let parts), .or(let parts): parts.contains(where: \.traversesRelationships)
         case .not(let part): part.traversesRelationships

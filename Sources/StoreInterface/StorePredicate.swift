@@ -2,29 +2,104 @@
 ///
 /// Logic has two values, as in Swift: a comparison with a null column is false, except that `equal` to null is true for
 /// null, and `notEqual` is the negation of `equal`. Stores may evaluate it natively; ``StorePredicate/matches(_:key:in:)`` is the reference.
-public indirect enum StorePredicate: Sendable, Hashable {
-    case constant(Bool)
-    case compare(Int, Comparison, Value)
-    case compareColumns(Int, Comparison, Int)
-    case isIn(Int, Set<Value>)
-    case string(Int, StringMatch, String, CaseSensitivity)
+///
+/// Stores evaluate conditions recursively, so nesting is bounded by ``maximumDepth``. A condition that is nested deeper
+/// keeps its depth and drops its parts: it can be made, compared and released, and every query that has it throws.
+public struct StorePredicate: Sendable, Hashable {
+    /// The greatest ``depth`` that a query may have. Lists may have any number of parts.
+    public static let maximumDepth = 128
+
+    /// What the condition is made of.
+    public let form: Form
+    /// The number of nested levels: 1 for a comparison, one more than the deepest part for everything that has parts.
+    public let depth: Int
+
+    public indirect enum Form: Sendable, Hashable {
+        case constant(Bool)
+        case compare(Int, Comparison, Value)
+        case compareColumns(Int, Comparison, Int)
+        case isIn(Int, Set<Value>)
+        case string(Int, StringMatch, String, CaseSensitivity)
+        case keys(Set<ObjectKey>)
+        case and([StorePredicate])
+        case or([StorePredicate])
+        case not(StorePredicate)
+        case toOne(Int, StorePredicate)
+        case toMany(Relation, Quantifier, StorePredicate)
+        case toManyCount(Relation, StorePredicate, Comparison, Int)
+        /// Nested deeper than ``StorePredicate/maximumDepth``. Precondition of every evaluation: ``StorePredicate/checkDepth()`` passed.
+        case tooDeep
+    }
+
+    private init(_ form: Form, depth: Int = 1) {
+        self.form = depth > Self.maximumDepth ? .tooDeep : form
+        self.depth = depth
+    }
+
+    public static func constant(_ value: Bool) -> StorePredicate { StorePredicate(.constant(value)) }
+
+    public static func compare(_ column: Int, _ comparison: Comparison, _ value: Value) -> StorePredicate {
+        StorePredicate(.compare(column, comparison, value))
+    }
+
+    public static func compareColumns(_ left: Int, _ comparison: Comparison, _ right: Int) -> StorePredicate {
+        StorePredicate(.compareColumns(left, comparison, right))
+    }
+
+    public static func isIn(_ column: Int, _ values: Set<Value>) -> StorePredicate { StorePredicate(.isIn(column, values)) }
+
+    public static func string(
+        _ column: Int, _ match: StringMatch, _ pattern: String, _ sensitivity: CaseSensitivity
+    ) -> StorePredicate {
+        StorePredicate(.string(column, match, pattern, sensitivity))
+    }
+
     /// The object itself is one of these.
-    case keys(Set<ObjectKey>)
-    case and([StorePredicate])
-    case or([StorePredicate])
-    case not(StorePredicate)
+    public static func keys(_ keys: Set<ObjectKey>) -> StorePredicate { StorePredicate(.keys(keys)) }
+
+    public static func and(_ parts: [StorePredicate]) -> StorePredicate { StorePredicate(.and(parts), depth: depth(over: parts)) }
+
+    public static func or(_ parts: [StorePredicate]) -> StorePredicate { StorePredicate(.or(parts), depth: depth(over: parts)) }
+
+    public static func not(_ part: StorePredicate) -> StorePredicate { StorePredicate(.not(part), depth: part.depth + 1) }
+
     /// The object that reference column points to exists and satisfies the condition (which is on its entity).
-    case toOne(Int, StorePredicate)
+    public static func toOne(_ column: Int, _ part: StorePredicate) -> StorePredicate {
+        StorePredicate(.toOne(column, part), depth: part.depth + 1)
+    }
+
     /// Any, all or none of the related objects satisfy the condition; `all` and `none` of nothing are true.
-    case toMany(Relation, Quantifier, StorePredicate)
+    public static func toMany(_ relation: Relation, _ quantifier: Quantifier, _ part: StorePredicate) -> StorePredicate {
+        StorePredicate(.toMany(relation, quantifier, part), depth: part.depth + 1)
+    }
+
     /// How many related objects satisfy the condition, compared with a number.
-    case toManyCount(Relation, StorePredicate, Comparison, Int)
+    public static func toManyCount(
+        _ relation: Relation, _ part: StorePredicate, _ comparison: Comparison, _ number: Int
+    ) -> StorePredicate {
+        StorePredicate(.toManyCount(relation, part, comparison, number), depth: part.depth + 1)
+    }
+
+    private static func depth(over parts: [StorePredicate]) -> Int { parts.reduce(0) { max($0, $1.depth) } + 1 }
+
+    /// Throws if the condition is nested deeper than ``maximumDepth``. Stores call it before they read a row. O(1).
+    public func checkDepth() throws {
+        guard depth > Self.maximumDepth else { return }
+        throw StoreError(
+            .unsupported,
+            "cannot evaluate a condition: it is nested \(depth) levels deep, and \(Self.maximumDepth) are supported. "
+                + "Put the parts of nested lists into one list.")
+    }
 
     public enum Comparison: Sendable, Hashable { case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual }
     public enum StringMatch: Sendable, Hashable { case equals, contains, hasPrefix, hasSuffix }
     /// Case-insensitive compares `lowercased()` of both sides.
     public enum CaseSensitivity: Sendable, Hashable { case sensitive, insensitive }
     public enum Quantifier: Sendable, Hashable { case any, all, none }
+}
+
+extension StorePredicate: CustomStringConvertible {
+    public var description: String { "\(form)" }
 }
 
 /// How to find the objects at the far end of a to-many relationship.

@@ -141,6 +141,51 @@ struct PredicateLoweringTests {
         }
     }
 
+    /// A predicate that a program puts together; the macro's are never as deep.
+    private func negated(_ levels: Int) -> Predicate<Song> {
+        Predicate<Song> { _ in
+            var expression: any StandardPredicateExpression<Bool> = PredicateExpressions.build_Arg(true)
+            for _ in 1..<levels { expression = negation(expression) }
+            return expression
+        }
+    }
+
+    private func negation(_ part: some StandardPredicateExpression<Bool>) -> any StandardPredicateExpression<Bool> {
+        PredicateExpressions.build_Negation(part)
+    }
+
+    private func either(
+        _ part: some StandardPredicateExpression<Bool>, _ number: Int, _ song: PredicateExpressions.Variable<Song>
+    ) -> any StandardPredicateExpression<Bool> {
+        let plays = PredicateExpressions.build_KeyPath(root: song, keyPath: \.plays)
+        return PredicateExpressions.build_Disjunction(
+            lhs: part, rhs: PredicateExpressions.build_Equal(lhs: plays, rhs: PredicateExpressions.build_Arg(number)))
+    }
+
+    @Test func `S134: a predicate is lowered up to the limit of nesting and refused beyond it`() throws {
+        let limit = Condition.maximumDepth
+        try songs(negated(limit)) { _ in limit % 2 == 1 }
+        for levels in [limit + 1, 4 * limit] {
+            let request = FetchRequest(where: negated(levels))
+            #expect(throws: FetchError.conditionTooDeep(entity: "Song", depth: limit + 1, limit: limit)) {
+                try request.storeQuery(in: data.scope)
+            }
+        }
+    }
+
+    @Test func `S134: a chain of alternatives may be longer than the limit of nesting`() throws {
+        var number = 0
+        let chain = Predicate<Song> { song in
+            var expression: any StandardPredicateExpression<Bool> = PredicateExpressions.build_Arg(false)
+            for _ in 0..<200 {
+                expression = either(expression, number, song)
+                number += 2
+            }
+            return expression
+        }
+        try songs(chain) { (0..<400).contains($0.plays) && $0.plays % 2 == 0 }
+    }
+
     private func expectUnsupported(
         _ predicate: Predicate<Song>, naming part: String, location: SourceLocation = #_sourceLocation
     ) {

@@ -4,8 +4,9 @@ import StoreInterface
 extension Condition {
     /// Throws for a name that is no column, and for conditions that only objects can satisfy.
     func checkNames(_ names: Set<String>, _ entity: String) throws {
-        switch self {
+        switch form {
         case .always: break
+        case .tooDeep: try checkDepth(entity)
         case .all(let parts), .any(let parts): for part in parts { try part.checkNames(names, entity) }
         case .not(let part): try part.checkNames(names, entity)
         case .compare(let name, _, _), .isNil(let name), .isIn(let name, _), .between(let name, _, _), .string(let name, _, _, _):
@@ -17,7 +18,7 @@ extension Condition {
 
     /// Two-valued, as everywhere. Precondition: ``checkNames(_:_:)`` has passed.
     func matches(_ value: (String) -> Value) -> Bool {
-        switch self {
+        switch form {
         case .always: true
         case .all(let parts): parts.allSatisfy { $0.matches(value) }
         case .any(let parts): parts.contains { $0.matches(value) }
@@ -30,7 +31,7 @@ extension Condition {
                 && StorePredicate.compare(value(name), .lessOrEqual, upper)
         case .string(let name, let match, let pattern, let sensitivity):
             if case .string(let text) = value(name) { match.matches(text, pattern, sensitivity) } else { false }
-        case .ids, .related, .relatedCount: false
+        case .ids, .related, .relatedCount, .tooDeep: false
         }
     }
 }

@@ -4,37 +4,122 @@ import StoreInterface
 ///
 /// A name is that of a property, or a path through to-one relationships: `"artist.name"`. A path that meets nil behaves as
 /// `?.` does: comparisons are false, and the value equals nil.
-public indirect enum Condition: Sendable, Hashable {
+///
+/// Lists may have any number of parts. Nesting is bounded by ``maximumDepth``: a condition that is nested deeper keeps its depth and
+/// drops its parts, and every request that has it throws ``FetchError/conditionTooDeep(entity:depth:limit:)``.
+public struct Condition: Sendable, Hashable {
+    /// The greatest ``depth`` that a request may have, on every store.
+    public static let maximumDepth = 64
+
+    let form: Form
+    /// The number of nested levels. A comparison has one level for each name of its path; `not`, a list and a condition on
+    /// related objects have one more than their deepest part. A list in a list of its own kind is merged into it.
+    public let depth: Int
+
+    indirect enum Form: Sendable, Hashable {
+        case always
+        case all([Condition])
+        case any([Condition])
+        case not(Condition)
+        case compare(String, StorePredicate.Comparison, Value)
+        case isNil(String)
+        case isIn(String, [Value])
+        case between(String, Value, Value)
+        case string(String, StorePredicate.StringMatch, String, StorePredicate.CaseSensitivity)
+        case ids([ObjectID])
+        case related(String, StorePredicate.Quantifier, Condition)
+        case relatedCount(String, Condition, StorePredicate.Comparison, Int)
+        /// Nested deeper than ``Condition/maximumDepth``. No request gets as far as looking at it.
+        case tooDeep
+    }
+
+    private init(_ form: Form, depth: Int = 1) {
+        self.form = depth > Self.maximumDepth ? .tooDeep : form
+        self.depth = depth
+    }
+
+    private init(_ form: Form, path: String, over part: Int = 0) {
+        self.init(form, depth: path.utf8.count { $0 == UInt8(ascii: ".") } + 1 + part)
+    }
+
+    /// Throws if the condition is nested deeper than ``maximumDepth``. O(1).
+    func checkDepth(_ entity: String) throws {
+        guard depth > Self.maximumDepth else { return }
+        throw FetchError.conditionTooDeep(entity: entity, depth: depth, limit: Self.maximumDepth)
+    }
+}
+
+extension Condition: CustomStringConvertible {
+    public var description: String { "\(form)" }
+}
+
+// MARK: Making conditions
+
+extension Condition {
     /// True for every object.
-    case always
-    case all([Condition])
-    case any([Condition])
-    case not(Condition)
-    case compare(String, StorePredicate.Comparison, Value)
-    case isNil(String)
-    case isIn(String, [Value])
-    /// Both bounds belong to the range.
-    case between(String, Value, Value)
-    case string(String, StorePredicate.StringMatch, String, StorePredicate.CaseSensitivity)
-    /// The object itself is one of these.
-    case ids([ObjectID])
-    /// Any, all or none of the objects of a to-many relationship satisfy a condition.
-    case related(String, StorePredicate.Quantifier, Condition)
-    /// How many objects of a to-many relationship satisfy a condition, compared with a number.
-    case relatedCount(String, Condition, StorePredicate.Comparison, Int)
+    public static let always = Condition(.always)
+
+    public static func all(_ parts: [Condition]) -> Condition {
+        let parts = parts.flatMap { if case .all(let inner) = $0.form { inner } else { [$0] } }
+        return Condition(.all(parts), depth: depth(over: parts))
+    }
+
+    public static func any(_ parts: [Condition]) -> Condition {
+        let parts = parts.flatMap { if case .any(let inner) = $0.form { inner } else { [$0] } }
+        return Condition(.any(parts), depth: depth(over: parts))
+    }
+
+    public static func not(_ part: Condition) -> Condition { Condition(.not(part), depth: part.depth + 1) }
+
+    public static func compare(_ name: String, _ comparison: StorePredicate.Comparison, _ value: Value) -> Condition {
+        Condition(.compare(name, comparison, value), path: name)
+    }
 
     public static func equal(_ name: String, _ value: Value) -> Condition { .compare(name, .equal, value) }
+
+    public static func isNil(_ name: String) -> Condition { Condition(.isNil(name), path: name) }
+
+    public static func isIn(_ name: String, _ values: [Value]) -> Condition { Condition(.isIn(name, values), path: name) }
+
+    /// Both bounds belong to the range.
+    public static func between(_ name: String, _ lower: Value, _ upper: Value) -> Condition {
+        Condition(.between(name, lower, upper), path: name)
+    }
+
+    public static func string(
+        _ name: String, _ match: StorePredicate.StringMatch, _ pattern: String, _ sensitivity: StorePredicate.CaseSensitivity
+    ) -> Condition {
+        Condition(.string(name, match, pattern, sensitivity), path: name)
+    }
+
+    /// The object itself is one of these.
+    public static func ids(_ ids: [ObjectID]) -> Condition { Condition(.ids(ids)) }
+
+    /// Any, all or none of the objects of a to-many relationship satisfy a condition.
+    public static func related(_ name: String, _ quantifier: StorePredicate.Quantifier, _ part: Condition) -> Condition {
+        Condition(.related(name, quantifier, part), path: name, over: part.depth)
+    }
+
+    /// How many objects of a to-many relationship satisfy a condition, compared with a number.
+    public static func relatedCount(
+        _ name: String, _ part: Condition, _ comparison: StorePredicate.Comparison, _ number: Int
+    ) -> Condition {
+        Condition(.relatedCount(name, part, comparison, number), path: name, over: part.depth)
+    }
+
+    private static func depth(over parts: [Condition]) -> Int { parts.reduce(0) { max($0, $1.depth) } + 1 }
 }
 
 extension Condition {
     func storePredicate(on entity: Entity, in scope: RequestScope) throws -> StorePredicate {
-        try lowered(on: entity.number, ConditionLowering(lowering: PredicateLowering(scope)))
+        try checkDepth(entity.name)
+        return try lowered(on: entity.number, ConditionLowering(lowering: PredicateLowering(scope)))
     }
 
     private func lowered(on entity: Int, _ names: ConditionLowering) throws -> StorePredicate {
         let lowering = names.lowering
-        switch self {
-        case .always: return .constant(true)
+        switch form {
+        case .always, .tooDeep: return .constant(true)
         case .all(let parts): return .all(try parts.map { try $0.lowered(on: entity, names) })
         case .any(let parts): return .any(try parts.map { try $0.lowered(on: entity, names) })
         case .not(let part): return .negating(try part.lowered(on: entity, names))

@@ -2,6 +2,9 @@
 public enum FetchError: Error, Sendable, Hashable {
     /// A part of a predicate that no store can evaluate; `part` names it.
     case unsupportedPredicate(part: String)
+    /// A condition is nested deeper than every store evaluates. `depth` is its number of levels; for a `#Predicate` the level at
+    /// which lowering ended. A list counts as one level, however many parts it has.
+    case conditionTooDeep(entity: String, depth: Int, limit: Int)
     /// The entity or model type is not in the context's model.
     case unknownEntity(String)
     /// The entity has no stored property of that name, or the key path leads to a computed or transient one.
@@ -25,6 +28,9 @@ extension FetchError: CustomStringConvertible {
         switch self {
         case .unsupportedPredicate(let part):
             "a predicate uses \(part), which cannot be evaluated in a store; fetch more and filter in Swift"
+        case .conditionTooDeep(let entity, let depth, let limit):
+            "cannot evaluate a condition on \(entity): it is nested \(depth) levels deep, and \(limit) are supported. "
+                + "Put the parts of nested lists into one list, or fetch more and filter in Swift."
         case .unknownEntity(let name):
             "the model has no entity \(name); give the container that type"
         case .unknownProperty(let entity, let property):

@@ -26,7 +26,7 @@ extension LayeredView {
 extension StorePredicate {
     /// The keys that the condition confines its objects to; nil when it names none.
     var requiredKeys: Set<ObjectKey>? {
-        switch self {
+        switch form {
         case .keys(let keys): keys
         case .and(let parts): parts.lazy.compactMap(\.requiredKeys).min { $0.count < $1.count }
         default: nil

@@ -6,15 +6,27 @@ import StoreInterface
     import Foundation
 #endif
 
-extension PredicateExpressions.Conjunction: LowerableExpression {
+private protocol ConjunctionExpression: PredicateExpression {
+    var sides: (left: any PredicateExpression, right: any PredicateExpression) { get }
+}
+
+private protocol DisjunctionExpression: PredicateExpression {
+    var sides: (left: any PredicateExpression, right: any PredicateExpression) { get }
+}
+
+extension PredicateExpressions.Conjunction: LowerableExpression, ConjunctionExpression {
+    fileprivate var sides: (left: any PredicateExpression, right: any PredicateExpression) { (lhs, rhs) }
+
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
-        .truth(PredicateTruth(.all([try lowering.truth(lhs).isTrue, try lowering.truth(rhs).isTrue])))
+        .truth(PredicateTruth(.all(try lowering.chain(self) { ($0 as? any ConjunctionExpression)?.sides })))
     }
 }
 
-extension PredicateExpressions.Disjunction: LowerableExpression {
+extension PredicateExpressions.Disjunction: LowerableExpression, DisjunctionExpression {
+    fileprivate var sides: (left: any PredicateExpression, right: any PredicateExpression) { (lhs, rhs) }
+
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
-        .truth(PredicateTruth(.any([try lowering.truth(lhs).isTrue, try lowering.truth(rhs).isTrue])))
+        .truth(PredicateTruth(.any(try lowering.chain(self) { ($0 as? any DisjunctionExpression)?.sides })))
     }
 }
 

@@ -20,6 +20,10 @@ struct PredicateLowering {
     let request: RequestScope
     /// How many collections enclose the part at hand.
     private(set) var scope = 0
+    /// The entity that the request fetches, for messages.
+    private var fetched = 0
+    /// The number of parts that enclose the one at hand.
+    private var depth = 0
     private var bindings: [PredicateExpressions.VariableID: PredicateTerm] = [:]
 
     init(_ request: RequestScope) {
@@ -31,8 +35,17 @@ struct PredicateLowering {
         -> StorePredicate
     {
         var lowering = PredicateLowering(request)
+        lowering.fetched = entity
         lowering.bindings[predicate.variable.key] = .object(PredicatePath(scope: 0, entity: entity))
-        return try lowering.truth(predicate.expression).isTrue
+        let lowered = try lowering.truth(predicate.expression).isTrue
+        // Equality of conditions and `?:` become several levels each, and a view adds a few of its own.
+        let limit = StorePredicate.maximumDepth - 8
+        guard lowered.depth <= limit else { throw lowering.tooDeep(lowered.depth, limit: limit) }
+        return lowered
+    }
+
+    private func tooDeep(_ depth: Int, limit: Int) -> FetchError {
+        .conditionTooDeep(entity: model.entities[fetched].name, depth: depth, limit: limit)
     }
 
     // MARK: Parts
@@ -41,7 +54,27 @@ struct PredicateLowering {
         guard let lowerable = expression as? any LowerableExpression else {
             throw FetchError.unsupportedPredicate(part: Self.name(of: E.self))
         }
+        depth += 1
+        defer { depth -= 1 }
+        guard depth <= Condition.maximumDepth else { throw tooDeep(depth, limit: Condition.maximumDepth) }
         return try lowerable.lower(&self)
+    }
+
+    /// The parts of a chain of `&&` or `||`, in their order. A chain nests as deep as it is long, so it is walked in a loop.
+    mutating func chain(
+        _ expression: any PredicateExpression,
+        _ sides: (any PredicateExpression) -> (left: any PredicateExpression, right: any PredicateExpression)?
+    ) throws -> [StorePredicate] {
+        var pending = [expression]
+        var parts: [StorePredicate] = []
+        while let next = pending.popLast() {
+            if let (left, right) = sides(next) {
+                pending += [right, left]
+            } else {
+                parts.append(try truth(next).isTrue)
+            }
+        }
+        return parts
     }
 
     mutating func truth<E: PredicateExpression>(_ expression: E) throws -> PredicateTruth {

@@ -80,7 +80,7 @@ extension StorePredicate {
     static func all(_ parts: [StorePredicate]) -> StorePredicate {
         var kept: [StorePredicate] = []
         for part in parts {
-            switch part {
+            switch part.form {
             case .constant(true): continue
             case .constant(false): return .constant(false)
             case .and(let inner): kept.append(contentsOf: inner)
@@ -94,7 +94,7 @@ extension StorePredicate {
     static func any(_ parts: [StorePredicate]) -> StorePredicate {
         var kept: [StorePredicate] = []
         for part in parts {
-            switch part {
+            switch part.form {
             case .constant(false): continue
             case .constant(true): return .constant(true)
             case .or(let inner): kept.append(contentsOf: inner)
@@ -106,7 +106,7 @@ extension StorePredicate {
 
     /// `not`, pushed into the leaves that have an exact opposite.
     static func negating(_ part: StorePredicate) -> StorePredicate {
-        switch part {
+        switch part.form {
         case .constant(let value): .constant(!value)
         case .not(let inner): inner
         case .compare(let column, .equal, let value): .compare(column, .notEqual, value)

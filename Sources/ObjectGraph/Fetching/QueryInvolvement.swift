@@ -15,8 +15,8 @@ struct QueryInvolvement: Sendable, Equatable {
     var isEmpty: Bool { entities.isEmpty && links.isEmpty }
 
     private mutating func add(_ predicate: StorePredicate, entity: Int, schema: StoreSchema) {
-        switch predicate {
-        case .constant, .compare, .compareColumns, .isIn, .string, .keys:
+        switch predicate.form {
+        case .constant, .compare, .compareColumns, .isIn, .string, .keys, .tooDeep:
             break
         case .and(let parts), .or(let parts):
             for part in parts { add(part, entity: entity, schema: schema) }

@@ -80,8 +80,8 @@ struct AffectedObjects {
 
     /// The objects of `entity` for which a condition may have changed because of other objects.
     private func through(_ predicate: StorePredicate, entity: Int) throws -> Set<ObjectKey> {
-        switch predicate {
-        case .constant, .compare, .compareColumns, .isIn, .string, .keys:
+        switch predicate.form {
+        case .constant, .compare, .compareColumns, .isIn, .string, .keys, .tooDeep:
             return []
         case .and(let parts), .or(let parts):
             return try parts.reduce(into: []) { try $0.formUnion(through($1, entity: entity)) }
