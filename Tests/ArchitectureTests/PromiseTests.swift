@@ -1,43 +1,124 @@
 import Testing
 
-/// The numbered promises of a context. A test of one begins with its number: `S072_childFetchSeesParentPendingChanges`.
+/// The numbered promises of `Docs/Contract.md`, and the tests that name them: `S072_aChildSeesPendingChanges` or
+/// ``S072: a child sees pending changes``.
 enum Promises {
-    static let numbers: Set<Int> = {
-        let ranges: [ClosedRange<Int>] = [
-            1...8, 20...25, 30...35, 40...49, 60...66, 70...80, 90...94, 100...110, 120...121, 130...137, 140...144, 150...153,
-            160...164, 170...171,
-        ]
-        return Set(ranges.joined())
-    }()
+    static let contract = SourceFile(path: "Docs/Contract.md", root: Repository.root)
 
-    static func number(_ value: Int) -> String { "S" + String(repeating: "0", count: 3 - String(value).count) + String(value) }
+    struct Promise {
+        var number: Int
+        /// Marked *not built yet* as a whole.
+        var isBuilt: Bool
+        /// Marked **B+**.
+        var isBeyondCoreData: Bool
+    }
 
-    /// Which promises have tests, by number.
+    /// In the order of the page.
+    static let all: [Promise] = contract.lines.compactMap { line in
+        guard let match = line.firstMatch(of: /^\*\*S(\d{3})\.\*\*( \*\*B\+\*\*)?( \*not built yet\*)?/),
+            let number = Int(match.1)
+        else { return nil }
+        return Promise(number: number, isBuilt: match.3 == nil, isBeyondCoreData: match.2 != nil)
+    }
+
+    static let numbers = Set(all.map(\.number))
+
+    /// Promises whose code and tests are still to come. A number leaves this set with its first test; empty in the end.
+    static let awaitingTests: Set<Int> = [50, 51, 52, 53, 54, 55, 56, 67, 68, 154, 155, 165, 166, 168]
+
+    static func name(_ number: Int) -> String { "S" + String(repeating: "0", count: 3 - String(number).count) + String(number) }
+
+    /// The tests of each promise, by number.
     static let tested: [Int: [String]] = {
         var found: [Int: [String]] = [:]
         for file in Repository.swiftFiles where file.isTest {
-            for (_, line) in file.codeLines(with: "func S") {
-                guard let match = line.firstMatch(of: /\bfunc S(\d+)(\w*)/), let number = Int(match.1) else { continue }
-                found[number, default: []].append("\(file.path): S\(match.1)\(match.2)")
+            for (_, line) in file.codeLines(with: "func S", "func `S") {
+                guard let match = line.firstMatch(of: /\bfunc (`?)(S\d.*)/) else { continue }
+                let isSentence = !match.1.isEmpty
+                // A sentence may begin with several numbers: `S050, S051: …`.
+                let head = isSentence ? match.2.prefix { $0 != ":" } : match.2.prefix(4)
+                for number in numbers(in: String(head)) { found[number, default: []].append("\(file.path): \(match.2)") }
             }
         }
         return found
     }()
+
+    /// The numbers in a line: an S and three digits that are no part of a longer word.
+    static func numbers(in line: String) -> [Int] {
+        func isWord(_ byte: UInt8) -> Bool {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"),
+                UInt8(ascii: "a")...UInt8(ascii: "z"), 0x80...:
+                true
+            default: false
+            }
+        }
+        var line = line
+        return line.withUTF8 { bytes in
+            bytes.indices.compactMap { start in
+                guard bytes[start] == UInt8(ascii: "S"), start + 4 <= bytes.count, start == 0 || !isWord(bytes[start - 1]),
+                    start + 4 == bytes.count || !isWord(bytes[start + 4])
+                else { return nil }
+                return Int(String(decoding: bytes[start + 1..<start + 4], as: UTF8.self))
+            }
+        }
+    }
 }
 
 @Suite struct PromiseTests {
+    @Test func everyPromiseIsDefinedOnceAndInOrder() {
+        let numbers = Promises.all.map(\.number)
+        #expect(!numbers.isEmpty && numbers == Promises.numbers.sorted())
+    }
+
+    @Test func everyPromiseThatIsBuiltHasATest() {
+        for promise in Promises.all where promise.isBuilt && !Promises.awaitingTests.contains(promise.number) {
+            #expect(Promises.tested[promise.number] != nil, "\(Promises.name(promise.number)) has no test")
+        }
+    }
+
+    @Test func aPromiseThatHasATestIsNotMarkedAsMissing() {
+        for promise in Promises.all {
+            let name = Promises.name(promise.number)
+            guard let tests = Promises.tested[promise.number] else { continue }
+            #expect(promise.isBuilt, "\(name) is not built yet but has tests: \(tests). Change its mark in Docs/Contract.md.")
+            #expect(!Promises.awaitingTests.contains(promise.number), "\(name) has tests: take it out of awaitingTests")
+        }
+        #expect(Promises.awaitingTests.isSubset(of: Promises.numbers))
+    }
+
     @Test func noTestClaimsAPromiseThatDoesNotExist() {
         for (number, tests) in Promises.tested where !Promises.numbers.contains(number) {
-            Issue.record("there is no promise \(Promises.number(number)): \(tests)")
+            Issue.record("there is no promise \(Promises.name(number)): \(tests)")
+        }
+    }
+
+    @Test func everyNumberInSourcesAndDocumentsExists() {
+        let documents = ["Docs", "fuzz", "Benchmarks", "Sources"].flatMap { Repository.files(under: $0, endingIn: "md") }
+        let others = ["README.md", "CONTRIBUTING.md", "Makefile"].map { SourceFile(path: $0, root: Repository.root) }
+        for file in Repository.swiftFiles + documents + others {
+            for (index, line) in file.lines.enumerated() {
+                for number in Promises.numbers(in: line) where !Promises.numbers.contains(number) {
+                    Issue.record("\(file.path):\(index + 1): there is no promise \(Promises.name(number))")
+                }
+            }
         }
     }
 
     @Test func aTestOfAPromiseWritesItsNumberWithThreeDigits() {
         for file in Repository.swiftFiles where file.isTest {
-            for (_, line) in file.codeLines(with: "func S") {
-                guard let match = line.firstMatch(of: /\bfunc S(\d+)/) else { continue }
+            for (_, line) in file.codeLines(with: "func S", "func `S") {
+                guard let match = line.firstMatch(of: /\bfunc `?S(\d+)/) else { continue }
                 #expect(match.1.count == 3, "\(file.path): \(line)")
             }
+        }
+    }
+
+    @Test func everyPromiseBeyondCoreDataIsComparedWithIt() {
+        let page = SourceFile(path: "Docs/DifferencesFromCoreData.md", root: Repository.root)
+        let compared = Set(page.lines.flatMap(Promises.numbers(in:)))
+        for promise in Promises.all where promise.isBeyondCoreData && promise.isBuilt {
+            #expect(compared.contains(promise.number), "\(page.path) has no line about \(Promises.name(promise.number))")
         }
     }
 }
