@@ -200,6 +200,11 @@ extension ManagedObjectContext {
         }
         let pushes = group.map(\.push)
         let same = group.count == 1 && epoch == pushes[0].parentEpoch
+        if isRoot, !hasChanges, pushes.allSatisfy(\.layer.isEmpty) {
+            // With nothing to save, this context stays where it is (S063, S090).
+            for waiting in group { waiting.completion(.success(place(same))) }
+            return endSave()
+        }
         let began = epoch
         sendUp(pushes, durability) { [self] result in
             do {

@@ -1,0 +1,42 @@
+import TestSupport
+
+/// One step of a random sequence. Positions are taken modulo what there is, so that every part of a sequence is a sequence.
+struct ContextStep: Sendable, CustomStringConvertible {
+    enum Kind: String, CaseIterable, Sendable {
+        case newRoot, newChild, insert, update, delete, save, saveDeferred, saveThrough, rollback, refresh, refreshObject
+        case dropChanges, reset, batchUpdate, batchDelete, flush
+    }
+
+    var kind: Kind
+    var context: Int
+    var object: Int
+    var column: Int
+    var value: Int
+
+    var description: String {
+        switch kind {
+        case .newRoot: "newRoot(\(ContextModel.Policy.allCases[value % 5]), store object \(object % 2))"
+        case .newChild: "newChild(of: \(context))"
+        case .insert: "insert(\(context), \(value))"
+        case .update: "update(\(context), object \(object), column \(column), \(value))"
+        case .delete, .refreshObject, .dropChanges: "\(kind)(\(context), object \(object))"
+        case .batchUpdate, .batchDelete: "\(kind)(where first is \(value % 4), column \(column))"
+        case .flush: "flush"
+        default: "\(kind)(\(context))"
+        }
+    }
+
+    /// A sequence in which most steps change something and every kind occurs.
+    static func sequence(_ count: Int, _ random: inout SeededGenerator) -> [ContextStep] {
+        let weights: [Kind: Int] = [
+            .insert: 5, .update: 12, .delete: 3, .save: 6, .saveDeferred: 5, .saveThrough: 4, .refresh: 5,
+        ]
+        let kinds = Kind.allCases.flatMap { Array(repeating: $0, count: weights[$0] ?? 2) }
+        return (0..<count).map { _ in
+            ContextStep(
+                kind: kinds.randomElement(using: &random) ?? .update, context: Int.random(in: 0..<6, using: &random),
+                object: Int.random(in: 0..<6, using: &random), column: Int.random(in: 0..<3, using: &random),
+                value: Int.random(in: 0..<40, using: &random))
+        }
+    }
+}

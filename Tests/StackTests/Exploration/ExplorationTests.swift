@@ -1,0 +1,36 @@
+import TestSupport
+import Testing
+
+/// Short random sequences over roots, children, siblings and merge policies, compared with a model after every step. A failure prints
+/// the shortest sequence that was found to fail, and its seed.
+@Suite struct ExplorationTests {
+    @Test(arguments: StoreKind.allCases)
+    func `S090: contexts show what the model says after every step of a random sequence`(_ kind: StoreKind) async throws {
+        for run in 0..<UInt64(Rounds.of(30, long: 2000)) {
+            let seed = Seed.value &+ run
+            var random = SeededGenerator(seed: seed)
+            let steps = ContextStep.sequence(30, &random)
+            guard let difference = try await Exploration.run(steps, kind) else { continue }
+            let (shortest, found) = try await Exploration.shrink(steps, kind, difference)
+            let lines = shortest.map { "    \($0)" }.joined(separator: "\n")
+            Issue.record("STRATA_SEED=\(seed), on \(kind): \(found)\n\(lines)")
+            return
+        }
+    }
+
+    /// Found by the exploration: the root moved to the newest state, though nothing was saved and nobody had asked.
+    @Test(arguments: StoreKind.allCases)
+    func `S063: a save through parents with nothing to save leaves the root's snapshot`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (root, sibling) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let child = await root.perform { $0.newBackgroundChild() }
+        await sibling.perform { _ = $0.makeTrack("of a sibling") }
+        try await sibling.save()
+        try await child.save(through: .store)
+        #expect(try await root.perform { try $0.trackTitles() } == [])
+        #expect(try await child.perform { try $0.trackTitles() } == [])
+        await root.perform { $0.refreshAllObjects() }
+        #expect(try await root.perform { try $0.trackTitles() } == ["of a sibling"])
+    }
+}
