@@ -26,7 +26,7 @@ run_tests = set -e -o pipefail; \
 CRASH_RUNS := .build/debug/crash-runs
 RECORDER := .build/crash-recorder.so
 CAN_RECORD := $(filter Linux,$(shell uname -s))
-simulate_power_cuts = $(if $(CAN_RECORD),$(CRASH_RUNS) power $(RECORDER) .build/power-cuts states=$(1) $(CRASH_SEED),\
+simulate_power_cuts = $(if $(CAN_RECORD),$(CRASH_RUNS) power $(RECORDER) .build/power-cuts states=$(1) $(2) $(CRASH_SEED),\
     echo "Power cuts are simulated on Linux only.")
 
 help:
@@ -85,6 +85,7 @@ crash-runs:
 
 test-power: setup crash-runs ## simulate 10,000 power cuts (POWER_STATES=n, SEED=n)
 	@$(call say,"Simulated power cuts")
+	@$(call simulate_power_cuts,120,workload=saves forgets=3)
 	@$(call simulate_power_cuts,$(POWER_STATES))
 
 test-kill: setup crash-runs ## kill 10,000 processes that save, one or two on a file (KILLS=n, SEED=n)

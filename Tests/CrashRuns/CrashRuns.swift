@@ -4,7 +4,7 @@ import TestSupport
 /// Crashes of stores in processes of their own. `make test-power` and `make test-kill` run it; see `usage`.
 @main struct CrashRuns {
     static let usage = """
-        crash-runs power RECORDER LOGS [states=300] [seed=N] [workload=NAME] [store=NAME]
+        crash-runs power RECORDER LOGS [states=300] [seed=N] [workload=NAME] [store=NAME] [forgets=N]
         crash-runs check WORKLOAD STORE SEED LOG CUTS FIRST [ONLY]
         crash-runs kill [kills=60] [seed=N] [store=NAME] [processes=1|2]
         """
@@ -61,6 +61,7 @@ import TestSupport
         var command = PowerCommand(
             recorder: URL(fileURLWithPath: try options.word(1)), logs: URL(fileURLWithPath: try options.word(2)))
         if let states = options.values["states"].flatMap({ Int($0) }) { command.states = states }
+        command.forgets = options.values["forgets"].flatMap { Int($0) }
         if let seed = options.values["seed"].flatMap({ UInt64($0) }) { command.seed = seed }
         if let workload = options.values["workload"].flatMap({ Workload(rawValue: $0) }) { command.workloads = [workload] }
         if let kind = options.values["store"].flatMap({ StoreKind(rawValue: $0) }) { command.kinds = [kind] }

@@ -12,6 +12,8 @@ struct PowerCommand {
     var recorder: URL
     /// Where the logs of runs with findings stay.
     var logs: URL
+    /// Every n-th sync is left out, to prove that a missing one is found.
+    var forgets: Int?
     /// Cuts of one recorded run.
     var cutsOfRun = 150
 
@@ -21,7 +23,7 @@ struct PowerCommand {
         var findings: [String] = []
     }
 
-    /// - Returns: whether nothing was found.
+    /// - Returns: whether nothing was found, or, if syncs are left out, something.
     func run() throws -> Bool {
         try FileManager.default.createDirectory(at: logs, withIntermediateDirectories: true)
         report("power cuts: \(states) states, seed \(seed)")
@@ -33,13 +35,15 @@ struct PowerCommand {
                 report(
                     "  \(kind) \(workload): \(outcome.states) states (\(outcome.repeated) more were the same as another), \(outcome.findings.count) findings"
                 )
-                for finding in outcome.findings.prefix(8) { report("    \(finding)") }
+                for finding in outcome.findings.prefix(forgets == nil ? 8 : 0) { report("    \(finding)") }
                 all.states += outcome.states
                 all.findings += outcome.findings
             }
         }
         report("power cuts: \(all.states) states checked, \(all.findings.count) findings, seed \(seed)")
-        return all.findings.isEmpty
+        guard let forgets else { return all.findings.isEmpty }
+        report("every \(forgets). sync was left out: that \(all.findings.isEmpty ? "was not noticed" : "was noticed")")
+        return !all.findings.isEmpty
     }
 
     /// Records runs of a workload until enough different states have been checked.
@@ -65,11 +69,12 @@ struct PowerCommand {
         let scratch = try ScratchFolder()
         let folder = try scratch.make()
         try? FileManager.default.removeItem(at: log)
+        var environment = [
+            "LD_PRELOAD": recorder.path, "STRATA_RECORD_FOLDER": folder.path, "STRATA_RECORD_LOG": log.path,
+        ]
+        environment["STRATA_RECORD_FORGETS"] = forgets.map(String.init)
         let child = try Child(
-            ["record", workload.rawValue, kind.rawValue, "\(seed)", log.path, folder.path],
-            environment: [
-                "LD_PRELOAD": recorder.path, "STRATA_RECORD_FOLDER": folder.path, "STRATA_RECORD_LOG": log.path,
-            ])
+            ["record", workload.rawValue, kind.rawValue, "\(seed)", log.path, folder.path], environment: environment)
         let (output, status) = child.finish()
         if status != 0 {
             outcome.findings.append("recording \(workload) with seed \(seed) ended with status \(status): \(output.suffix(2000))")

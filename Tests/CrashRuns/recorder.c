@@ -2,7 +2,8 @@
 //
 // STRATA_RECORD_FOLDER names the folder, STRATA_RECORD_LOG the log, which several processes may share. Each record is a header and its
 // bytes, appended by one write; a lock held over the call and its record keeps them in the order in which they happened.
-// Syncs are recorded and not done: the simulated disk decides what they have made durable.
+// Syncs are recorded and not done: the simulated disk decides what they have made durable. STRATA_RECORD_FORGETS=n leaves out every
+// n-th, as a store with a missing sync would: what checks power cuts must notice.
 
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
@@ -46,6 +47,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char folder[PATH_MAX];
 static size_t folder_length;
 static int log_descriptor = -1;
+static int forgets, syncs;
 
 #define REAL(name) ((__typeof__(&name))real(#name))
 static void *real(const char *name) {
@@ -58,6 +60,8 @@ __attribute__((constructor)) static void start(void) {
     const char *path = getenv("STRATA_RECORD_FOLDER"), *log = getenv("STRATA_RECORD_LOG");
     if (!path || !log || !realpath(path, folder)) return;
     folder_length = strlen(folder);
+    const char *every = getenv("STRATA_RECORD_FORGETS");
+    forgets = every ? atoi(every) : 0;
     log_descriptor = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
@@ -301,6 +305,10 @@ static int synced(int fd) {
     if (!of) return 0;
     uint64_t inode = of->inode;
     pthread_mutex_lock(&lock);
+    if (forgets > 0 && ++syncs % forgets == 0) {
+        pthread_mutex_unlock(&lock);
+        return 0;
+    }
     record(op_sync_begin, inode, 0, NULL, 0, 0);
     pthread_mutex_unlock(&lock);
     // Others may write meanwhile: what they write is not covered.
