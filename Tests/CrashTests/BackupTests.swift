@@ -29,9 +29,7 @@ import Testing
     static func check(_ url: URL, _ kind: StoreKind, generation: Generation? = nil, atLeast least: Int) async throws {
         try await checkOpened(url, kind, generation: generation, atLeast: least)
         // The last connection removes the log; an executor may hold it a moment longer.
-        for _ in 0..<6000 where FileManager.default.fileExists(atPath: url.path + "-wal") {
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        try await until("the log is removed") { !FileManager.default.fileExists(atPath: url.path + "-wal") }
     }
 
     private static func checkOpened(_ url: URL, _ kind: StoreKind, generation: Generation?, atLeast least: Int) async throws {
@@ -66,7 +64,7 @@ import Testing
                 saved.set(number)
             }
         }
-        while saved.value < 20 { try await Task.sleep(for: .milliseconds(1)) }
+        try await until("20 saves") { saved.value >= 20 }
         try await body(saved)
         writing.cancel()
         try await writing.value
@@ -129,11 +127,9 @@ import Testing
             for try await part in try await container.coordinator.backupBytes() where !part.isEmpty { break }
         }
         // The copies end when they meet the closed pipe, and let go of their state.
-        for _ in 0..<6000 {
-            if try container.coordinator.snapshots().allSatisfy({ !$0.owners.contains("a backup") }) { break }
-            try await Task.sleep(for: .milliseconds(5))
+        try await until("no backup holds a state") {
+            try container.coordinator.snapshots().allSatisfy { !$0.owners.contains("a backup") }
         }
-        #expect(try container.coordinator.snapshots().allSatisfy { !$0.owners.contains("a backup") })
         #expect(try container.coordinator.store.verify() == [])
     }
 

@@ -29,10 +29,12 @@ private struct Reference {
         var random = SeededGenerator()
         var reference = Reference()
         var store = try scratch.store()
+        var packed = 0
         for round in 0..<120 {
             try step(store, &reference, &random)
             if random.chance(percentWithCompaction) {
-                _ = try await store.compact(CompactionOptions(age: random.chance(50) ? .any : .saves(5), effort: .fast))
+                packed += try await store.compact(CompactionOptions(age: random.chance(50) ? .any : .saves(5), effort: .fast))
+                    .pagesPacked
             }
             if round % 20 == 19 {
                 try check(store, reference)
@@ -42,7 +44,9 @@ private struct Reference {
             if round == 70 { store = try scratch.store() }
         }
         if percentWithCompaction > 0 {
-            #expect(try await store.compact(CompactionOptions(age: .any)).pagesPacked > 0)
+            // The last compaction may find every page packed by the ones before.
+            packed += try await store.compact(CompactionOptions(age: .any)).pagesPacked
+            #expect(packed > 0)
             try check(store, reference)
         }
         try checkQueries(store, reference, &random)

@@ -1,5 +1,6 @@
 import Dispatch
 import StoreInterface
+import Synchronization
 import Testing
 
 @testable import LMDBStore
@@ -20,7 +21,7 @@ import Testing
                 _ = try? Scratch().store().insertTracks(1)
                 done.signal()
             }
-            #expect(done.wait(timeout: .now() + 20) == .success)
+            #expect(done.wait(timeout: .now() + 600) == .success)
         }
         #expect(try used.store().snapshot().count(StoreQuery(entity: Samples.track)) == 4)
     }
@@ -28,15 +29,25 @@ import Testing
     @Test func whoOpensAFileThatIsWorkedOnWaits() throws {
         let scratch = try Scratch()
         _ = try scratch.store().insertTracks(1)
-        let done = DispatchSemaphore(value: 0)
+        let (isOpening, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let hasEnded = Atomic(false)
+        let didWait = Atomic(false)
         try EnvironmentRegistry.exclusively(path: scratch.url.path) {
             DispatchQueue(label: "other").async {
-                _ = try? scratch.store().insertTracks(1)
+                isOpening.signal()
+                let store = try? scratch.store()
+                didWait.store(hasEnded.load(ordering: .acquiring), ordering: .releasing)
+                _ = try? store?.insertTracks(1)
                 done.signal()
             }
-            #expect(done.wait(timeout: .now() + 0.2) == .timedOut)
+            isOpening.wait()
+            // A chance for an open that does not wait; how long it is decides nothing.
+            _ = done.wait(timeout: .now() + 0.05)
+            hasEnded.store(true, ordering: .releasing)
         }
-        #expect(done.wait(timeout: .now() + 20) == .success)
+        #expect(done.wait(timeout: .now() + 600) == .success)
+        let waited = didWait.load(ordering: .acquiring)
+        #expect(waited)
         #expect(try scratch.store().snapshot().count(StoreQuery(entity: Samples.track)) == 2)
     }
 

@@ -63,7 +63,7 @@ import Testing
         let old = controller.snapshot
         main.makeTrack("in the middle", plays: 20_000)
         main.processPendingChanges()
-        for _ in 0..<6000 where updates.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+        try await until("the update") { !updates.isEmpty }
         #expect(updates.map(\.difference.insertions.count) == [1])
         #expect(before.count > 100, "\(before.count) chunks")
         let new = Set(chunks()).subtracting(before)

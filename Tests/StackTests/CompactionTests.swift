@@ -44,10 +44,9 @@ import Testing
             }
             try await worker.save()
             try await container.compact(CompactionOptions(age: .any, effort: .fast))
-            // One frame, within which main is told.
-            try await Task.sleep(for: .milliseconds(30))
-            let seen = await MainActor.run { container.mainContext.object(with: ids[round])["rating"] }
-            #expect(seen == .double(Double(round)))
+            try await until("main is told") {
+                await MainActor.run { container.mainContext.object(with: ids[round])["rating"] } == .double(Double(round))
+            }
             sizes.append(try container.coordinator.store.fileBytes())
         }
         #expect(sizes[7] < sizes[2] * 3 / 2, "\(sizes)")

@@ -60,9 +60,8 @@ import Testing
             #expect(try container.coordinator.snapshots().contains { $0.owners == ["export", "reader"] })
         }
         // A context's executor may hold it for a moment longer.
-        for _ in 0..<6000 {
-            if try container.coordinator.snapshots().allSatisfy({ !$0.owners.contains("reader") }) { break }
-            try await Task.sleep(for: .milliseconds(5))
+        try await until("the reader is gone") {
+            try container.coordinator.snapshots().allSatisfy { !$0.owners.contains("reader") }
         }
         let owners = try container.coordinator.snapshots().flatMap(\.owners)
         #expect(!owners.contains("export") && !owners.contains("reader"))
@@ -80,7 +79,7 @@ import Testing
             for _ in 0..<60_000 where FileManager.default.fileExists(atPath: sign) { usleep(5000) }
             withExtendedLifetime(kept) {}
         }
-        for _ in 0..<60_000 where !FileManager.default.fileExists(atPath: sign) { try await Task.sleep(for: .milliseconds(5)) }
+        try await until("the other process has its snapshot") { FileManager.default.fileExists(atPath: sign) }
         let worker = container.coordinator.newBackgroundContext()
         for id in ids.prefix(20) {
             try await worker.perform { try $0.existingObject(with: id)["plays"] = .int(-1) }
@@ -108,10 +107,7 @@ import Testing
         coordinator.snapshotBudget = SnapshotBudget(maximumAge: .milliseconds(1), responses: .advanceCleanContexts)
         _ = try await Self.fill(container)
         let newest = coordinator.currentHistoryToken.generation
-        for _ in 0..<6000 {
-            if await child.perform({ $0.snapshot.generation }) == newest { break }
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        try await until("the child is moved") { await child.perform { $0.snapshot.generation } == newest }
         #expect(await clean.perform { $0.snapshot.generation } == newest)
         #expect(await child.perform { $0.snapshot.generation } == newest)
         #expect(try await child.perform { try $0.trackTitles().count } == 128)
@@ -129,24 +125,21 @@ import Testing
         var kept: [Snapshot] = [try coordinator.snapshot(owner: "forgotten")]
         _ = try await Self.fill(container)
         var refusal: SnapshotError?
-        for _ in 0..<6000 where refusal == nil {
+        try await until("a snapshot is refused") {
             do { _ = try coordinator.snapshot() } catch let error as SnapshotError { refusal = error }
-            try await Task.sleep(for: .milliseconds(5))
+            return refusal != nil
         }
         #expect(try #require(refusal).description.contains("forgotten"))
         kept.removeAll()
         // Main stands on the old state too until it has merged.
         await MainActor.run { container.mainContext.refreshAllObjects() }
-        for _ in 0..<6000 {
-            if (try? coordinator.snapshot()) != nil { break }
-            try await Task.sleep(for: .milliseconds(5))
-        }
-        _ = try coordinator.snapshot()
+        try await until("snapshots are made again") { (try? coordinator.snapshot()) != nil }
         coordinator.snapshotBudget = nil
     }
 
     @Test func S152_aBudgetIsNeverSilent() async throws {
         let bed = try TestBed(.lmdb)
+        let start = ContinuousClock.now
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             [path = bed.file.path as String] in
             let container = try await PersistentContainer(model: Music.model, store: .lmdb(URL(fileURLWithPath: path)))
@@ -165,7 +158,9 @@ import Testing
         let warnings = log.split(separator: "\n").filter {
             $0.contains("exceeds the budget") && $0.contains("the forgotten export")
         }
-        #expect(warnings.count == 1, "said once, and again only after a while: \(log)")
+        // On a busy machine the process may run for longer than the ten seconds between two warnings.
+        let most = 1 + Int((ContinuousClock.now - start).components.seconds) / 10
+        #expect((1...most).contains(warnings.count), "said once, and again only after a while: \(log)")
     }
 
     @Test func S152_aFileStaysBoundedThoughAReaderSleeps() async throws {

@@ -70,7 +70,7 @@ import Testing
         #expect(counter.all.first?.changes.isEmpty == true)
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: Combination.all)
+    @Test(.timeLimit(.minutes(10)), arguments: Combination.all)
     func S120_theSequenceOfNoticesEndsWithItsContext(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)
         let container = try await bed.container(combination.stack)

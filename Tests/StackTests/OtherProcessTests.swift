@@ -46,9 +46,9 @@ import Testing
         }
         // Nobody calls refresh() here: the context has to come by itself.
         var seen = 0
-        for _ in 0..<6000 where seen < Self.saves {
+        try await until("main shows every save") {
             seen = try await MainActor.run { try container.mainContext.trackTitles().count }
-            try await Task.sleep(for: .milliseconds(10))
+            return seen >= Self.saves
         }
         #expect(seen == Self.saves)
         let history = try await container.coordinator.history(.init(authors: ["other process"]))

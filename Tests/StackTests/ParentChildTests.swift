@@ -94,11 +94,7 @@ import Testing
         await MainActor.run { _ = container.mainContext.makeTrack("a") }
         await MainActor.run {}
         try await container.saveMain()
-        for _ in 0..<500 {
-            if try await child.perform({ try $0.trackTitles() }) == ["a"] { return }
-            try await Task.sleep(for: .milliseconds(5))
-        }
-        Issue.record("the child did not follow")
+        try await until("the child follows") { try await child.perform { try $0.trackTitles() } == ["a"] }
     }
 
     @Test(arguments: Combination.parented)

@@ -117,11 +117,9 @@ import Testing
         let worker = await container.newBackgroundContext()
         await worker.perform { context in _ = context.makeTrack("t") }
         try await worker.save(.deferred(within: .milliseconds(50)))
-        for _ in 0..<200 {
-            if try container.coordinator.store.snapshot().count(Music.query("Track")) == 1 { return }
-            try await Task.sleep(for: .milliseconds(20))
+        try await until("the save is written") {
+            try container.coordinator.store.snapshot().count(Music.query("Track")) == 1
         }
-        Issue.record("the save was not written")
     }
 
     @Test(arguments: StoreKind.allCases)

@@ -57,11 +57,9 @@ import Testing
             await worker.perform { context in _ = context.makeTrack("t\(i)") }
             try await worker.save()
         }
-        for _ in 0..<500 {
-            if try await MainActor.run(body: { try container.mainContext.trackTitles().count }) == 5 { break }
-            try await Task.sleep(for: .milliseconds(5))
+        try await until("main shows the five tracks") {
+            try await MainActor.run { try container.mainContext.trackTitles().count } == 5
         }
-        #expect(try await MainActor.run { try container.mainContext.trackTitles().count } == 5)
         let seen = counter.all.flatMap { $0.changes.insertedIDs(in: container.coordinator.store.identity) }
         #expect(Set(seen).count == 5, "every insert is told once")
     }

@@ -54,7 +54,7 @@ import Testing
                 read.withLock { $0 = values.map { $0 ?? nil } }
                 done.signal()
             }
-            #expect(done.wait(timeout: .now() + .seconds(10)) == .success)
+            #expect(done.wait(timeout: .now() + .seconds(600)) == .success)
             #expect(read.withLock { $0 } == [.string("old"), .string("old")])
         }
         #expect(try contract.snapshot().value(Sample.item, 64, Sample.name) == .string("new"))

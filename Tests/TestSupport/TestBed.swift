@@ -68,10 +68,11 @@ public final class TestBed: Sendable {
 
     /// Returns when nobody in this process has the file open any more: a writer lets go of it on a queue of its own.
     public func closed() async throws {
-        for _ in 0..<2000 {
-            guard let file = description.migration else { return }
-            if let copy = try? file.makeCopy() { return copy.discard() }
-            try await Task.sleep(for: .milliseconds(5))
+        try await until("the store's file is closed") {
+            guard let file = description.migration else { return true }
+            guard let copy = try? file.makeCopy() else { return false }
+            copy.discard()
+            return true
         }
     }
 

@@ -80,6 +80,9 @@ public final class FetchedResultsController<Element> {
         snapshot = ResultSnapshot(live, store: context.storeIdentity)
     }
 
+    /// Returns when the changes that the context has processed are answered and delivered.
+    nonisolated(nonsending) func untilIdle() async { await worker.untilIdle() }
+
     /// What the context shows now, and everything after it.
     private func observedView() -> LayeredView {
         // The view shows changes that were not processed yet; they shall not be told of as news.

@@ -118,6 +118,14 @@ final class ResultWorker: ViewObserver {
         queue.async { withExtendedLifetime(live) {} }
     }
 
+    /// Returns when the changes that have arrived are answered, and the answers delivered.
+    func untilIdle() async {
+        while state.withLock({ $0.isBusy }) {
+            await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
+            await Task.yield()
+        }
+    }
+
     // MARK: On the context's executor
 
     /// O(1).
