@@ -75,12 +75,14 @@ struct KillFile {
         defer { for worker in workers { _ = worker.kill() } }
         var findings: [String] = []
         for _ in 0..<count where findings.isEmpty {
-            try await Task.sleep(for: .microseconds(Int.random(in: 5_000...120_000, using: &random)))
             let victim = Int.random(in: 0..<processes, using: &random)
+            let before = promised.accepted[victim] ?? 0
+            // One in four is killed while it starts.
+            if Int.random(in: 0..<4, using: &random) > 0 { try await waitForSave(victim) }
+            try await Task.sleep(for: .microseconds(Int.random(in: 0...40_000, using: &random)))
             let output = workers[victim].kill()
             kills += 1
             if !output.isEmpty { findings.append("writer \(victim) printed: \(output.suffix(1500))") }
-            let before = promised.accepted[victim] ?? 0
             try readAcknowledgements()
             if promised.accepted[victim] ?? 0 > before { killsWhileSaving += 1 }
             do { findings += try await check(victim) } catch { findings.append("\(error)") }
@@ -92,6 +94,16 @@ struct KillFile {
 
     private func start(_ writer: Int) throws -> Child {
         try Child(["work", place.kind.rawValue, "\(seed)", "\(writer)", place.folder.path])
+    }
+
+    /// Returns when a save of the writer has returned since it was started, or after a long time.
+    private mutating func waitForSave(_ writer: Int) async throws {
+        let before = promised.accepted[writer] ?? 0
+        for _ in 0..<2000 {
+            try readAcknowledgements()
+            if promised.accepted[writer] ?? 0 > before || !promised.failures.isEmpty { return }
+            try await Task.sleep(for: .milliseconds(2))
+        }
     }
 
     /// Takes the acknowledgements written since the last call.
