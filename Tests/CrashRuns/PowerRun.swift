@@ -73,7 +73,9 @@ struct PowerRun {
             let folder = try scratch.make(state)
             let check = StateCheck(
                 place: StorePlace(kind: kind, folder: folder), workload: workload,
-                scripts: [Library(seed: seed, writer: 0, largestPayload: workload.largestPayload)], promised: promised)
+                scripts: (0..<workload.writers).map {
+                    Library(seed: seed, writer: $0, largestPayload: workload.largestPayload)
+                }, promised: promised)
             for finding in await check.findings().prefix(5) { report("finding \(index) \(finding)") }
             report("done \(index)")
             scratch.remove(folder)

@@ -12,7 +12,7 @@ struct CrashRunError: Error, CustomStringConvertible {
 
 /// What a worker process does to a store while its writes are recorded, or until it is killed.
 enum Workload: String, CaseIterable {
-    case creation, saves, large, compaction, lightweight, staged, backup
+    case creation, saves, concurrent, large, compaction, lightweight, staged, backup
 
     /// The model at the end.
     var version: LibraryModel {
@@ -22,6 +22,9 @@ enum Workload: String, CaseIterable {
         default: .first
         }
     }
+
+    /// Contexts that save at the same time.
+    var writers: Int { self == .concurrent ? 3 : 1 }
 
     var largestPayload: Int { self == .large ? 200_000 : 1_500 }
 
@@ -90,6 +93,7 @@ struct Worker: Sendable {
             switch workload {
             case .compaction: try await compact(&library, container)
             case .backup: try await backUp(&library, container)
+            case .concurrent: try await saveAtOnce(library, container)
             case .lightweight, .staged:
                 try await save(&library, workload.saves / 2, workload.version, container)
                 try await container.coordinator.finishMigration()
@@ -118,6 +122,18 @@ struct Worker: Sendable {
             }
             // Time for deferred saves to become due.
             if Int.random(in: 0..<4, using: &random) == 0 { try await Task.sleep(for: .milliseconds(3)) }
+        }
+    }
+
+    private func saveAtOnce(_ first: Library, _ container: PersistentContainer) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<workload.writers {
+                group.addTask {
+                    var library = Library(seed: first.seed, writer: writer, largestPayload: first.largestPayload)
+                    try await save(&library, workload.saves / 2, .first, container)
+                }
+            }
+            try await group.waitForAll()
         }
     }
 
