@@ -80,6 +80,7 @@ import Testing
         await #expect(processExitsWith: .success) { [path = bed.file.path as String, kind = kind.rawValue as String] in
             try await OtherProcessTests.saveElsewhere(path: path, kind: kind, saves: 1)
         }
+        try await until("the save is noticed") { container.coordinator.currentHistoryToken.generation >= 1 }
         #expect(try await still.perform { try $0.trackTitles() }.isEmpty)
         try await container.coordinator.refresh()
         #expect(
