@@ -35,7 +35,7 @@ struct PowerCommand {
                 report(
                     "  \(kind) \(workload): \(outcome.states) states (\(outcome.repeated) more were the same as another), \(outcome.findings.count) findings"
                 )
-                for finding in outcome.findings.prefix(forgets == nil ? 8 : 0) { report("    \(finding)") }
+                if forgets == nil { for line in Self.summary(outcome.findings) { report("    \(line)") } }
                 all.states += outcome.states
                 all.findings += outcome.findings
             }
@@ -44,6 +44,18 @@ struct PowerCommand {
         guard let forgets else { return all.findings.isEmpty }
         report("every \(forgets). sync was left out: that \(all.findings.isEmpty ? "was not noticed" : "was noticed")")
         return !all.findings.isEmpty
+    }
+
+    /// One finding of each kind, with how many there are: kinds differ in more than paths and numbers.
+    private static func summary(_ findings: [String]) -> [String] {
+        var kinds: [String: (first: String, count: Int)] = [:]
+        for finding in findings {
+            let words = finding.prefix { $0 != "[" }.split(separator: " ").filter { word in
+                !word.contains { $0 == "/" || $0.isNumber }
+            }
+            kinds[words.joined(separator: " "), default: (finding, 0)].count += 1
+        }
+        return kinds.sorted { $0.key < $1.key }.map { "\($1.count) times: \($1.first)" }
     }
 
     /// Records runs of a workload until enough different states have been checked.
