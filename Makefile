@@ -26,6 +26,8 @@ run_tests = set -e -o pipefail; \
 CRASH_RUNS := .build/debug/crash-runs
 RECORDER := .build/crash-recorder.so
 CAN_RECORD := $(filter Linux,$(shell uname -s))
+# The Swift toolchain brings a C compiler where the system has none.
+RECORDER_CC := $(shell command -v cc || command -v clang || echo cc)
 simulate_power_cuts = $(if $(CAN_RECORD),$(CRASH_RUNS) power $(RECORDER) .build/power-cuts states=$(1) $(2) $(CRASH_SEED),\
     echo "Power cuts are simulated on Linux only.")
 
@@ -81,7 +83,7 @@ test-long: setup ## run the tests with long random runs and many crashes
 # The package's own products are built by the tests already.
 crash-runs:
 	@$(NO_MACROS) swift build $(QUIET) --product crash-runs
-	@$(if $(CAN_RECORD),$(CC) -O2 -Wall -shared -fPIC -o $(RECORDER) Tests/CrashRuns/recorder.c -ldl -lpthread)
+	@$(if $(CAN_RECORD),$(RECORDER_CC) -O2 -Wall -shared -fPIC -o $(RECORDER) Tests/CrashRuns/recorder.c -ldl -lpthread)
 
 test-power: setup crash-runs ## simulate 10,000 power cuts (POWER_STATES=n, SEED=n)
 	@$(call say,"Simulated power cuts")
