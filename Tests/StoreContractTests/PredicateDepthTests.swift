@@ -49,4 +49,49 @@ import Testing
         }
         Self.expectRefused(StorePredicate.maximumDepth + 1, snapshot)
     }
+
+    private static let tags = Relation.link(Sample.tags, .forward, destination: Sample.owner)
+    private static let items = Relation.link(Sample.tags, .backward, destination: Sample.item)
+
+    /// Ways to nest, each of which needs another number of symbols on the stack of an SQL parser.
+    private static let ways: [@Sendable (StorePredicate) -> StorePredicate] = [
+        { .not($0) }, { .toOne(Sample.parent, $0) },
+        { .and([.compare(Sample.flag, .equal, .bool(false)), $0]) },
+        { .or([.compare(Sample.flag, .equal, .bool(true)), $0, .constant(false)]) },
+        { .toMany(.referrers(entity: Sample.item, column: Sample.parent), .any, $0) },
+        { .toMany(.referrers(entity: Sample.item, column: Sample.parent), .all, $0) },
+        { .toMany(tags, .none, .toMany(items, .any, $0)) }, { .toMany(tags, .all, .toMany(items, .all, $0)) },
+        { .toManyCount(.referrers(entity: Sample.item, column: Sample.parent), $0, .greaterOrEqual, 1) },
+    ]
+
+    private static let leaves: [StorePredicate] = [
+        .keys([64]), .isIn(Sample.name, [.string("a"), .null]), .isIn(Sample.number, [.int(1), .null]),
+        .string(Sample.name, .hasSuffix, "a", .insensitive), .string(Sample.name, .hasPrefix, "a", .sensitive),
+        .compare(Sample.unsigned, .greater, .uint(1 << 63)), .compareColumns(Sample.number, .less, Sample.second),
+    ]
+
+    /// Catches: a store that passes a condition to a parser whose own limit is met before the store's.
+    @Test(arguments: StoreKind.allCases)
+    func `S134: every condition at the end of every nesting is answered as the reference answers it`(_ kind: StoreKind) throws {
+        let contract = try ContractStore(kind)
+        try contract.save { layer in
+            layer.insertOwner(64, "owner")
+            layer.insertItem(64, name: "a", number: 1, changing: [Sample.parent: .reference(64), Sample.second: .int(2)])
+            layer.setLink(Sample.tags, 64, 64, linked: true)
+        }
+        let snapshot = try contract.snapshot()
+        for way in Self.ways {
+            for leaf in Self.leaves {
+                var predicate = leaf
+                // SQL has at most 35 such levels, and 7 of a relationship.
+                for _ in 0..<(way(leaf).traversesRelationships ? 8 : 36) {
+                    predicate = way(predicate)
+                    let query = StoreQuery(entity: Sample.item, predicate: predicate)
+                    let expected = try predicate.matches(Sample.item, key: 64, in: snapshot) ? 1 : 0
+                    #expect(try snapshot.count(query) == expected, "\(predicate)")
+                    #expect(try !snapshot.explain(query).isEmpty)
+                }
+            }
+        }
+    }
 }
