@@ -91,13 +91,15 @@ extension LMDBStore {
             if isNew { try writeMeta(schema, meta, in: transaction) }
             let uuid = try checkMeta(meta, in: transaction, path: url.path)
             var schemas = try StoredSchemas(meta, in: transaction, path: url.path)
+            let found = schemas.versions
             let change = try schemas.adopt(schema)
+            if let change { try LossCount(versions: found, meta: meta, path: url.path).check(change.losses, in: transaction) }
             let tables = try Tables(schemas.current, meta: meta, in: transaction)
             let layouts = try StoredSchema.layouts(schemas.versions, model: schema)
             if let change {
-                let check = UniqueCheck(
-                    tables: tables, dictionaries: Dictionaries(tables), layouts: layouts, schema: schema,
-                    storeName: "strata://\(uuid.uuidString)", path: url.path)
+                let pages = OpeningPages(
+                    tables: tables, dictionaries: Dictionaries(tables), layouts: layouts, schema: schema, path: url.path)
+                let check = UniqueCheck(pages: pages, storeName: "strata://\(uuid.uuidString)")
                 for index in change.unique { try check.check(index.columns, of: index.entity, in: transaction) }
                 try schemas.write(change, tables: tables, in: transaction)
             }

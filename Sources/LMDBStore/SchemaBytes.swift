@@ -8,7 +8,9 @@ import StoreInterface
         guard let first = models.first else { return [] }
         var versions = [StoredSchema(first: first)]
         for (number, model) in models.enumerated().dropFirst() {
-            versions.append(try versions[number - 1].evolved(to: model, number: number + 1, generation: UInt64(number)))
+            let last = versions[number - 1]
+            let evolution = try SchemaEvolution(from: last.schema, to: model)
+            versions.append(last.evolved(to: model, evolution, number: number + 1, generation: UInt64(number)))
         }
         return try versions.map { Array(try $0.json()) }
     }
@@ -26,8 +28,8 @@ import StoreInterface
         _ = read.translated(history, of: history.generation)
         _ = try StoredSchema.layouts(read, model: current.schema)
         let evolution = try SchemaEvolution(from: current.schema, to: model)
-        let next = try current.evolved(to: model, number: read.count + 1, generation: 9)
-        _ = StoredSchemas.change(from: current, to: next, evolution, number: read.count + 1)
+        let next = current.evolved(to: model, evolution, number: read.count + 1, generation: 9)
+        _ = StoredSchemas.change(from: current, to: next, since: read.count, number: read.count + 1)
         _ = StoredTables(next).all
         _ = try StoredSchema.layouts(read + [next], model: model)
         return true

@@ -41,6 +41,8 @@ struct StoredSchema: Codable, Sendable {
     var nextLink: Int
     /// The newest save when the schema came into force: later ones are told in its positions.
     var generation: Generation
+    /// The exchanges of names that the model asked for, which the file has been through; nil when there are none.
+    var exchanges: Set<String>?
 
     /// The schema of a new file: everything is numbered by its position.
     init(first schema: StoreSchema) {
@@ -55,15 +57,20 @@ struct StoredSchema: Codable, Sendable {
         nextEntity = entities.count
         nextLink = links.count
         generation = 0
+        exchanges = Self.exchanges(of: schema)
+    }
+
+    static func exchanges(of schema: StoreSchema) -> Set<String>? {
+        let names = ExchangedNames(of: schema)
+        return names.isEmpty ? nil : names.lines
     }
 
     /// The next version, under the number `number`.
-    /// - Throws: `StoreError` `.schemaMismatch` when pages cannot just be read in another way.
-    func evolved(to new: StoreSchema, number: Int, generation: Generation) throws -> StoredSchema {
-        let evolution = try SchemaEvolution(from: schema, to: new)
+    func evolved(to new: StoreSchema, _ evolution: SchemaEvolution, number: Int, generation: Generation) -> StoredSchema {
         var next = self
         next.schema = new.withoutHints
         next.generation = generation
+        next.exchanges = Self.exchanges(of: new)
         next.entities = zip(evolution.entities, new.entities).map { change, entity in
             guard let source = change.source else {
                 defer { next.nextEntity += 1 }

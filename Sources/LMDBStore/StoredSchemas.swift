@@ -13,6 +13,10 @@ struct StoredSchemas {
     struct Change {
         /// The name under which the schema is written: the next number, or the last when only the model's version differs.
         var number: Int
+        /// The number that was in force before.
+        var formerNumber: Int
+        /// What goes with it, to be counted first.
+        var losses: [SchemaLoss] = []
         /// Indexes to be built on objects that are there.
         var builds: [StoredTables.Index] = []
         /// Indexes that must not find two objects alike.
@@ -63,57 +67,49 @@ struct StoredSchemas {
 
     // MARK: The next version
 
-    /// Makes the model's schema the current one; nil when it is.
+    /// Makes the model's schema the current one, by way of those that lead to it; nil when it is.
     ///
     /// - Throws: `StoreError` `.schemaTooNew` when the file belongs to a newer model: one of a later version, or one of the same
     ///   version to which the file came from this very schema. `.schemaMismatch` when the change is not a lightweight one.
     mutating func adopt(_ model: StoreSchema) throws -> Change? {
         let wanted = model.withoutHints
         let found = current
-        if wanted == found.schema { return nil }
-        guard wanted.version >= found.schema.version else {
-            throw StoreError(
-                .schemaTooNew,
-                "\(path) was written by version \(found.schema.version) of the model; this program has \(wanted.version). Update it"
-            )
+        let number = versions.count
+        let way = try SchemaPath(
+            from: found.schema, exchanged: ExchangedNames(lines: found.exchanges ?? []), to: model, path: path)
+        if way.steps.isEmpty {
+            guard wanted.version != found.schema.version else { return nil }
+            versions[number - 1].schema.version = wanted.version
+            versions[number - 1].exchanges = StoredSchema.exchanges(of: model)
+            return Change(number: number, formerNumber: number)
         }
         if wanted.version == found.schema.version, versions.dropLast().contains(where: { $0.schema == wanted }) {
-            throw StoreError(
-                .schemaTooNew,
-                "\(path) was written by a newer model, which came after this one. Update the program; "
-                    + "to go back on purpose, give the model a higher version")
+            throw StoreError.olderModel(path)
         }
-        var unversioned = wanted
-        unversioned.version = found.schema.version
-        if unversioned == found.schema {
-            versions[versions.count - 1].schema.version = wanted.version
-            return Change(number: versions.count)
+        for step in way.steps {
+            let next = current.evolved(to: step.schema, step.evolution, number: versions.count + 1, generation: generation)
+            versions.append(next)
         }
-        let next: StoredSchema
-        let evolution: SchemaEvolution
-        do {
-            evolution = try SchemaEvolution(from: found.schema, to: model)
-            next = try found.evolved(to: model, number: versions.count + 1, generation: generation)
-        } catch let error as StoreError {
-            throw StoreError(error.code, "\(path) was written with another model: \(error.message)")
-        }
-        versions.append(next)
-        return Self.change(from: found, to: next, evolution, number: versions.count)
+        var change = Self.change(from: found, to: current, since: number, number: versions.count)
+        change.losses = way.losses
+        return change
     }
 
-    /// What takes a file from one version to the next, which gets `number`.
-    static func change(
-        from old: StoredSchema, to new: StoredSchema, _ evolution: SchemaEvolution, number: Int
-    ) -> Change {
-        var change = Change(number: number)
+    /// What takes a file from the version of number `former` to a later one, which has `number`.
+    static func change(from old: StoredSchema, to new: StoredSchema, since former: Int, number: Int) -> Change {
+        var change = Change(number: number, formerNumber: former)
         let before = StoredTables(old)
         let after = StoredTables(new)
         let known = Dictionary(before.indexes.joined().map { ($0.name, $0) }) { first, _ in first }
         for index in after.indexes.joined() {
-            let entity = evolution.entities[index.entity]
-            guard entity.source != nil else { continue }
-            let columns = index.columns.map { entity.columns[$0] }
-            let isRekeyed = columns.contains { $0.isWidened || ($0.source != nil && $0.fill != nil) }
+            let numbers = new.entities[index.entity]
+            guard let source = old.entities.firstIndex(where: { $0.number == numbers.number }) else { continue }
+            let isRekeyed = index.columns.contains { column in
+                guard let place = old.entities[source].columns.firstIndex(where: { $0.number == numbers.columns[column].number })
+                else { return false }
+                return numbers.columns[column].fills.contains { $0.schemaNumber > former }
+                    || old.schema.entities[source].columns[place].type != new.schema.entities[index.entity].columns[column].type
+            }
             let old = known[index.name]
             if old == nil || isRekeyed { change.builds.append(index) }
             if index.isUnique, old?.isUnique != true || isRekeyed { change.unique.append(index) }
@@ -125,7 +121,9 @@ struct StoredSchemas {
 
     /// Writes the current version. An index of an entity without pages has nothing to be built.
     func write(_ change: Change, tables: Tables, in transaction: WriteTransaction) throws {
-        try Self.put(current, change.number, meta, in: transaction)
+        for number in min(change.formerNumber + 1, change.number)...change.number {
+            try Self.put(versions[number - 1], number, meta, in: transaction)
+        }
         try MetaTable.put(UInt64(change.number), MetaTable.Key.schemaNumber, meta, in: transaction)
         for index in change.builds {
             let pages = try transaction.statistics(tables.pages[index.entity]).entries

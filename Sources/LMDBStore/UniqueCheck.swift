@@ -11,13 +11,9 @@ struct UniqueCheck {
         var key: ObjectKey
     }
 
-    let tables: Tables
-    let dictionaries: Dictionaries
-    let layouts: [PageLayout]
-    let schema: StoreSchema
+    let pages: OpeningPages
     /// As ids of objects are written: `strata://UUID`.
     let storeName: String
-    let path: String
 
     /// - Throws: `StoreError` `.schemaMismatch`, naming the value and both objects.
     func check(_ columns: [Int], of entity: Int, in transaction: WriteTransaction) throws {
@@ -43,62 +39,23 @@ struct UniqueCheck {
     private func eachObject(
         _ columns: [Int], of entity: Int, in transaction: WriteTransaction, _ body: (ObjectKey, [Value]) throws -> Void
     ) throws {
-        let values = OpeningValues(transaction, tables)
-        try transaction.withCursor(tables.pages[entity]) { cursor in
-            while let entry = try cursor.move(.next) {
-                do {
-                    let packed = PackedPage.isPacked(entry.value) ? try unpacked(entry, entity, transaction) : nil
-                    try withExtendedLifetime(packed) {
-                        let page = try ObjectPage(
-                            packed?.bytes ?? entry.value, layout: layouts[entity], check: .header,
-                            large: LargeValues(values, entity: entity))
-                        for slot in SlotIterator(page.presence) {
-                            let values = try columns.map { try page.value(slot, $0) }
-                            if values.contains(where: \.isNull) { continue }
-                            try body(PageAddress.key(page: entry.number, slot: slot), values)
-                        }
-                    }
-                } catch let error as PageError {
-                    throw StoreError(
-                        .damaged,
-                        "\(path): page \(entry.number) of \(schema.entities[entity].name): \(error). Restore a copy")
-                }
+        try pages.eachPage(of: entity, in: transaction) { number, page throws in
+            for slot in SlotIterator(page.presence) {
+                let values = try columns.map { try page.value(slot, $0) }
+                if values.contains(where: \.isNull) { continue }
+                try body(PageAddress.key(page: number, slot: slot), values)
             }
         }
     }
 
-    private func unpacked(
-        _ entry: Cursor.Entry, _ entity: Int, _ transaction: WriteTransaction
-    ) throws -> UnpackedPage {
-        try Tails(tables).withWhole(entry.value, entity, entry.number, in: transaction) { bytes in
-            let packed = try PackedPage(bytes)
-            return try UnpackedPage(
-                packed, dictionary: try dictionaries.dictionary(entity, packed.dictionaryNumber, in: transaction))
-        }
-    }
-
     private func duplicate(_ columns: [Int], _ entity: Int, _ values: [Value], _ keys: [ObjectKey]) -> StoreError {
+        let schema = pages.schema
         let name = columns.map { schema.entities[entity].columns[$0].name }.joined(separator: "+")
         let ids = keys.map { "\(storeName)/\(entity)/\($0)" }.joined(separator: " and ")
         let text = values.count == 1 ? "\(values[0])" : "\(values)"
         return StoreError(
             .schemaMismatch,
-            "\(path): \(schema.entities[entity].name).\(name) is to be unique, but \(text) is the value of \(ids). "
+            "\(pages.path): \(schema.entities[entity].name).\(name) is to be unique, but \(text) is the value of \(ids). "
                 + "The file is as it was: change one of them with the model from before, then open it again")
-    }
-}
-
-/// Values outside of pages while a file is being opened.
-private final class OpeningValues: LargeValueSource {
-    private let transaction: WriteTransaction
-    private let tables: Tables
-
-    init(_ transaction: WriteTransaction, _ tables: Tables) {
-        self.transaction = transaction
-        self.tables = tables
-    }
-
-    func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
-        do { return try transaction.get(tables.large[entity], key) } catch { throw PageError(unreadable: key, error) }
     }
 }

@@ -93,6 +93,13 @@ public struct ObjectPage {
         return try value(slot, in: section)
     }
 
+    /// Whether a value is null, without decoding it. Precondition as for ``value(_:_:)``.
+    public func isNull(_ slot: Int, _ column: Int) throws(PageError) -> Bool {
+        guard slot >= 0, slot < capacity else { throw absent(slot) }
+        guard column < columnCount else { return try olderValue(slot, column).isNull }
+        return section(column).nulls >> UInt64(slot) & 1 != 0
+    }
+
     private func absent(_ slot: Int) -> PageError {
         PageError(offset: PageFormat.presenceOffset, field: "presence", reason: "slot \(slot) holds no object")
     }

@@ -8,7 +8,11 @@ import StoreInterface
 /// `@unchecked Sendable` is right because whoever uses the connection holds its lock (``withLock(_:)``), and GRDB's own queue
 /// is idle once the connection is open.
 final class SQLiteConnection: @unchecked Sendable {
-    enum Role { case writer, reader }
+    enum Role {
+        case writer, reader
+        /// Changes nothing about the file, not even where its log ends.
+        case observer
+    }
 
     private let queue: DatabaseQueue
     private let handle: OpaquePointer
@@ -27,7 +31,7 @@ final class SQLiteConnection: @unchecked Sendable {
         configuration.label = "strata.sqlite"
         configuration.foreignKeysEnabled = false
         configuration.busyMode = .timeout(Self.busyTimeout)
-        if role == .writer { configuration.journalMode = .wal }
+        configuration.readonly = role == .observer
         configuration.prepareDatabase { database in
             try database.execute(
                 sql: "PRAGMA cache_size = -65536; PRAGMA mmap_size = 1073741824; PRAGMA temp_store = MEMORY")
@@ -55,6 +59,15 @@ final class SQLiteConnection: @unchecked Sendable {
         lock.lock()
         defer { lock.unlock() }
         return try body()
+    }
+
+    /// Commits to a log beside the file from now on, so that readers and a writer do not wait for each other.
+    func useLog() throws {
+        try withLock {
+            guard try texts("PRAGMA journal_mode = WAL") == ["wal"] else {
+                throw StoreError(.cannotOpen, "\(path) cannot have a write-ahead log beside it; move it to another file system")
+            }
+        }
     }
 
     /// The prepared statement for a text; made once. The caller holds the lock.

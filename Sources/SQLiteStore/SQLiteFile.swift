@@ -5,6 +5,45 @@ import StoreInterface
 enum SQLiteFile {
     private static let format = "1"
 
+    /// Looks at a file, without changing it, before it is opened for writing.
+    /// - Throws: `StoreError` `.notAStore` for a database of another program.
+    static func checkOwner(_ path: String) throws {
+        guard FileManager.default.fileExists(atPath: path) else { return }
+        let connection = try SQLiteConnection(path: path, role: .observer)
+        try connection.withLock { try checkOwner(connection, path) }
+    }
+
+    private static func checkOwner(_ connection: SQLiteConnection, _ path: String) throws {
+        let isOurs =
+            if try connection.integer("SELECT COUNT(*) FROM sqlite_master") == 0 {
+                try connection.integer("PRAGMA application_id") == 0 && connection.integer("PRAGMA user_version") == 0
+            } else {
+                try connection.integer("SELECT COUNT(*) FROM sqlite_master WHERE name = 'strata_meta'") == 1
+            }
+        guard isOurs else {
+            throw StoreError(.notAStore, "\(path) is an SQLite database of another program; choose another file")
+        }
+    }
+
+    /// Holds the file's tables to a schema. A name that SQLite does not find in a table it takes for a text, so a missing column
+    /// is no error of its own.
+    /// - Throws: `StoreError` `.damaged`, naming the table and the column.
+    static func checkTables(_ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String) throws {
+        let entities = zip(layout.tables, layout.columns).map { ($0, ["id", "version"] + $1.map(SQLiteLayout.unquoted)) }
+        for (table, columns) in entities + layout.links.map({ ($0, ["source", "destination"]) }) {
+            let name = SQLiteLayout.unquoted(table)
+            let found = try Set(
+                connection.texts("SELECT name FROM pragma_table_info(?)", [.string(name)]).map { $0.lowercased() })
+            guard let missing = columns.first(where: { !found.contains($0.lowercased()) }) else { continue }
+            throw StoreError(
+                .damaged,
+                found.isEmpty
+                    ? "\(path): the table \(name) is gone, which another program has dropped; restore the file"
+                    : "\(path): the table \(name) has no column \(missing) any more, which another program has dropped; restore the file"
+            )
+        }
+    }
+
     /// Makes the tables in an empty file, or holds the file to the schema.
     static func prepare(_ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String) throws -> StoreIdentity {
         try connection.withLock {
@@ -26,20 +65,17 @@ enum SQLiteFile {
         let uuid = UUID()
         try connection.runScript(layout.creation)
         let schema = try text(layout.schema)
-        let statement = try connection.statement("INSERT INTO strata_meta VALUES (?, ?)")
         for (name, value) in [("format", format), ("uuid", uuid.uuidString), ("schema", schema)] {
-            statement.bind([.string(name), .string(value)])
-            try statement.run()
+            try put(name, value, connection)
         }
+        try write(ExchangedNames(of: layout.schema), connection)
         return StoreIdentity(uuid)
     }
 
     private static func validate(
         _ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String
     ) throws -> StoreIdentity {
-        guard try connection.integer("SELECT COUNT(*) FROM sqlite_master WHERE name = 'strata_meta'") == 1 else {
-            throw StoreError(.notAStore, "\(path) is an SQLite database of another program; choose another file")
-        }
+        try checkOwner(connection, path)
         func meta(_ name: String) throws -> String {
             guard let text = try connection.texts("SELECT value FROM strata_meta WHERE name = ?", [.string(name)]).first
             else { throw StoreError(.damaged, "\(path): strata_meta has no \(name); restore the file") }
@@ -54,10 +90,38 @@ enum SQLiteFile {
         guard let stored = try? JSONDecoder().decode(StoreSchema.self, from: Data(try meta("schema").utf8)) else {
             throw StoreError(.damaged, "\(path): the schema in strata_meta cannot be read; restore the file")
         }
-        if stored != layout.schema.withoutHints {
-            try SQLiteMigration(connection, from: stored, to: layout, path: path, name: "strata://\(uuid.uuidString)").run()
-        }
+        try checkTables(connection, SQLiteLayout(stored), path)
+        try SQLiteMigration.run(connection, from: stored, to: layout, path: path, name: "strata://\(uuid.uuidString)")
         return StoreIdentity(uuid)
+    }
+
+    // MARK: The schema
+
+    /// Writes the schema that is in force from now on, and keeps the one before under a number.
+    static func write(_ schema: StoreSchema, after old: StoreSchema, _ connection: SQLiteConnection) throws {
+        let count = try connection.integer("SELECT COUNT(*) FROM strata_meta WHERE name LIKE 'schema %'") ?? 0
+        try put("schema \(count + 1)", try text(old), connection)
+        try put("schema", try text(schema), connection)
+    }
+
+    /// The exchanges of names that the file has been through with the model that it has now.
+    static func exchanges(_ connection: SQLiteConnection) throws -> ExchangedNames {
+        let text = try connection.texts("SELECT value FROM strata_meta WHERE name = 'exchanges'").first
+        return ExchangedNames(lines: Set(text?.split(separator: "\n").map(String.init) ?? []))
+    }
+
+    static func write(_ exchanges: ExchangedNames, _ connection: SQLiteConnection) throws {
+        if exchanges.isEmpty {
+            try connection.run("DELETE FROM strata_meta WHERE name = 'exchanges'")
+        } else {
+            try put("exchanges", exchanges.lines.sorted().joined(separator: "\n"), connection)
+        }
+    }
+
+    private static func put(_ name: String, _ value: String, _ connection: SQLiteConnection) throws {
+        let statement = try connection.statement("INSERT OR REPLACE INTO strata_meta VALUES (?, ?)")
+        statement.bind([.string(name), .string(value)])
+        try statement.run()
     }
 
     static func text(_ schema: StoreSchema) throws -> String {

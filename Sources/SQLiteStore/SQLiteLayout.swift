@@ -15,8 +15,6 @@ struct SQLiteLayout: Sendable {
     let links: [String]
     /// By entity: all columns in the order `id, version, columns`.
     let insert: [String]
-    /// For an object that is there already. Slower for all: SQLite keeps a journal of each such statement.
-    let replace: [String]
     let selectRow: [String]
     let selectPage: [String]
     let selectPresence: [String]
@@ -40,7 +38,6 @@ struct SQLiteLayout: Sendable {
             return "INTO \(tables[entity]) (\(lists[entity])) VALUES (\(marks))"
         }
         insert = values.map { "INSERT " + $0 }
-        replace = values.map { "INSERT OR REPLACE " + $0 }
         selectRow = schema.entities.indices.map { "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id = ?" }
         selectPage = schema.entities.indices.map {
             "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id BETWEEN ? AND ?"
@@ -49,7 +46,7 @@ struct SQLiteLayout: Sendable {
         selectPresence = tables.map { "SELECT SUM(1 << (id & \(PageAddress.slots - 1))) FROM \($0) WHERE id BETWEEN ? AND ?" }
     }
 
-    private static func unique(_ name: String, _ taken: inout Set<String>) -> String {
+    static func unique(_ name: String, _ taken: inout Set<String>) -> String {
         var name = name.lowercased().hasPrefix("sqlite_") ? "_" + name : name
         while !taken.insert(name.lowercased()).inserted { name += "_" }
         return name
@@ -57,6 +54,11 @@ struct SQLiteLayout: Sendable {
 
     static func quoted(_ name: String) -> String {
         "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+    }
+
+    /// The name that ``quoted(_:)`` has made this of.
+    static func unquoted(_ name: String) -> String {
+        String(name.dropFirst().dropLast()).split(separator: "\"\"", omittingEmptySubsequences: false).joined(separator: "\"")
     }
 
     /// Sets some columns and the version of one object: `version, columns in ascending order, id`.

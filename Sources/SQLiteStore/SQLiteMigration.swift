@@ -8,64 +8,79 @@ struct SQLiteMigration {
     private let connection: SQLiteConnection
     private let old: SQLiteLayout
     private let new: SQLiteLayout
+    private let evolution: SchemaEvolution
     private let path: String
     /// What object ids begin with.
     private let name: String
+    /// By number of an old table or link: what it is called while the new ones are filled. No other table has the name.
+    private let aside: [String]
 
-    init(_ connection: SQLiteConnection, from old: StoreSchema, to new: SQLiteLayout, path: String, name: String) {
+    /// Takes a file that has the schema `stored` to the one of `layout`, by way of those that lead to it.
+    ///
+    /// Inside the transaction of opening. Does nothing when the file has that schema.
+    /// - Throws: `StoreError` `.schemaTooNew`, `.schemaMismatch`; the caller rolls back.
+    static func run(
+        _ connection: SQLiteConnection, from stored: StoreSchema, to layout: SQLiteLayout, path: String, name: String
+    ) throws {
+        let wanted = layout.schema.withoutHints
+        let exchanged = try SQLiteFile.exchanges(connection)
+        let way = try SchemaPath(from: stored, exchanged: exchanged, to: layout.schema, path: path)
+        guard stored != wanted || !way.steps.isEmpty else { return }
+        let earlier = try connection.texts("SELECT value FROM strata_meta WHERE name LIKE 'schema %'")
+        if wanted.version == stored.version, earlier.contains(try SQLiteFile.text(wanted)) { throw StoreError.olderModel(path) }
+        try SQLiteLossCount(connection: connection, layout: SQLiteLayout(stored)).check(way.losses, path: path)
+        var current = stored
+        for step in way.steps {
+            let schema = step.schema.withoutHints
+            try SQLiteMigration(
+                connection, from: current, to: SQLiteLayout(step.schema), step.evolution, path: path, name: name
+            ).run()
+            try SQLiteFile.write(schema, after: current, connection)
+            current = schema
+        }
+        if current != wanted { try SQLiteFile.write(wanted, after: current, connection) }
+        try SQLiteFile.write(ExchangedNames(of: layout.schema), connection)
+    }
+
+    private init(
+        _ connection: SQLiteConnection, from old: StoreSchema, to new: SQLiteLayout, _ evolution: SchemaEvolution, path: String,
+        name: String
+    ) throws {
         self.connection = connection
         self.old = SQLiteLayout(old)
         self.new = new
+        self.evolution = evolution
         self.path = path
         self.name = name
+        let found = try connection.texts("SELECT name FROM sqlite_master")
+        var taken = Set((found + (new.tables + new.links).map(SQLiteLayout.unquoted)).map { $0.lowercased() })
+        aside = (0..<(self.old.tables + self.old.links).count).map { number in
+            SQLiteLayout.quoted(SQLiteLayout.unique("strata_old_\(number)", &taken))
+        }
     }
 
-    /// - Throws: `StoreError` `.schemaTooNew`, `.schemaMismatch`; the caller rolls back.
-    func run() throws {
-        try checkVersion()
-        let evolution: SchemaEvolution
-        do { evolution = try SchemaEvolution(from: old.schema, to: new.schema) } catch let error as StoreError {
-            throw StoreError(error.code, "\(path) was written with another model: \(error.message)")
-        }
+    private func run() throws {
         // Else renaming a table would rewrite the foreign keys that lead to it.
         try connection.run("PRAGMA legacy_alter_table = ON")
         defer { try? connection.run("PRAGMA legacy_alter_table = OFF") }
-        try dropIndexes()
-        let kept = try moveTables(evolution)
-        try fillEntities(evolution, kept)
-        try fillLinks(evolution, kept)
-        for text in try connection.texts("SELECT name FROM sqlite_master WHERE name LIKE 'strata_old_%' AND type = 'table'") {
-            try connection.runScript("DROP TABLE \(SQLiteLayout.quoted(text))")
+        let kept = keptTables()
+        try dropIndexes(kept)
+        try moveTables(kept)
+        try fillEntities(kept)
+        try fillLinks(kept)
+        for (number, table) in (old.tables + old.links).enumerated() where !kept.contains(table) {
+            try connection.runScript("DROP TABLE \(aside[number])")
         }
         let known = try Set(connection.texts("SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"))
         for text in new.indexes where !known.contains(text) { try connection.runScript(text) }
-        try checkUnique(evolution)
-        try moveKeys(evolution)
-        try writeSchema()
+        try checkUnique()
+        try moveKeys()
     }
 
-    private func checkVersion() throws {
-        let wanted = new.schema.withoutHints
-        guard wanted.version >= old.schema.version else {
-            throw StoreError(
-                .schemaTooNew,
-                "\(path) was written by version \(old.schema.version) of the model; this program has \(wanted.version). Update it"
-            )
-        }
-        let earlier = try connection.texts("SELECT value FROM strata_meta WHERE name LIKE 'schema %'")
-        if wanted.version == old.schema.version, earlier.contains(try SQLiteFile.text(wanted)) {
-            throw StoreError(
-                .schemaTooNew,
-                "\(path) was written by a newer model, which came after this one. Update the program; "
-                    + "to go back on purpose, give the model a higher version")
-        }
-    }
-
-    private func dropIndexes() throws {
+    private func dropIndexes(_ kept: Set<String>) throws {
         let wanted = Set(new.indexes)
         let found = try connection.texts("SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
         let names = try connection.texts("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
-        let kept = try keptTables()
         for (name, text) in zip(names, found) {
             // An index stays with a table that stays.
             if wanted.contains(text), kept.contains(where: { text.contains(" ON \($0) (") }) { continue }
@@ -74,8 +89,7 @@ struct SQLiteMigration {
     }
 
     /// Tables of the same name and columns before and after, with the same objects: quoted.
-    private func keptTables() throws -> Set<String> {
-        let evolution = try SchemaEvolution(from: old.schema, to: new.schema)
+    private func keptTables() -> Set<String> {
         var kept: Set<String> = []
         let before = old.entityTables
         for (number, text) in new.entityTables.enumerated() {
@@ -95,18 +109,16 @@ struct SQLiteMigration {
     }
 
     /// Renames the old tables and makes the new ones.
-    private func moveTables(_ evolution: SchemaEvolution) throws -> Set<String> {
-        let kept = try keptTables()
+    private func moveTables(_ kept: Set<String>) throws {
         for (number, table) in (old.tables + old.links).enumerated() where !kept.contains(table) {
-            try connection.runScript("ALTER TABLE \(table) RENAME TO strata_old_\(number)")
+            try connection.runScript("ALTER TABLE \(table) RENAME TO \(aside[number])")
         }
         for (table, text) in zip(new.tables + new.links, new.entityTables + new.linkTables) where !kept.contains(table) {
             try connection.runScript(text)
         }
-        return kept
     }
 
-    private func fillEntities(_ evolution: SchemaEvolution, _ kept: Set<String>) throws {
+    private func fillEntities(_ kept: Set<String>) throws {
         for (number, change) in evolution.entities.enumerated() {
             guard let source = change.source, !kept.contains(new.tables[number]) else { continue }
             var values: [Value] = []
@@ -121,24 +133,24 @@ struct SQLiteMigration {
             }
             let statement = try connection.statement(
                 "INSERT INTO \(new.tables[number]) (\((["id", "version"] + new.columns[number]).joined(separator: ", "))) "
-                    + "SELECT \((["id", "version"] + terms).joined(separator: ", ")) FROM strata_old_\(source)")
+                    + "SELECT \((["id", "version"] + terms).joined(separator: ", ")) FROM \(aside[source])")
             statement.bind(values)
             try statement.run()
         }
     }
 
-    private func fillLinks(_ evolution: SchemaEvolution, _ kept: Set<String>) throws {
+    private func fillLinks(_ kept: Set<String>) throws {
         for (number, change) in evolution.links.enumerated() {
             guard let change, !kept.contains(new.links[number]) else { continue }
             let ends = change.isReversed ? "destination, source" : "source, destination"
             try connection.runScript(
                 "INSERT INTO \(new.links[number]) (source, destination) "
-                    + "SELECT \(ends) FROM strata_old_\(old.tables.count + change.source)")
+                    + "SELECT \(ends) FROM \(aside[old.tables.count + change.source])")
         }
     }
 
     /// No two objects may share what is to be unique from now on; nulls differ.
-    private func checkUnique(_ evolution: SchemaEvolution) throws {
+    private func checkUnique() throws {
         for (number, entity) in new.schema.entities.enumerated() where evolution.entities[number].source != nil {
             let single = entity.columns.indices.filter { entity.columns[$0].index == .unique }.map { [$0] }
             for columns in single + entity.indexes.filter({ $0.kind == .unique }).map(\.columns) {
@@ -160,7 +172,7 @@ struct SQLiteMigration {
     }
 
     /// Keys are leased by position of the entity. The history is told in positions too: it ends where they change.
-    private func moveKeys(_ evolution: SchemaEvolution) throws {
+    private func moveKeys() throws {
         let next = try old.schema.entities.indices.map { entity in
             try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))])
         }
@@ -177,16 +189,6 @@ struct SQLiteMigration {
             && new.tables.count >= old.tables.count && new.links.count >= old.links.count
             && old.columns.indices.allSatisfy { new.columns[$0].count >= old.columns[$0].count }
         if !isInPlace { try connection.runScript("DELETE FROM strata_history") }
-    }
-
-    private func writeSchema() throws {
-        let count = try connection.integer("SELECT COUNT(*) FROM strata_meta WHERE name LIKE 'schema %'") ?? 0
-        let keep = try connection.statement("INSERT INTO strata_meta VALUES (?, ?)")
-        keep.bind([.string("schema \(count + 1)"), .string(try SQLiteFile.text(old.schema))])
-        try keep.run()
-        let change = try connection.statement("UPDATE strata_meta SET value = ? WHERE name = 'schema'")
-        change.bind([.string(try SQLiteFile.text(new.schema))])
-        try change.run()
     }
 }
 

@@ -37,7 +37,9 @@ public final class SQLiteStore: ObjectStore {
         path = url.path
         self.routing = routing
         layout = SQLiteLayout(schema)
+        try SQLiteFile.checkOwner(path)
         writer = try SQLiteConnection(path: path, role: .writer)
+        try writer.useLog()
         identity = try SQLiteFile.prepare(writer, layout, path)
         pool = SQLiteReaderPool(path: path)
         signal = SaveSignal(besideFile: path)
@@ -52,7 +54,10 @@ public final class SQLiteStore: ObjectStore {
 
     func reader(_ routing: Routing) throws -> SQLiteSnapshot {
         if routing == .ancestors {
-            let generation = try writer.withLock { try Self.generation(writer) }
+            let generation = try writer.withLock {
+                try checkSchema(writer)
+                return try Self.generation(writer)
+            }
             return SQLiteSnapshot(layout: layout, connection: writer, generation: generation, pool: nil)
         }
         let connection = try pool.take()
@@ -71,7 +76,8 @@ public final class SQLiteStore: ObjectStore {
     }
 
     /// Inside a transaction: whether the tables are still those of our schema.
-    /// - Throws: `StoreError` `.schemaTooNew` when another process has migrated the file. About 1 µs otherwise.
+    /// - Throws: `StoreError` `.schemaTooNew` when another process has migrated the file, `.damaged` when another program has changed its
+    ///   tables. About 1 µs otherwise.
     private func checkSchema(_ connection: SQLiteConnection) throws {
         let tables = try connection.integer("PRAGMA schema_version")
         if let tables, checkedTables.withLock({ $0 }) == tables { return }
@@ -81,6 +87,7 @@ public final class SQLiteStore: ObjectStore {
                 .schemaTooNew,
                 "\(path) was migrated by another process since it was opened here. Open it again with that model")
         }
+        try SQLiteFile.checkTables(connection, layout, path)
         checkedTables.withLock { $0 = tables }
     }
 

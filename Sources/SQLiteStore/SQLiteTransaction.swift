@@ -48,9 +48,10 @@ final class SQLiteTransaction: StoreTransaction {
         guard row.set.count == layout.types[entity].count else { return }
         try bind(row, entity, key, to: statement)
         if try statement.runInsert() { return }
-        let replacement = try connection.statement(layout.replace[entity])
-        try bind(row, entity, key, to: replacement)
-        try replacement.run()
+        throw StoreError(
+            .damaged,
+            "\(path): \(layout.schema.entities[entity].name) \(key) cannot be inserted, because another object has its key: the counter "
+                + "in strata_keys was turned back. Open the store again, and insert the object again")
     }
 
     private func bind(_ row: Row, _ entity: Int, _ key: ObjectKey, to statement: SQLiteStatement) throws {
@@ -124,11 +125,20 @@ final class SQLiteTransaction: StoreTransaction {
     // MARK: The file's own
 
     func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
-        let first = ObjectKey(
-            bitPattern: try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))])
-                ?? Int64(PageAddress.slots))
-        let end = first + ObjectKey(max(pages, 1) * PageAddress.slots)
-        try run("UPDATE strata_keys SET next = ? WHERE entity = ?", end, ObjectKey(entity))
+        // Of no object, whatever the counter says: another program may have changed it.
+        let bound = Int64(bitPattern: PageAddress.key(page: PageAddress.unleased.lowerBound, slot: 0))
+        let newest = try connection.integer("SELECT MAX(id) FROM \(layout.tables[entity]) WHERE id < ?", [.int(bound)]) ?? 0
+        let stored = try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))]) ?? 0
+        let slots = Int64(PageAddress.slots)
+        let next = max(stored, newest + 1, slots)
+        let count = Int64(max(pages, 1)) * slots
+        guard next < bound - count - slots else {
+            throw StoreError(
+                .damaged, "\(path): the counter in strata_keys stands at \(stored), where no keys are left; restore the file")
+        }
+        let first = ObjectKey(next + (slots - next % slots) % slots)
+        let end = first + ObjectKey(count)
+        try run("INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", ObjectKey(entity), end)
         return first..<end
     }
 }

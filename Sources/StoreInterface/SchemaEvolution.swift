@@ -28,22 +28,24 @@ public struct SchemaEvolution: Sendable, Hashable {
     public private(set) var entities: [Entity] = []
     /// By link of the new schema; nil: it is new.
     public private(set) var links: [Link?] = []
+    /// Names that were exchanged, in words.
+    public private(set) var exchanges: [String] = []
 
+    /// - Parameter exchanging: the exchanges of names that the old schema has not seen yet.
     /// - Throws: `StoreError` `.schemaMismatch`, naming entity, property and remedy, when the change needs more than another
     ///   way of reading.
-    public init(from old: StoreSchema, to new: StoreSchema) throws {
-        let sources = try Self.match(
-            new.entities.map { ($0.name, [$0.renamedFrom].compactMap(\.self)) }, with: old.entities.map(\.name),
-            subject: "entity")
+    public init(from old: StoreSchema, to new: StoreSchema, exchanging: ExchangedNames = ExchangedNames()) throws {
+        let sources = try match(
+            new.entities.map { ($0.name, $0.renamedFrom) }, with: old.entities.map(\.name), exchanging, scope: "")
         for (entity, source) in zip(new.entities, sources) {
             guard let source else {
                 entities.append(Entity(source: nil, columns: entity.columns.map { _ in Column() }))
                 continue
             }
             let before = old.entities[source]
-            let columns = try Self.match(
-                entity.columns.map { ($0.name, [$0.renamedFrom].compactMap(\.self)) }, with: before.columns.map(\.name),
-                subject: entity.name + ".")
+            let columns = try match(
+                entity.columns.map { ($0.name, $0.renamedFrom) }, with: before.columns.map(\.name), exchanging,
+                scope: entity.name + ".")
             entities.append(
                 Entity(
                     source: source,
@@ -53,23 +55,33 @@ public struct SchemaEvolution: Sendable, Hashable {
                     }))
         }
         try checkDestinations(old, new)
-        try matchLinks(old, new)
+        try matchLinks(old, new, exchanging)
     }
 
     /// By new name: the position of the same thing among the old names.
-    private static func match(
-        _ names: [(name: String, former: [String])], with old: [String], subject: String
+    private mutating func match(
+        _ names: [(name: String, former: String?)], with old: [String], _ exchanging: ExchangedNames, scope: String
     ) throws -> [Int?] {
-        var found: [Int?] = names.map { name in old.firstIndex(of: name.name) }
-        var taken = Set(found.compactMap(\.self))
-        for (position, name) in names.enumerated() where found[position] == nil {
-            guard let source = name.former.lazy.compactMap({ former in old.firstIndex(of: former) }).first else { continue }
-            guard taken.insert(source).inserted else {
-                let separator = subject.hasSuffix(".") ? "" : " "
-                throw mismatch(
-                    "\(subject)\(separator)\(name.name) says that it was \(old[source]), which another one is already",
-                    "Correct renamedFrom")
+        var found: [Int?] = names.map { name, former in
+            if let former, exchanging.contains(name, former, in: scope), old.contains(name),
+                let source = old.firstIndex(of: former)
+            {
+                exchanges.append("\(scope)\(name) was \(former)")
+                return source
             }
+            return old.firstIndex(of: name)
+        }
+        var taken: Set<Int> = []
+        func take(_ source: Int, _ name: String) throws {
+            guard !taken.insert(source).inserted else { return }
+            throw Self.mismatch(
+                "\(scope.isEmpty ? "entity " : scope)\(name) says that it was \(old[source]), which another one is already",
+                "Correct renamedFrom")
+        }
+        for (position, name) in names.enumerated() { if let source = found[position] { try take(source, name.name) } }
+        for (position, name) in names.enumerated() where found[position] == nil {
+            guard let source = name.former.flatMap({ former in old.firstIndex(of: former) }) else { continue }
+            try take(source, name.name)
             found[position] = source
         }
         return found
@@ -117,10 +129,10 @@ public struct SchemaEvolution: Sendable, Hashable {
 
     // MARK: Links
 
-    private mutating func matchLinks(_ old: StoreSchema, _ new: StoreSchema) throws {
+    private mutating func matchLinks(_ old: StoreSchema, _ new: StoreSchema, _ exchanging: ExchangedNames) throws {
         var taken: Set<Int> = []
         for link in new.links {
-            let found = source(of: link, in: old)
+            let found = try exchanged(link, in: old, exchanging) ?? source(of: link, in: old)
             if let found {
                 let before = old.links[found.source]
                 let ends = found.isReversed ? (before.destination, before.source) : (before.source, before.destination)
@@ -150,6 +162,29 @@ public struct SchemaEvolution: Sendable, Hashable {
                 throw Self.changedCardinality("\(new.entities[number].name).\(definition.name)", "to many", "to one")
             }
         }
+    }
+
+    /// Where a link was that has exchanged its name with another one, or its two ends with each other.
+    private mutating func exchanged(_ link: LinkSchema, in old: StoreSchema, _ exchanging: ExchangedNames) throws -> Link? {
+        guard let same = old.links.firstIndex(where: { $0.name == link.name }) else { return nil }
+        if link.reversedNames.contains(link.name), exchanging.contains(link.name, link.name) {
+            exchanges.append("\(link.name) led the other way")
+            return Link(source: same, isReversed: true)
+        }
+        let ends = (entities[link.source].source, entities[link.destination].source)
+        let candidates = old.links.indices.filter { number in
+            link.formerNames.contains(old.links[number].name) && exchanging.contains(link.name, old.links[number].name)
+                && old.links[number].source == ends.0 && old.links[number].destination == ends.1
+        }
+        guard candidates.count < 2 else {
+            throw Self.mismatch(
+                "relationship \(link.name) may have been each of "
+                    + candidates.map { old.links[$0].name }.joined(separator: " and "),
+                "Exchange the names of entities and of relationships in two versions of the model")
+        }
+        guard let source = candidates.first else { return nil }
+        exchanges.append("\(link.name) was \(old.links[source].name)")
+        return Link(source: source, isReversed: false)
     }
 
     private func source(of link: LinkSchema, in old: StoreSchema) -> Link? {

@@ -16,3 +16,13 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 
     public var description: String { message }
 }
+
+extension StoreError {
+    /// A file came from this very model to a newer one of the same version.
+    public static func olderModel(_ path: String) -> StoreError {
+        StoreError(
+            .schemaTooNew,
+            "\(path) was written by a newer model, which came after this one. Update the program. To go back on purpose, give "
+                + "the model a higher version, and name what only the newer model has in allowsDataLoss")
+    }
+}

@@ -128,6 +128,10 @@ public struct StoreSchema: Sendable, Hashable, Codable {
     public var links: [LinkSchema]
     /// Which of two models that differ is the newer one.
     public var version: SchemaVersion
+    /// The relationships of the model that this schema was made of; empty in a schema that was read from a file.
+    public var relationships: [RelationshipSchema] = []
+    /// How a file may be brought to this schema.
+    public var migration = SchemaMigration()
 
     public init(entities: [EntitySchema], links: [LinkSchema] = [], version: SchemaVersion = SchemaVersion()) {
         self.entities = entities
@@ -148,6 +152,8 @@ public struct StoreSchema: Sendable, Hashable, Codable {
     /// The schema without what only tells how to come to it: what a file says of itself.
     public var withoutHints: StoreSchema {
         var plain = self
+        plain.relationships = []
+        plain.migration = SchemaMigration()
         for entity in plain.entities.indices {
             plain.entities[entity].renamedFrom = nil
             for column in plain.entities[entity].columns.indices {

@@ -37,7 +37,8 @@ enum SchemaScript {
         for version in 2..<1_000 {
             weak var store: (any ObjectStore)?
             do {
-                let container = try await PersistentContainer(model: try model(version), store: .lmdb(file))
+                let container = try await PersistentContainer(
+                    model: try model(version), store: .lmdb(file), allowsDataLoss: ["Thing.new\(version - 1)"])
                 store = container.coordinator.store
                 // Every other index is left half built to the next version.
                 if version % 2 == 0 { try await container.coordinator.finishMigration() }
@@ -52,7 +53,8 @@ enum SchemaScript {
         for version in [version, version + 1] {
             weak var store: (any ObjectStore)?
             do {
-                let container = try await PersistentContainer(model: try model(version), store: .lmdb(file))
+                let container = try await PersistentContainer(
+                    model: try model(version), store: .lmdb(file), allowsDataLoss: ["Thing.new\(version - 1)"])
                 store = container.coordinator.store
                 try await container.coordinator.finishMigration()
                 let findings = try container.coordinator.store.verify()

@@ -24,6 +24,7 @@ import Testing
             ColumnSchema(name: "rating", type: .int16, index: .indexed, defaultValue: .int(3)), at: 0)
         schema.entities[0].columns[1].type = .int64
         schema.entities.append(EntitySchema(name: "Album", columns: [ColumnSchema(name: "title", type: .string)]))
+        schema.migration.allowedLoss = .named(["Track.\(Samples.schema.entities[1].columns[3].name)"])
         return schema
     }
 

@@ -142,7 +142,8 @@ private enum Library {
         try await bed.closed()
         // All names are new and nothing is said of the old ones.
         let entities = [EntityDescription(name: "Tag", properties: [.attribute(.init(name: "text", type: .string))])]
-        let container = try await bed.container(model: try Model(entities, version: .init(3)))
+        let container = try await PersistentContainer(
+            model: try Model(entities, version: .init(3)), store: bed.description, allowsDataLoss: ["Author", "Book"])
         let count = try await container.newBatchOperationContext().perform { try $0.count(EntityFetchRequest("Tag")) }
         #expect(count == 3)
         let findings = try container.coordinator.store.verify()

@@ -64,7 +64,8 @@ import Testing
         #expect(try snapshot.value(Sample.owner, 64, 0) == .string("whole"))
     }
 
-    @Test(arguments: StoreKind.allCases) func anInsertOverAnObjectReplacesIt(_ kind: StoreKind) throws {
+    /// In an SQLite file another program may have turned the counter of keys back: see ``SQLiteForeignChangeTests``.
+    @Test(arguments: [StoreKind.memory, .lmdb]) func anInsertOverAnObjectReplacesIt(_ kind: StoreKind) throws {
         let contract = try ContractStore(kind)
         try contract.save { $0.insertItem(64, name: "old", number: 1) }
         try contract.save { $0.insertItem(64, name: "new") }

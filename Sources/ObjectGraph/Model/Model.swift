@@ -37,11 +37,13 @@ public struct Model: Sendable {
     ) throws(ModelError) {
         var resolution = try ModelResolution(descriptions)
         entities = try resolution.entities()
-        storeSchema = StoreSchema(
+        var storeSchema = StoreSchema(
             entities: zip(entities, descriptions).map {
                 EntitySchema(name: $0.name, columns: $0.columns, indexes: $0.indexes, renamedFrom: $1.renamedFrom)
             },
             links: resolution.links, version: version)
+        storeSchema.relationships = RelationshipSchema.all(of: entities, descriptions)
+        self.storeSchema = storeSchema
         byName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.number) })
         self.types = types
         var byType: [ObjectIdentifier: Int] = [:]

@@ -220,6 +220,13 @@ struct ModelResolution {
         link.reversedNames = back.map { Self.names(descriptions[destination], $0) } ?? []
         // One whose inverse is itself has no other way round.
         link.reversedNames.removeAll { $0 == name || link.formerNames.contains($0) }
+        // The two ends exchange their names: what was one direction is the other now.
+        if let back, destination == number, back.name != relationship.name, back.renamedFrom == relationship.name,
+            relationship.renamedFrom == back.name
+        {
+            link.formerNames = []
+            link.reversedNames = [name]
+        }
         links.append(link)
         linkOfRelationship[name] = made
         if let back, "\(relationship.destination).\(back.name)" != name {

@@ -11,13 +11,15 @@ public struct MigrationStage: Sendable {
     let willMigrate: Work?
     let didMigrate: Work?
 
-    /// What the file can do by itself: see `SchemaEvolution`.
+    /// A change that needs no work: entities and properties that are added, renamed, made optional or given a wider type. It drops
+    /// what holds values only where the container's `allowsDataLoss` names it (S165).
     public static func lightweight(from source: Model, to target: Model) -> MigrationStage {
         MigrationStage(source: source, target: target, isCustom: false, willMigrate: nil, didMigrate: nil)
     }
 
     /// As a lightweight stage, with work before and after it. An attribute whose type changes in a way that is not lightweight begins
-    /// with its default: `willMigrate` reads the old values, `didMigrate` writes the new ones.
+    /// with its default, and a relationship whose kind or destination changes begins empty: `willMigrate` reads the old values,
+    /// `didMigrate` writes the new ones. What the target does not have is dropped.
     ///
     /// - Parameters:
     ///   - source: what a file's model is before the stage.
@@ -33,9 +35,9 @@ public struct MigrationStage: Sendable {
 
 /// The way from old models to the present one (S164).
 ///
-/// When a file stands at the beginning of a stage, the stages from there on are run, in order, on a copy of the file, which takes the
-/// file's place when the last has succeeded. A failure, a cancelled task or a crash leaves the file as it was. A way without custom
-/// stages needs no copy.
+/// When a file has the source model of a stage, the stages from there on are run in order, lightweight stages too. With a custom stage
+/// among them they run on a copy of the file, which replaces the file when the last stage has succeeded; lightweight stages alone run
+/// in the one transaction of opening. A failure, a cancelled task or a crash leaves the file as it was.
 public struct MigrationPlan: Sendable {
     public let stages: [MigrationStage]
 
@@ -66,31 +68,5 @@ public struct MigrationPlan: Sendable {
             }
         }
         return way
-    }
-}
-
-extension StoreSchema {
-    /// The schema without the columns whose values cannot be read as those of an older schema, in which they have other types.
-    func withoutConversions(from old: StoreSchema) -> StoreSchema {
-        var plain = self
-        for (number, entity) in entities.enumerated() {
-            guard
-                let before = old.entities.first(where: { $0.name == entity.name })
-                    ?? old.entities.first(where: { $0.name == entity.renamedFrom })
-            else { continue }
-            let kept = entity.columns.indices.filter { position in
-                let column = entity.columns[position]
-                guard let source = before.columns.first(where: { $0.name == column.name || $0.name == column.renamedFrom })
-                else { return true }
-                return source.type == column.type || source.type.widens(to: column.type)
-            }
-            guard kept.count < entity.columns.count else { continue }
-            plain.entities[number].columns = kept.map { entity.columns[$0] }
-            plain.entities[number].indexes = entity.indexes.compactMap { index in
-                let columns = index.columns.compactMap { kept.firstIndex(of: $0) }
-                return columns.count == index.columns.count ? IndexSchema(columns: columns, kind: index.kind) : nil
-            }
-        }
-        return plain
     }
 }

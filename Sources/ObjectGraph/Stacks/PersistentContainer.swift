@@ -24,19 +24,25 @@ public final class PersistentContainer: Sendable {
     ///   - model: made at run time, or of types that the caller names one by one.
     ///   - store: `.lmdb(url)`, `.sqlite(url)` or `.memory`.
     ///   - stack: how the contexts depend on each other.
-    ///   - migrationPlan: how a file of an older model comes to this one. Without a plan, or with lightweight stages only, a changed
-    ///     model just comes into force (S163).
+    ///   - migrationPlan: how a file of an older model comes to this one. Without a plan a changed model just comes into force (S163).
+    ///   - allowsDataLoss: entities ("Playlist"), attributes and relationships ("Track.rating") that the model no longer has and that
+    ///     may be dropped although the file holds values of them. Otherwise opening throws `schemaMismatch`, which names each of them
+    ///     with its count (S165). Custom stages of a plan drop what their target does not have.
     ///   - progress: called while the plan's stages run, from any thread. Cancelling the task ends a migration between its steps.
     public init(
         model: Model, store: StoreDescription, stack: ContextStack = .siblings, migrationPlan: MigrationPlan? = nil,
-        progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
+        allowsDataLoss: Set<String> = [], progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
     ) async throws {
+        var schema = model.storeSchema
+        schema.migration.allowedLoss = .named(allowsDataLoss)
         if let migrationPlan {
-            try await PlannedMigration(plan: migrationPlan, model: model, store: store, progress: progress).run()
+            schema.migration.way = try await PlannedMigration(
+                plan: migrationPlan, model: model, store: store, allowedLoss: .named(allowsDataLoss), progress: progress
+            ).run()
         }
         self.model = model
         self.stack = stack
-        let (first, second) = try await Self.open(model, store, stack)
+        let (first, second) = try await Self.open(model, schema, store, stack)
         coordinator = first
         backgroundCoordinator = second
         switch stack {
@@ -55,9 +61,10 @@ public final class PersistentContainer: Sendable {
 
     /// Makes the model of these types. Throws ``ModelError`` when they do not fit together.
     public convenience init(
-        for types: any PersistentModel.Type..., store: StoreDescription, stack: ContextStack = .siblings
+        for types: any PersistentModel.Type..., store: StoreDescription, stack: ContextStack = .siblings,
+        allowsDataLoss: Set<String> = []
     ) async throws {
-        try await self.init(model: Model(types), store: store, stack: stack)
+        try await self.init(model: Model(types), store: store, stack: stack, allowsDataLoss: allowsDataLoss)
     }
 
     /// The context of the main actor: synchronous reads, `async` saves. Its objects stay on the main actor.
@@ -86,23 +93,23 @@ public final class PersistentContainer: Sendable {
     // MARK: Building
 
     private static func open(
-        _ model: Model, _ store: StoreDescription, _ stack: ContextStack
+        _ model: Model, _ schema: StoreSchema, _ store: StoreDescription, _ stack: ContextStack
     ) async throws -> (PersistentStoreCoordinator, PersistentStoreCoordinator) {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
-                continuation.resume(with: Result { try openNow(model, store, stack) })
+                continuation.resume(with: Result { try openNow(model, schema, store, stack) })
             }
         }
     }
 
     private static func openNow(
-        _ model: Model, _ description: StoreDescription, _ stack: ContextStack
+        _ model: Model, _ schema: StoreSchema, _ description: StoreDescription, _ stack: ContextStack
     ) throws -> (PersistentStoreCoordinator, PersistentStoreCoordinator) {
-        let store = try description.open(model.storeSchema)
+        let store = try description.open(schema)
         let first = try PersistentStoreCoordinator(
             model: model, store: store, routing: description.routing, name: "coordinator")
         guard stack == .split || stack == .hybrid else { return (first, first) }
-        let again = try description.open(model.storeSchema)
+        let again = try description.open(schema)
         // A store in memory is new each time it is opened: then both coordinators take the first.
         let second = try PersistentStoreCoordinator(
             model: model, store: again.identity == store.identity ? again : store, routing: description.routing,

@@ -6,14 +6,19 @@ struct PlannedMigration {
     let plan: MigrationPlan
     let model: Model
     let store: StoreDescription
+    /// What lightweight stages may drop although it holds values.
+    let allowedLoss: SchemaMigration.AllowedLoss
     let progress: @Sendable (MigrationProgress) -> Void
 
+    /// - Returns: the schemas through which opening is to take the file, from the one that it has to the model's: the way of lightweight
+    ///   stages, which need no copy. Empty when there are no stages, or when they have been run.
     /// - Throws: `StoreError`, what the work of a stage throws, `CancellationError`; the file is as it was then.
-    func run() async throws {
-        guard let file = store.migration else { return }
-        guard let found = try await Self.blocking({ try file.storedSchema() }) else { return }
+    func run() async throws -> [StoreSchema] {
+        guard let file = store.migration, let found = try await Self.blocking({ try file.storedSchema() }) else { return [] }
         let stages = try plan.stages(from: found, to: model)
-        guard stages.contains(where: \.isCustom) else { return }
+        guard stages.contains(where: \.isCustom) else {
+            return stages.prefix(1).map(\.source.storeSchema) + stages.map(\.target.storeSchema)
+        }
         // One step before each stage, one inside, one after: what a stage does takes as long as it takes.
         let total = 2 + 3 * stages.count
         func report(_ activity: String, _ step: Int) throws {
@@ -28,7 +33,7 @@ struct PlannedMigration {
                 try report("before the change \(name)", 1 + 3 * number)
                 if let work = stage.willMigrate { try await Self.work(work, stage.source, copy.store) }
                 try report("the change \(name)", 2 + 3 * number)
-                try await Self.evolve(stage, copy.store)
+                try await evolve(stage, copy.store)
                 try report("after the change \(name)", 3 + 3 * number)
                 if let work = stage.didMigrate { try await Self.work(work, stage.target, copy.store) }
             }
@@ -39,14 +44,16 @@ struct PlannedMigration {
             throw error
         }
         progress(MigrationProgress(activity: "done", completed: total, total: total))
+        return []
     }
 
     /// Opens the copy with the new model, first without what a custom stage converts.
-    private static func evolve(_ stage: MigrationStage, _ store: StoreDescription) async throws {
-        let target = stage.target.storeSchema
+    private func evolve(_ stage: MigrationStage, _ store: StoreDescription) async throws {
+        var target = stage.target.storeSchema
+        target.migration.allowedLoss = stage.isCustom ? .everything : allowedLoss
         let plain = stage.isCustom ? target.withoutConversions(from: stage.source.storeSchema) : target
-        for schema in plain == target ? [target] : [plain, target] {
-            try await closing { try store.open(schema) }
+        for schema in plain.withoutHints == target.withoutHints ? [target] : [plain, target] {
+            try await Self.closing { try store.open(schema) }
         }
     }
 

@@ -1,0 +1,81 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+/// Counts what a file holds of that which a changed model drops, before the change is written (S165).
+///
+/// Reads each page of the entities concerned once per loss; nothing when nothing is lost.
+struct LossCount {
+    /// All versions of the schema up to the one that the file has.
+    let versions: [StoredSchema]
+    let meta: Database
+    let path: String
+
+    func check(_ losses: [SchemaLoss], in transaction: WriteTransaction) throws {
+        guard let found = versions.last else { return }
+        try losses.check(path: path) { subject in
+            switch subject {
+            case .objects(let entity):
+                return try sum(found, entity, transaction) { page, _ in page.presence.nonzeroBitCount }
+            case .values(let entity, let column):
+                return try sum(found, entity, transaction) { page, _ in
+                    try SlotIterator(page.presence).reduce(0) { try page.isNull($1, column) ? $0 : $0 + 1 }
+                }
+            case .unanswered(let entity, let column, let backEntity, let backColumn):
+                return try unanswered(found, (entity, column), (backEntity, backColumn), transaction)
+            case .pairs(let link):
+                let name = StoredTables(found).links[link].forward
+                return try transaction.statistics(transaction.open(name, .integersToIntegers)).entries
+            }
+        }
+    }
+
+    private func sum(
+        _ found: StoredSchema, _ entity: Int, _ transaction: WriteTransaction, _ count: (ObjectPage, UInt64) throws -> Int
+    ) throws -> Int {
+        var sum = 0
+        try pages(of: entity, found, transaction).eachPage(of: 0, in: transaction) { number, page in
+            sum += try count(page, number)
+        }
+        return sum
+    }
+
+    private func unanswered(
+        _ found: StoredSchema, _ place: (entity: Int, column: Int), _ back: (entity: Int, column: Int),
+        _ transaction: WriteTransaction
+    ) throws -> Int {
+        var answers: [ObjectKey: ObjectKey] = [:]
+        _ = try sum(found, back.entity, transaction) { page, number in
+            for slot in SlotIterator(page.presence) {
+                guard let target = try page.value(slot, back.column).referenceKey else { continue }
+                answers[PageAddress.key(page: number, slot: slot)] = target
+            }
+            return 0
+        }
+        return try sum(found, place.entity, transaction) { page, number in
+            try SlotIterator(page.presence).reduce(0) { sum, slot in
+                guard let target = try page.value(slot, place.column).referenceKey else { return sum }
+                return answers[target] == PageAddress.key(page: number, slot: slot) ? sum : sum + 1
+            }
+        }
+    }
+
+    /// One entity by itself, so that few tables are opened.
+    private func pages(of entity: Int, _ found: StoredSchema, _ transaction: WriteTransaction) throws -> OpeningPages {
+        var alone = found
+        var definition = found.schema.entities[entity]
+        let layout = try PageLayout(
+            definition, schemaNumber: UInt32(versions.count),
+            older: versions.dropLast().enumerated().compactMap { position, older in
+                found.sources(of: older, number: position + 1, entity: entity)
+            })
+        definition.indexes = []
+        for column in definition.columns.indices { definition.columns[column].index = .none }
+        alone.schema.entities = [definition]
+        alone.entities = [found.entities[entity]]
+        alone.links = []
+        let tables = try Tables(alone, meta: meta, in: transaction)
+        return OpeningPages(
+            tables: tables, dictionaries: Dictionaries(tables), layouts: [layout], schema: alone.schema, path: path)
+    }
+}

@@ -1,0 +1,62 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+/// Reads the objects of a file while it is being opened, before there is a store.
+struct OpeningPages {
+    let tables: Tables
+    let dictionaries: Dictionaries
+    /// By entity.
+    let layouts: [PageLayout]
+    let schema: StoreSchema
+    let path: String
+
+    /// Calls `body` with each page of an entity, in the order of their numbers.
+    func eachPage(
+        of entity: Int, in transaction: WriteTransaction, _ body: (_ number: UInt64, ObjectPage) throws -> Void
+    ) throws {
+        let values = OpeningValues(transaction, tables)
+        try transaction.withCursor(tables.pages[entity]) { cursor in
+            while let entry = try cursor.move(.next) {
+                do {
+                    let packed = PackedPage.isPacked(entry.value) ? try unpacked(entry, entity, transaction) : nil
+                    try withExtendedLifetime(packed) {
+                        let page = try ObjectPage(
+                            packed?.bytes ?? entry.value, layout: layouts[entity], check: .header,
+                            large: LargeValues(values, entity: entity))
+                        try body(entry.number, page)
+                    }
+                } catch let error as PageError {
+                    throw StoreError(
+                        .damaged,
+                        "\(path): page \(entry.number) of \(schema.entities[entity].name): \(error). Restore a copy")
+                }
+            }
+        }
+    }
+
+    private func unpacked(
+        _ entry: Cursor.Entry, _ entity: Int, _ transaction: WriteTransaction
+    ) throws -> UnpackedPage {
+        try Tails(tables).withWhole(entry.value, entity, entry.number, in: transaction) { bytes in
+            let packed = try PackedPage(bytes)
+            return try UnpackedPage(
+                packed, dictionary: try dictionaries.dictionary(entity, packed.dictionaryNumber, in: transaction))
+        }
+    }
+}
+
+/// Values outside of pages while a file is being opened.
+private final class OpeningValues: LargeValueSource {
+    private let transaction: WriteTransaction
+    private let tables: Tables
+
+    init(_ transaction: WriteTransaction, _ tables: Tables) {
+        self.transaction = transaction
+        self.tables = tables
+    }
+
+    func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
+        do { return try transaction.get(tables.large[entity], key) } catch { throw PageError(unreadable: key, error) }
+    }
+}

@@ -1,0 +1,69 @@
+import StoreInterface
+
+extension StoreSchema {
+    /// The schema without what cannot be read as a part of an older schema: columns whose type changes, and both ends of relationships
+    /// whose kind or destination changes. A custom stage brings a file to it first, so that these begin empty.
+    func withoutConversions(from old: StoreSchema) -> StoreSchema {
+        var plain = self
+        let changed = changedRelationships(from: old)
+        plain.relationships = []
+        plain.links = links.filter { link in
+            !changed.contains { relationships[$0].fullName(in: self) == link.name }
+        }
+        for (number, entity) in entities.enumerated() {
+            guard let before = old.predecessor(of: entity) else { continue }
+            let dropped = Set(changed.filter { relationships[$0].entity == number }.compactMap { relationships[$0].column })
+            let kept = entity.columns.indices.filter { position in
+                if dropped.contains(position) { return false }
+                let column = entity.columns[position]
+                guard
+                    let source = old.entities[before].columns.first(where: {
+                        $0.name == column.name || $0.name == column.renamedFrom
+                    })
+                else { return true }
+                return source.type == column.type || source.type.widens(to: column.type)
+            }
+            guard kept.count < entity.columns.count else { continue }
+            plain.entities[number].columns = kept.map { entity.columns[$0] }
+            plain.entities[number].indexes = entity.indexes.compactMap { index in
+                let columns = index.columns.compactMap { kept.firstIndex(of: $0) }
+                return columns.count == index.columns.count ? IndexSchema(columns: columns, kind: index.kind) : nil
+            }
+        }
+        return plain
+    }
+
+    private func predecessor(of entity: EntitySchema) -> Int? {
+        entities.firstIndex { $0.name == entity.name } ?? entities.firstIndex { $0.name == entity.renamedFrom }
+    }
+
+    /// Relationships, with their inverses, that are stored in another way than in an older schema, or that lead elsewhere.
+    private func changedRelationships(from old: StoreSchema) -> Set<Int> {
+        var changed: Set<Int> = []
+        for (number, relationship) in relationships.enumerated() {
+            guard let entity = old.predecessor(of: entities[relationship.entity]),
+                let before = old.relationships.first(where: {
+                    $0.entity == entity && ($0.name == relationship.name || $0.name == relationship.renamedFrom)
+                })
+            else { continue }
+            let leadsElsewhere = old.predecessor(of: entities[relationship.destination]) != before.destination
+            guard leadsElsewhere || isStoredOtherwise(relationship, before, in: old) else { continue }
+            changed.insert(number)
+            if let inverse = relationship.inverse { changed.insert(inverse) }
+        }
+        return changed
+    }
+
+    private func isStoredOtherwise(_ new: RelationshipSchema, _ before: RelationshipSchema, in old: StoreSchema) -> Bool {
+        if (new.column == nil) != (before.column == nil) { return true }
+        let leadsBackToOne = new.inverse.map { relationships[$0].column != nil } ?? false
+        let ledBackToOne = before.inverse.map { old.relationships[$0].column != nil } ?? false
+        // A column stays as it is when its inverse becomes a to-many relationship, which reads it.
+        return new.column == nil ? leadsBackToOne != ledBackToOne : leadsBackToOne && !ledBackToOne
+    }
+}
+
+extension RelationshipSchema {
+    /// As links are called.
+    fileprivate func fullName(in schema: StoreSchema) -> String { "\(schema.entities[entity].name).\(name)" }
+}

@@ -1,0 +1,30 @@
+import StoreInterface
+
+/// Counts what a file holds of that which a changed model drops, before the change is made (S165).
+struct SQLiteLossCount {
+    let connection: SQLiteConnection
+    /// Of the schema that the file has.
+    let layout: SQLiteLayout
+
+    func check(_ losses: [SchemaLoss], path: String) throws {
+        try losses.check(path: path) { subject in Int(try connection.integer(query(subject)) ?? 0) }
+    }
+
+    private func query(_ subject: SchemaLoss.Subject) -> String {
+        switch subject {
+        case .objects(let entity):
+            return "SELECT COUNT(*) FROM \(layout.tables[entity])"
+        case .values(let entity, let column):
+            return "SELECT COUNT(\(layout.columns[entity][column])) FROM \(layout.tables[entity])"
+        case .unanswered(let entity, let column, let backEntity, let backColumn):
+            let name = layout.columns[entity][column]
+            return """
+                SELECT COUNT(*) FROM \(layout.tables[entity]) AS there WHERE \(name) IS NOT NULL AND NOT EXISTS \
+                (SELECT 1 FROM \(layout.tables[backEntity]) AS back WHERE back.id = there.\(name) \
+                AND back.\(layout.columns[backEntity][backColumn]) = there.id)
+                """
+        case .pairs(let link):
+            return "SELECT COUNT(*) FROM \(layout.links[link])"
+        }
+    }
+}

@@ -1,0 +1,51 @@
+/// Names of a model that say of each other that they were the other one: `a` was `b`, and `b` was `a`.
+///
+/// Each of them exists before and after, so schemas alone do not tell whether a file has the names from before. A file therefore
+/// records the exchanges of the model that it was last brought to, and an exchange that it has not recorded is carried out.
+public struct ExchangedNames: Sendable, Hashable {
+    /// One line per name: `Track<Album` for an entity, `Track.a<b` for a column, `Track.a<Track.b` for a link.
+    public private(set) var lines: Set<String> = []
+
+    /// The exchanges that a model asks for.
+    public init(of schema: StoreSchema) {
+        insert(schema.entities.map { ($0.name, [$0.renamedFrom].compactMap(\.self)) }, "")
+        for entity in schema.entities {
+            insert(entity.columns.map { ($0.name, [$0.renamedFrom].compactMap(\.self)) }, entity.name + ".")
+        }
+        insert(schema.links.map { ($0.name, $0.formerNames) }, "")
+        for link in schema.links where link.reversedNames.contains(link.name) {
+            lines.insert("\(link.name)<\(link.name)")
+        }
+    }
+
+    public init(lines: Set<String> = []) { self.lines = lines }
+
+    public var isEmpty: Bool { lines.isEmpty }
+
+    /// The exchanges that a file has not recorded.
+    func subtracting(_ recorded: ExchangedNames) -> ExchangedNames { ExchangedNames(lines: lines.subtracting(recorded.lines)) }
+
+    func contains(_ name: String, _ former: String, in scope: String = "") -> Bool {
+        lines.contains("\(scope)\(name)<\(former)")
+    }
+
+    /// The names whose former names lead round to themselves.
+    private mutating func insert(_ names: [(name: String, former: [String])], _ scope: String) {
+        let former = Dictionary(names.map { ($0.name, $0.former) }) { first, _ in first }
+        for (name, candidates) in former {
+            for candidate in candidates where candidate != name && Self.leads(from: candidate, to: name, former) {
+                lines.insert("\(scope)\(name)<\(candidate)")
+            }
+        }
+    }
+
+    private static func leads(from start: String, to end: String, _ former: [String: [String]]) -> Bool {
+        var seen: Set<String> = []
+        var waiting = [start]
+        while let name = waiting.popLast() {
+            if name == end { return true }
+            if seen.insert(name).inserted { waiting += former[name] ?? [] }
+        }
+        return false
+    }
+}

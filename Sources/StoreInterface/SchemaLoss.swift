@@ -1,0 +1,166 @@
+/// Something that a file has and a newer schema does not, or that a newer schema could not hold.
+///
+/// Positions are those of the file's schema, in which a store counts what would be lost.
+public struct SchemaLoss: Sendable, Hashable {
+    public enum Subject: Sendable, Hashable {
+        /// All objects of an entity.
+        case objects(entity: Int)
+        /// The values of a column that are not null.
+        case values(entity: Int, column: Int)
+        /// The references of a column to objects that do not refer back in a column of theirs.
+        case unanswered(entity: Int, column: Int, backEntity: Int, backColumn: Int)
+        /// The pairs of a link.
+        case pairs(link: Int)
+    }
+
+    public var subject: Subject
+    /// `Playlist`, `Track.rating`: as the file calls it.
+    public var name: String
+    /// Names under which it may be allowed to go.
+    var allowedBy: Set<String>
+    /// What becomes of a relationship whose kind changes.
+    var reason: String?
+    /// Whether it is not dropped, but kept where it contradicts the model: no permission helps then.
+    var isContradiction = false
+
+    private var unit: String {
+        switch subject {
+        case .objects: "object"
+        case .values: "value"
+        case .unanswered: "reference"
+        case .pairs: "pair"
+        }
+    }
+
+    func text(_ count: Int) -> String {
+        "\(name) (\(count) \(unit)\(count == 1 ? "" : "s")\(reason.map { "; \($0)" } ?? ""))"
+    }
+}
+
+extension [SchemaLoss] {
+    /// - Parameter count: how much the file holds of a subject. Reads the file as far as that takes.
+    /// - Throws: `StoreError` `.schemaMismatch`, naming each loss with its count, unless the file holds nothing of any.
+    public func check(path: String, counting count: (SchemaLoss.Subject) throws -> Int) throws {
+        let counted = try map { ($0, try count($0.subject)) }.filter { $0.1 > 0 }
+        let contradictions = counted.filter(\.0.isContradiction)
+        if !contradictions.isEmpty {
+            throw StoreError(
+                .schemaMismatch,
+                "cannot open \(path) with this model: \(contradictions.map { $0.0.text($0.1) }.joined(separator: ", ")). "
+                    + "Set both ends of the relationship in a custom stage of a MigrationPlan")
+        }
+        guard !counted.isEmpty else { return }
+        let names = counted.map { "\"\($0.0.name)\"" }.joined(separator: ", ")
+        throw StoreError(
+            .schemaMismatch,
+            "cannot open \(path) with this model: it would drop \(counted.map { $0.0.text($0.1) }.joined(separator: ", ")). "
+                + "To keep what they hold, move it in a custom stage of a MigrationPlan; to drop it, pass allowsDataLoss: [\(names)]"
+        )
+    }
+}
+
+/// The losses of one step from a schema to the next, in the positions of the older one.
+struct SchemaLosses {
+    private let old: StoreSchema
+    private let new: StoreSchema
+    private let evolution: SchemaEvolution
+    private(set) var all: [SchemaLoss] = []
+
+    init(from old: StoreSchema, to new: StoreSchema, _ evolution: SchemaEvolution) {
+        self.old = old
+        self.new = new
+        self.evolution = evolution
+        addEntities()
+        addColumns()
+        addLinks()
+        addContradictions()
+    }
+
+    /// By entity of the old schema: its position in the new one.
+    private var successors: [Int: Int] {
+        Dictionary(
+            evolution.entities.enumerated().compactMap { number, change in change.source.map { ($0, number) } },
+            uniquingKeysWith: { first, _ in first })
+    }
+
+    private mutating func addEntities() {
+        let successors = successors
+        for (number, entity) in old.entities.enumerated() where successors[number] == nil {
+            all.append(SchemaLoss(subject: .objects(entity: number), name: entity.name, allowedBy: [entity.name]))
+        }
+    }
+
+    private mutating func addColumns() {
+        let successors = successors
+        for (number, entity) in old.entities.enumerated() {
+            guard let successor = successors[number] else { continue }
+            let kept = Set(evolution.entities[successor].columns.compactMap(\.source))
+            for (column, definition) in entity.columns.enumerated() where !kept.contains(column) {
+                let name = "\(entity.name).\(definition.name)"
+                var loss = SchemaLoss(
+                    subject: .values(entity: number, column: column), name: name,
+                    allowedBy: [name, "\(new.entities[successor].name).\(definition.name)"])
+                if let destination = definition.destination {
+                    // What is dropped on purpose takes the references to it along.
+                    if successors[destination] == nil { loss.allowedBy.insert(old.entities[destination].name) }
+                    changeKind(&loss, successor, number, column, definition)
+                }
+                all.append(loss)
+            }
+        }
+    }
+
+    /// A to-one relationship whose name is that of a to-many relationship now.
+    private func changeKind(
+        _ loss: inout SchemaLoss, _ successor: Int, _ entity: Int, _ column: Int, _ definition: ColumnSchema
+    ) {
+        let found = new.relationships.first { relationship in
+            relationship.entity == successor && relationship.column == nil
+                && (relationship.name == definition.name || relationship.renamedFrom == definition.name)
+        }
+        guard let found else { return }
+        loss.reason = "it led to one object and leads to many"
+        guard let inverse = found.inverse.map({ new.relationships[$0] }), let back = inverse.column,
+            let source = evolution.entities[inverse.entity].columns[back].source,
+            let destination = definition.destination, evolution.entities[inverse.entity].source == destination
+        else { return }
+        loss.subject = .unanswered(entity: entity, column: column, backEntity: destination, backColumn: source)
+    }
+
+    private mutating func addLinks() {
+        let kept = Set(evolution.links.compactMap { $0?.source })
+        let successors = successors
+        for (number, link) in old.links.enumerated() where !kept.contains(number) {
+            var loss = SchemaLoss(subject: .pairs(link: number), name: link.name, allowedBy: [link.name])
+            for end in [link.source, link.destination] where successors[end] == nil {
+                loss.allowedBy.insert(old.entities[end].name)
+            }
+            let isThere = new.relationships.contains { relationship in
+                let entity = new.entities[relationship.entity]
+                return [entity.name, entity.renamedFrom].compactMap(\.self).contains { entity in
+                    [relationship.name, relationship.renamedFrom].contains { $0.map { "\(entity).\($0)" } == link.name }
+                }
+            }
+            if isThere { loss.reason = "its inverse led to many objects and leads to one" }
+            all.append(loss)
+        }
+    }
+
+    /// A to-one relationship that is new and whose inverse is a to-one relationship that is not: none of its references is answered.
+    private mutating func addContradictions() {
+        for relationship in new.relationships {
+            guard let column = relationship.column, let inverse = relationship.inverse.map({ new.relationships[$0] }),
+                let back = inverse.column, evolution.entities[relationship.entity].source != nil,
+                evolution.entities[relationship.entity].columns[column].source == nil,
+                let entity = evolution.entities[inverse.entity].source,
+                let source = evolution.entities[inverse.entity].columns[back].source
+            else { continue }
+            let name = "\(old.entities[entity].name).\(old.entities[entity].columns[source].name)"
+            var loss = SchemaLoss(subject: .values(entity: entity, column: source), name: name, allowedBy: [])
+            loss.reason =
+                "\(new.entities[relationship.entity].name).\(relationship.name) leads to one object now, and leads back from none of them"
+            loss.isContradiction = true
+            all.append(loss)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+/// The way of a file from its schema to a model's, in one or several steps, and what would be lost on it (S163, S165).
+///
+/// Shared by the stores in files. O(schema): the file is not read.
+public struct SchemaPath: Sendable {
+    public struct Step: Sendable {
+        public var schema: StoreSchema
+        public var evolution: SchemaEvolution
+    }
+
+    /// Empty when columns, links and indexes stay as they are, though the version may be another.
+    public private(set) var steps: [Step] = []
+    /// What is not allowed to go. A store counts what it holds of each before it takes the first step: ``Swift/Array/check(path:counting:)``.
+    public private(set) var losses: [SchemaLoss] = []
+
+    /// Where the things of a step's schema were in the file's.
+    private struct Origin {
+        var entities: [Int?]
+        var columns: [[Int?]]
+        var links: [Int?]
+
+        init(_ schema: StoreSchema) {
+            entities = Array(schema.entities.indices)
+            columns = schema.entities.map { Array($0.columns.indices) }
+            links = Array(schema.links.indices)
+        }
+
+        mutating func advance(_ evolution: SchemaEvolution) {
+            let before = self
+            entities = evolution.entities.map { change in change.source.flatMap { before.entities[$0] } }
+            columns = evolution.entities.map { change in
+                change.columns.map { column in
+                    guard let entity = change.source, let source = column.source else { return nil }
+                    return before.columns[entity][source]
+                }
+            }
+            links = evolution.links.map { change in change.flatMap { before.links[$0.source] } }
+        }
+
+        func place(_ subject: SchemaLoss.Subject) -> SchemaLoss.Subject? {
+            switch subject {
+            case .objects(let entity):
+                return entities[entity].map { .objects(entity: $0) }
+            case .values(let entity, let column):
+                guard let place = entities[entity], let source = columns[entity][column] else { return nil }
+                return .values(entity: place, column: source)
+            case .unanswered(let entity, let column, let backEntity, let backColumn):
+                guard let place = entities[entity], let source = columns[entity][column] else { return nil }
+                guard let far = entities[backEntity], let back = columns[backEntity][backColumn] else {
+                    return .values(entity: place, column: source)
+                }
+                return .unanswered(entity: place, column: source, backEntity: far, backColumn: back)
+            case .pairs(let link):
+                return links[link].map { .pairs(link: $0) }
+            }
+        }
+    }
+
+    /// - Parameters:
+    ///   - file: the schema that the file has.
+    ///   - exchanged: the exchanges of names that the file has recorded.
+    ///   - path: the file's, for messages.
+    /// - Throws: `StoreError` `.schemaTooNew` when the file belongs to a model of a higher version; `.schemaMismatch` when the model
+    ///   has nothing in common with the file, or when a step needs more than another way of reading.
+    public init(
+        from file: StoreSchema, exchanged: ExchangedNames = ExchangedNames(), to model: StoreSchema, path: String
+    ) throws {
+        let wanted = model.withoutHints
+        let pending = ExchangedNames(of: model).subtracting(exchanged)
+        if wanted == file, pending.isEmpty { return }
+        let schemas = Self.schemas(from: file, to: model)
+        if schemas.count == 1 { try Self.checkKinship(file, model, path) }
+        guard wanted.version >= file.version else {
+            throw StoreError(
+                .schemaTooNew,
+                "\(path) was written by version \(file.version) of the model; this program has \(wanted.version). Update it")
+        }
+        do {
+            try walk(schemas, from: file, exchanged, model.migration)
+        } catch let error as StoreError where error.code == .schemaMismatch && !error.message.contains(path) {
+            throw StoreError(error.code, "\(path) was written with another model: \(error.message)")
+        }
+    }
+
+    private mutating func walk(
+        _ schemas: [StoreSchema], from file: StoreSchema, _ exchanged: ExchangedNames, _ migration: SchemaMigration
+    ) throws {
+        var origin = Origin(file)
+        var current = file
+        var recorded = exchanged
+        for next in schemas {
+            let pending = ExchangedNames(of: next).subtracting(recorded)
+            let evolution = try SchemaEvolution(from: current, to: next, exchanging: pending)
+            if !evolution.exchanges.isEmpty, next.version <= current.version {
+                throw StoreError(
+                    .schemaMismatch,
+                    "names are exchanged (\(evolution.exchanges.joined(separator: ", "))), and without a higher version nothing "
+                        + "tells whether the file has the old names. Give the model a higher version than \(current.version)")
+            }
+            var unversioned = next.withoutHints
+            unversioned.version = current.version
+            recorded = ExchangedNames(of: next)
+            guard unversioned != current || !evolution.exchanges.isEmpty else { continue }
+            for var loss in SchemaLosses(from: current, to: next, evolution).all where !migration.allows(loss) {
+                guard let subject = origin.place(loss.subject) else { continue }
+                loss.subject = subject
+                losses.append(loss)
+            }
+            origin.advance(evolution)
+            current = next.withoutHints
+            steps.append(Step(schema: next, evolution: evolution))
+        }
+    }
+
+    /// The schemas that the file still has to take.
+    private static func schemas(from file: StoreSchema, to model: StoreSchema) -> [StoreSchema] {
+        guard let place = model.migration.way.lastIndex(where: { $0.withoutHints == file }),
+            place < model.migration.way.count - 1
+        else { return [model] }
+        return model.migration.way[(place + 1)..<(model.migration.way.count - 1)] + [model]
+    }
+
+    /// Another program's model is no newer version of this one, whatever its number.
+    private static func checkKinship(_ file: StoreSchema, _ model: StoreSchema, _ path: String) throws {
+        guard !file.entities.isEmpty else { return }
+        switch model.migration.allowedLoss {
+        case .everything: return
+        case .named(let names): if names.isSuperset(of: file.entities.map(\.name)) { return }
+        }
+        let known = Set(file.entities.map(\.name))
+        let isKin = model.entities.contains { known.contains($0.name) || $0.renamedFrom.map(known.contains) == true }
+        guard !isKin else { return }
+        func list(_ schema: StoreSchema) -> String { schema.entities.map(\.name).sorted().joined(separator: ", ") }
+        throw StoreError(
+            .schemaMismatch,
+            "cannot open \(path) with this model: they have no entity in common. The file has \(list(file)); the model has "
+                + "\(list(model)). Open it with the model that it was written with, or choose another file")
+    }
+}
+
+extension SchemaMigration {
+    func allows(_ loss: SchemaLoss) -> Bool {
+        switch allowedLoss {
+        case .everything: !loss.isContradiction
+        case .named(let names): !names.isDisjoint(with: loss.allowedBy)
+        }
+    }
+}

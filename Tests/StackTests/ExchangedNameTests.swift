@@ -1,0 +1,120 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Two names that are exchanged by `renamedFrom` (S165).
+@Suite struct ExchangedNameTests {
+    static let kinds: [StoreKind] = [.lmdb, .sqlite]
+
+    /// Entities, attributes, to-one and many-to-many relationships, each with its twin.
+    private static func model(_ version: Int, exchanging: Bool, extra: Bool = false) throws -> Model {
+        func former(_ name: String) -> String? { exchanging ? name : nil }
+        func entity(_ name: String, _ twin: String) -> EntityDescription {
+            EntityDescription(
+                name: name, properties: [.attribute(.init(name: "mark", type: .string))], renamedFrom: former(twin))
+        }
+        func text(_ name: String, _ twin: String) -> PropertyDescription {
+            .attribute(.init(name: name, type: .string, index: name == "a" ? .indexed : .none, renamedFrom: former(twin)))
+        }
+        func relation(_ name: String, _ twin: String, _ cardinality: Cardinality) -> PropertyDescription {
+            .relationship(.init(name: name, destination: "Other", cardinality: cardinality, renamedFrom: former(twin)))
+        }
+        let properties =
+            [
+                text("a", "b"), text("b", "a"), relation("one", "two", .toOne), relation("two", "one", .toOne),
+                relation("many", "more", .toMany), relation("more", "many", .toMany),
+            ] + (extra ? [.attribute(.init(name: "extra", type: .bool))] : [])
+        return try Model(
+            [
+                EntityDescription(name: "Thing", properties: properties),
+                EntityDescription(name: "Other", properties: [.attribute(.init(name: "mark", type: .string))]),
+                entity("Left", "Right"), entity("Right", "Left"),
+            ], version: .init(version))
+    }
+
+    private static func fill(_ bed: TestBed, _ model: Model) async throws {
+        let container = try await bed.container(model: model)
+        let worker = container.newBatchOperationContext()
+        await worker.perform { context in
+            let others = (0..<3).map { number -> ManagedObject in
+                let other = context.insert("Other")
+                other["mark"] = .string("o\(number)")
+                return other
+            }
+            let thing = context.insert("Thing")
+            thing["a"] = .string("in a")
+            thing["b"] = .string("in b")
+            thing.setRelatedObject("one", to: others[0])
+            thing.setRelatedObject("two", to: others[1])
+            thing.setRelatedObjects("many", to: [others[0]])
+            thing.setRelatedObjects("more", to: [others[1], others[2]])
+            context.insert("Left")["mark"] = .string("left")
+            for _ in 0..<2 { context.insert("Right")["mark"] = .string("right") }
+        }
+        try await worker.save(.durable)
+    }
+
+    private static func text(_ container: PersistentContainer) async throws -> String {
+        try await container.coordinator.finishMigration()
+        let findings = try container.coordinator.store.verify()
+        #expect(findings == [])
+        return try await container.newBatchOperationContext().perform { context in
+            func text(_ object: ManagedObject?, _ name: String) -> String {
+                if case .string(let text)? = object?[name] { text } else { "-" }
+            }
+            let found = try context.fetch(EntityFetchRequest("Thing", matching: .equal("a", .string("in a")))).count
+            let thing = try #require(try context.fetch(EntityFetchRequest("Thing")).first)
+            let many = thing.relatedObjects("many").map { text($0, "mark") }.sorted()
+            let more = thing.relatedObjects("more").map { text($0, "mark") }.sorted()
+            let left = try context.fetch(EntityFetchRequest("Left")).map { text($0, "mark") }
+            let right = try context.fetch(EntityFetchRequest("Right")).map { text($0, "mark") }
+            return "\(text(thing, "a")), \(text(thing, "b")), \(text(thing.relatedObject("one"), "mark")), "
+                + "\(text(thing.relatedObject("two"), "mark")), \(many) \(more) \(left) \(right) \(found)"
+        }
+    }
+
+    private static let before = #"in a, in b, o0, o1, ["o0"] ["o1", "o2"] ["left"] ["right", "right"] 1"#
+    private static let after = #"in b, in a, o1, o0, ["o1", "o2"] ["o0"] ["right", "right"] ["left"] 0"#
+
+    private static func open(_ bed: TestBed, _ model: Model) async throws -> String {
+        try await bed.closed()
+        return try await text(try await bed.container(model: model))
+    }
+
+    @Test(arguments: kinds) func `S165: exchanged names exchange what they hold, once`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await Self.fill(bed, Self.model(1, exchanging: false))
+        #expect(try await Self.open(bed, Self.model(1, exchanging: false)) == Self.before)
+        #expect(try await Self.open(bed, Self.model(2, exchanging: true)) == Self.after)
+        // Neither the next open nor a later model that still says so exchanges them back.
+        #expect(try await Self.open(bed, Self.model(2, exchanging: true)) == Self.after)
+        #expect(try await Self.open(bed, Self.model(3, exchanging: true, extra: true)) == Self.after)
+        #expect(try await Self.open(bed, Self.model(4, exchanging: false, extra: true)) == Self.after)
+        #expect(try await Self.open(bed, Self.model(5, exchanging: true, extra: true)) == Self.before)
+    }
+
+    @Test(arguments: kinds) func `S165: exchanged names without a higher version are refused`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await Self.fill(bed, Self.model(1, exchanging: false))
+        try await bed.closed()
+        let error = await #expect(throws: StoreError.self) {
+            _ = try await bed.container(model: Self.model(1, exchanging: true))
+        }
+        #expect(error?.code == .schemaMismatch)
+        for words in ["Thing.a was b", "Left was Right", "higher version than 1.0.0"] {
+            #expect(error?.message.contains(words) == true, "\(String(describing: error))")
+        }
+        #expect(try await Self.open(bed, Self.model(1, exchanging: false)) == Self.before)
+    }
+
+    @Test(arguments: kinds) func `S165: a file made by a model with exchanged names has nothing to exchange`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        try await Self.fill(bed, Self.model(2, exchanging: true))
+        #expect(try await Self.open(bed, Self.model(2, exchanging: true)) == Self.before)
+        #expect(try await Self.open(bed, Self.model(3, exchanging: true, extra: true)) == Self.before)
+    }
+}
