@@ -9,6 +9,7 @@ struct EntityWriter {
     private let transaction: WriteTransaction
     private let entity: Int
     private let layout: PageLayout
+    private let numbers: CommitNumbers
     private let indexes: [Tables.Index]
     private var changes: [IndexChanges]
     /// By index: the pages below this one are in it; the others will be when it is built.
@@ -16,7 +17,8 @@ struct EntityWriter {
     /// The objects that were there and are gone.
     private(set) var deleted: [ObjectKey] = []
 
-    init(_ transaction: LMDBTransaction, _ entity: Int) {
+    init(_ transaction: LMDBTransaction, _ entity: Int, _ numbers: CommitNumbers) {
+        self.numbers = numbers
         store = transaction.store
         opened = transaction
         self.transaction = transaction.transaction
@@ -85,7 +87,8 @@ struct EntityWriter {
                 }
             }
             if !indexes.isEmpty { try noteIndexChanges(old, page, number) }
-            var draft = try PageDraft(old: old, changes: page, layout: layout, limit: store.options.largestValueInPage)
+            var draft = try PageDraft(
+                old: old, changes: page, layout: layout, limit: store.options.largestValueInPage, numbers: numbers)
             if !draft.largeValues.isEmpty {
                 try writeLarge(page, &draft)
                 // That may have moved the old page's bytes, unless they are unpacked.

@@ -48,6 +48,8 @@ public final class LMDBStore: ObjectStore {
         public var pageCacheBytes = 32 << 20
         /// Strings and data of more bytes lie outside of their object's page: they are written once, and read only when they are asked for.
         public var largestValueInPage = 512
+        /// How long a save waits for another process that holds saves back; then it fails with `storeBusy`.
+        public var busyTimeout: Duration = .seconds(10)
         /// Bytes of large values that one transaction writes; what a save has beyond is written before it.
         package var valueBytesOfTransaction = 1 << 24
 
@@ -83,6 +85,7 @@ public final class LMDBStore: ObjectStore {
     /// Up to here, in bytes, the disk has room for the file; 0 until somebody has asked for some.
     let setAside = Atomic<Int>(0)
     let signal: SaveSignal
+    let claims: SaveClaims
     let dictionaries: Dictionaries
     let tails: Tails
     /// Whether the file may have large values of a write that failed, or of a process that died.
@@ -113,6 +116,8 @@ public final class LMDBStore: ObjectStore {
             EntityTable(pages: tables.pages[$0], large: tables.large[$0], layout: opened.layouts[$0])
         }
         signal = SaveSignal(besideFile: opened.url.path)
+        claims = SaveClaims(
+            signalPath: signal.path, storePath: opened.url.path, timeout: opened.options.busyTimeout)
         dictionaries = Dictionaries(opened.tables)
         tails = Tails(opened.tables)
         unpackedPages = UnpackedPageCache(maximumByteCount: opened.options.pageCacheBytes)

@@ -34,18 +34,18 @@ final class LMDBTransaction: StoreTransaction {
         if let packer = large.packer { LargeChunkPacker.give(packer) }
     }
 
-    func apply(_ layer: Layer, changes: ChangeSet) throws {
+    func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws {
         try noting {
             if layer.mayGrow { try checkRoom(for: layer) }
             var deleted: [DeletedObjects] = []
             for entity in store.schema.entities.indices {
                 guard let rows = layer.entity(entity) else { continue }
-                var writer = EntityWriter(self, entity)
+                var writer = EntityWriter(self, entity, numbers)
                 try writer.apply(rows)
                 if !writer.deleted.isEmpty { deleted.append(DeletedObjects(entity: entity, keys: writer.deleted)) }
             }
             try applyLinks(layer, deleted)
-            try record(changes, under: layer.generation)
+            try record(changes, under: numbers.generation(of: layer.version))
         }
     }
 

@@ -22,6 +22,8 @@ public final class MemoryStore: ObjectStore {
         state = Mutex(MemoryState(schema: schema))
     }
 
+    public func mayHaveCommitted(after generation: Generation) -> Bool { false }
+
     public func snapshot() throws -> any StoreSnapshot {
         MemorySnapshot(schema: schema, state: state.withLock { $0 })
     }

@@ -12,14 +12,14 @@ final class MemoryTransaction: StoreTransaction {
 
     var generation: Generation { state.generation }
 
-    func apply(_ layer: Layer, changes: ChangeSet) throws {
+    func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws {
         for entity in 0..<layer.entityCount {
             guard let rows = layer.entity(entity) else { continue }
             for number in rows.sortedPageNumbers {
                 guard let page = rows.page(number) else { continue }
                 for slot in SlotIterator(page.touched) {
                     guard let row = page[slot] else { continue }
-                    try apply(row, entity, PageAddress.key(page: number, slot: slot))
+                    try apply(row, entity, PageAddress.key(page: number, slot: slot), numbers)
                 }
             }
         }
@@ -28,14 +28,14 @@ final class MemoryTransaction: StoreTransaction {
                 for (destination, linked) in destinations { setLink(link, source, destination, linked) }
             }
         }
-        state.generation = layer.generation
+        state.generation = numbers.generation(of: layer.version)
         var changes = changes
-        changes.generation = layer.generation
+        changes.generation = state.generation
         state.history.append(changes)
         if state.history.count > MemoryState.historyLimit { state.history.removeFirst() }
     }
 
-    private func apply(_ row: Row, _ entity: Int, _ key: ObjectKey) throws {
+    private func apply(_ row: Row, _ entity: Int, _ key: ObjectKey, _ numbers: CommitNumbers) throws {
         if row.kind == .delete {
             state.remove(entity, key)
             for (number, link) in schema.links.enumerated() {
@@ -58,7 +58,7 @@ final class MemoryTransaction: StoreTransaction {
             }
             values[column] = columns[column].type.stored(value)
         }
-        state.put(MemoryRecord(version: row.version, values: values), entity, key)
+        state.put(MemoryRecord(version: numbers.generation(of: row.version), values: values), entity, key)
     }
 
     /// A pair with an end that does not exist is left out.

@@ -61,7 +61,7 @@ struct PageEncoder: ~Copyable {
     }
 
     /// Takes over the rows of a layer's page.
-    mutating func gather(_ changes: LayerPage) throws(PageError) {
+    mutating func gather(_ changes: LayerPage, _ numbers: CommitNumbers) throws(PageError) {
         presence &= ~changes.deleted
         let columns = layout.columns
         let rows = changes.rows
@@ -70,7 +70,7 @@ struct PageEncoder: ~Copyable {
             let refused = rows.withUnsafeBytes { bytes in
                 let stride = MemoryLayout<Row?>.stride
                 return bytes.load(fromByteOffset: slot * stride, as: Unmanaged<Row>?.self)?._withUnsafeGuaranteedRef {
-                    gather($0, slot)
+                    gather($0, slot, numbers)
                 }
             }
             if let refused = refused ?? nil, let row = rows[slot] { throw misfit(refused, row) }
@@ -85,14 +85,14 @@ struct PageEncoder: ~Copyable {
     /// A row that sets every column is only noted, so that columns can be gathered one at a time; another is gathered at once.
     /// - Returns: the first column whose value does not fit; -1 when the row has another number of columns.
     @inline(__always)
-    private mutating func gather(_ row: Row, _ slot: Int) -> Int? {
+    private mutating func gather(_ row: Row, _ slot: Int, _ numbers: CommitNumbers) -> Int? {
         let bit: UInt64 = 1 << UInt64(slot)
         let header = row.withUnsafeMutablePointerToHeader { $0.pointee }
         let isComplete = header.kind == .insert || header.set == layout.allColumns
         guard isComplete || presence & bit != 0 else { return nil }
         guard header.columnCount == layout.columns.count else { return -1 }
         presence |= bit
-        generations[slot] = header.version
+        generations[slot] = numbers.generation(of: header.version)
         return row.withValues { set, values in
             if isComplete {
                 complete |= bit

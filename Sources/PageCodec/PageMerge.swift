@@ -16,10 +16,13 @@ public struct PageDraft: ~Copyable {
     /// - Parameters:
     ///   - old: checked with ``ObjectPage/Check/checksum`` or more, if damage is not to get a fresh checksum.
     ///   - limit: strings and data of more bytes are left out.
+    ///   - numbers: the generations of the rows' versions.
     /// - Throws: ``PageError`` naming entity and column when a value does not fit its column.
-    public init(old: ObjectPage?, changes: LayerPage, layout: PageLayout, limit: Int) throws(PageError) {
+    public init(
+        old: ObjectPage?, changes: LayerPage, layout: PageLayout, limit: Int, numbers: CommitNumbers = .none
+    ) throws(PageError) {
         encoder = PageEncoder(old: old, layout: layout, limit: limit)
-        try encoder.gather(changes)
+        try encoder.gather(changes, numbers)
     }
 
     /// The values that were left out, each set by the row in its slot. To be placed, every one.

@@ -7,6 +7,8 @@ final class SQLiteTransaction: StoreTransaction {
     private let layout: SQLiteLayout
     let path: String
     var generation: Generation
+    /// Of the layer that is being written.
+    private var numbers = CommitNumbers.none
 
     /// How many saves the history keeps.
     static let historyLimit: Generation = 10_000
@@ -21,7 +23,8 @@ final class SQLiteTransaction: StoreTransaction {
         generation = Generation(found)
     }
 
-    func apply(_ layer: Layer, changes: ChangeSet) throws {
+    func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws {
+        self.numbers = numbers
         for entity in 0..<layer.entityCount {
             guard let rows = layer.entity(entity) else { continue }
             let insert = try connection.statement(layout.insert[entity])
@@ -39,7 +42,7 @@ final class SQLiteTransaction: StoreTransaction {
             }
         }
         for (link, pairs) in layer.links.enumerated() where !pairs.isEmpty { try apply(pairs, link) }
-        try record(changes, layer.generation)
+        try record(changes, numbers.generation(of: layer.version))
     }
 
     // MARK: Objects
@@ -57,7 +60,7 @@ final class SQLiteTransaction: StoreTransaction {
     private func bind(_ row: Row, _ entity: Int, _ key: ObjectKey, to statement: SQLiteStatement) throws {
         let columns = layout.schema.entities[entity].columns
         statement.bind(key, 1)
-        statement.bind(row.version, 2)
+        statement.bind(numbers.generation(of: row.version), 2)
         try row.withValues { _, values in
             for column in columns.indices {
                 if !columns[column].accepts(values[column]) { throw refusal(of: values[column], entity, column) }
@@ -68,7 +71,7 @@ final class SQLiteTransaction: StoreTransaction {
 
     private func update(_ row: Row, _ entity: Int, _ key: ObjectKey) throws {
         let statement = try connection.statement(layout.update(entity, row.set))
-        statement.bind(row.version, 1)
+        statement.bind(numbers.generation(of: row.version), 1)
         var parameter = 2
         let columns = layout.schema.entities[entity].columns
         try row.withValues { set, values in

@@ -106,7 +106,7 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 extension Layer {
     /// The names of what the layer changes. O(pages + rows updated).
     public func changeSet(origin: SaveOrigin = SaveOrigin()) -> ChangeSet {
-        var set = ChangeSet(generation: generation, origin: origin)
+        var set = ChangeSet(generation: version.generation ?? 0, origin: origin)
         for number in 0..<entityCount {
             guard let changes = entity(number) else { continue }
             let pages = changes.sortedPageNumbers.compactMap { pageNumber -> ChangeSet.PageChange? in

@@ -2,13 +2,13 @@ extension Layer {
     /// One sealed-able layer that says the same as `layers`, oldest first, over the same base.
     ///
     /// An insert followed by a delete leaves nothing; a delete followed by an insert under the same key is an update of every
-    /// column. Pages and rows are shared where one layer alone speaks of them. Rows keep their versions; the layer's generation is
+    /// column. Pages and rows are shared where one layer alone speaks of them. Rows keep their versions; the layer's version is
     /// that of the newest. Cost: O(pages + rows of pages that several layers change).
     public static func folding(_ layers: [Layer], schema: StoreSchema) -> Layer {
         guard let first = layers.first else { return Layer(schema: schema) }
         let folded = first.isSealed ? Layer(copying: first) : Layer(schema: schema)
         for layer in first.isSealed ? layers.dropFirst() : layers[...] { folded.merge(layer) }
-        folded.setGeneration(layers[layers.count - 1].generation)
+        folded.setVersion(layers[layers.count - 1].version)
         return folded
     }
 

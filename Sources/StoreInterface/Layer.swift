@@ -9,8 +9,8 @@ import Locking
 public final class Layer: @unchecked Sendable {
     /// Unique in the process.
     public let id: UInt64
-    /// The save that made the layer part of a store's state; 0 before.
-    public private(set) var generation: Generation = 0
+    /// The newest save that the layer holds; unsaved until a writer has accepted it.
+    public private(set) var version = RowVersion.unsaved
     @exclusivity(unchecked) public private(set) var isSealed = false
     /// How many rows were put into the layer, counting those put again: a measure of what folding it costs.
     @exclusivity(unchecked) public private(set) var weight = 0
@@ -107,18 +107,24 @@ public final class Layer: @unchecked Sendable {
         }
     }
 
-    /// Gives every row and the layer itself the number of the save that accepted them. The writer's, before publication.
-    public func stamp(_ generation: Generation) {
-        self.generation = generation
+    /// Gives every row, and the layer itself, the version of the save that they belong to. The writer's, before publication.
+    public func stamp(_ version: RowVersion) {
+        self.version = version
         for case let entity? in entities {
             for page in entity.pages.values {
-                for slot in SlotIterator(page.touched) { page[slot]?.version = generation }
+                for slot in SlotIterator(page.touched) { page[slot]?.version = version }
             }
         }
     }
 
-    /// Says which save's state the layer completes, when its rows keep the numbers of older ones: for folded layers.
-    public func setGeneration(_ generation: Generation) { self.generation = generation }
+    /// For a layer that is written at once, without a writer that accepts it before.
+    public func stamp(_ generation: Generation) { stamp(.committed(generation)) }
+
+    /// The generation that the layer is stamped with; 0 for any other version.
+    public var generation: Generation { version.generation ?? 0 }
+
+    /// Sets the newest save of a folded layer, whose rows keep the versions of older ones.
+    public func setVersion(_ version: RowVersion) { self.version = version }
 
     /// Takes the whole pages of a sealed newer layer for an entity as far as this layer has none there; the other pages' numbers.
     func share(_ changes: EntityLayer, entity: Int, mayDelete: Bool) -> [UInt64] {

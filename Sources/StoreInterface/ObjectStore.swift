@@ -11,14 +11,11 @@ public protocol ObjectReader: Sendable {
     func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value?
     /// Whether the object exists.
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool
-    /// The save that last wrote the object; nil when it does not exist. In a view with unsaved layers the writer's alone to ask:
-    /// it numbers their rows.
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation?
     /// The keys at the far end of a to-many relationship, ascending.
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey]
 }
 
-extension ObjectReader {
+extension StoreSnapshot {
     public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try version(entity, key) != nil }
 }
 
@@ -26,6 +23,8 @@ extension ObjectReader {
 public protocol StoreSnapshot: AnyObject, ObjectReader {
     /// The newest save that the snapshot holds.
     var generation: Generation { get }
+    /// The save that last wrote the object; nil when it does not exist.
+    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation?
     /// The objects of one page; nil, or a page without any, when there are none. What it returns stays valid as long as it is held.
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)?
     /// How many pages a reader may hold on to: many where a page is a view into a map, few where it holds copies of its values.
@@ -87,14 +86,19 @@ extension StorePage {
 public protocol StoreTransaction {
     /// The newest save in the file, as this transaction sees it.
     var generation: Generation { get }
-    /// Writes a stamped layer: rows take their own ``Row/version``; an update of a missing object is an insert when all its
-    /// columns are set and is otherwise dropped. Links of deleted objects go with them, and a pair with an end that does not
-    /// exist is left out. Indexes follow. `changes` goes into the history under the layer's generation.
-    func apply(_ layer: Layer, changes: ChangeSet) throws
+    /// Writes a stamped layer: each row under the generation that `numbers` gives to its ``Row/version``; an update of a missing
+    /// object is an insert when all its columns are set and is otherwise dropped. Links of deleted objects go with them, and a pair
+    /// with an end that does not exist is left out. Indexes follow. `changes` goes into the history under the layer's generation.
+    func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws
     /// Keys that no one has had and no one else will get, in whole pages. Durable with the transaction.
     func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey>
     /// Deletes the oldest saves of the history that a cut takes, at most `limit`. Gives how many.
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int
+}
+
+extension StoreTransaction {
+    /// Writes a layer that is stamped with the generation of its save.
+    public func apply(_ layer: Layer, changes: ChangeSet) throws { try apply(layer, changes: changes, numbers: .none) }
 }
 
 /// How a store answers the question what a power cut may lose.
@@ -123,10 +127,20 @@ public protocol ObjectStore: AnyObject, Sendable {
     var deferralStyle: DeferralStyle { get }
     /// The newest committed state. Never waits for a writer.
     func snapshot() throws -> any StoreSnapshot
+    /// Whether another process or connection may have committed a save after this generation. Cheap; false is certain.
+    func mayHaveCommitted(after generation: Generation) -> Bool
     /// Runs the one write transaction on the calling thread and commits it; a thrown error aborts it and leaves nothing.
     /// Called from one thread at a time, which may wait for other processes. `body` may be run again when the store could not finish
     /// its transaction, so it must be repeatable, with the same values.
     func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R
+    /// Claims the right to save, which ``write(_:_:)`` does not do by itself, until the claim is released. Blocking: waits for other
+    /// processes, for a bounded time. nil: no other process can hold saves back.
+    ///
+    /// Called from one thread at a time, and not while a claim of this store is held.
+    /// - Throws: `StoreError` `.storeBusy`, naming the process that was waited for.
+    func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)?
+    /// Calls `body` on a background queue when another process waits for a claim that holds saves back, until the watch is dropped.
+    func watchClaimRequests(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)?
     /// The change sets of the saves after a generation, oldest first, at most `limit`; nil when the history does not reach back
     /// that far. After nil: from the oldest that there is.
     func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]?
@@ -147,6 +161,22 @@ public protocol ObjectStore: AnyObject, Sendable {
 
 extension ObjectStore {
     public func continueMigration() throws -> MigrationProgress? { nil }
+}
+
+/// What a process claims of a store's file before it saves.
+public enum SaveClaimKind: Sendable {
+    /// To commit. Several processes may have such a claim; the store's transaction orders them.
+    case committing
+    /// To acknowledge saves before they are committed. While a process has this claim, no other process has any.
+    case holdingBack
+}
+
+/// The right of a process to save, until it is released or dropped.
+public protocol SaveClaim: AnyObject, Sendable {
+    /// Whether another process waits for the claim. One system call.
+    var isWanted: Bool { get }
+    /// Does nothing the second time.
+    func release()
 }
 
 /// What readers keep from reuse. Each number is what the reader would keep if it were the only one.
@@ -181,6 +211,14 @@ extension ObjectStore {
     }
 
     public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? { nil }
+
+    public func mayHaveCommitted(after generation: Generation) -> Bool {
+        ((try? snapshot().generation) ?? generation) > generation
+    }
+
+    public func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)? { nil }
+
+    public func watchClaimRequests(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? { nil }
 
     /// All change sets after a generation; nil when the history does not reach back that far.
     public func changes(after generation: Generation) throws -> [ChangeSet]? { try history(after: generation, limit: .max) }

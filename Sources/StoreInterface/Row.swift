@@ -13,8 +13,8 @@ public struct RowHeader {
     public var kind: RowKind
     /// The layer in which the row may still be changed: rows of other layers are shared and immutable.
     public var layer: UInt64
-    /// The save that wrote the row; 0 until the writer has accepted it.
-    public var version: Generation
+    /// The save that wrote the row; unsaved until the writer has accepted it.
+    public var version: RowVersion
     public var set: ColumnSet
     public var columnCount: Int
 
@@ -22,7 +22,7 @@ public struct RowHeader {
     init(kind: RowKind, layer: UInt64, columnCount: Int) {
         self.kind = kind
         self.layer = layer
-        self.version = 0
+        self.version = .unsaved
         self.set = ColumnSet()
         self.columnCount = columnCount
     }
@@ -59,7 +59,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         get { withUnsafeMutablePointerToHeader { $0.pointee.layer } }
         set { withUnsafeMutablePointerToHeader { $0.pointee.layer = newValue } }
     }
-    @inlinable public var version: Generation {
+    @inlinable public var version: RowVersion {
         get { withUnsafeMutablePointerToHeader { $0.pointee.version } }
         set { withUnsafeMutablePointerToHeader { $0.pointee.version = newValue } }
     }

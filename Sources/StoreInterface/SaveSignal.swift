@@ -14,7 +14,7 @@ import Locking
 ///
 /// What it holds, the number of the save, is for people who look; readers ask the store itself. One store object has one.
 public final class SaveSignal: Sendable {
-    private let path: String
+    package let path: String
     /// Opened at the first use.
     private let descriptor = Mutex<Int32?>(nil)
 
@@ -54,24 +54,26 @@ public final class SaveSignal: Sendable {
     }
 }
 
-/// Calls a closure after each write to a file: inotify on Linux, kqueue elsewhere. No thread waits; the kernel wakes a queue.
+/// Calls a closure after each write to a file, or after each change of its attributes: inotify on Linux, kqueue elsewhere. No thread waits; the kernel wakes a queue.
 ///
 /// `@unchecked Sendable` is right because Dispatch's sources may be used from any thread, and this one is only set up and cancelled.
-final class FileWatch: StoreWatch, @unchecked Sendable {
+package final class FileWatch: StoreWatch, @unchecked Sendable {
+    package enum Event { case writes, attributes }
+
     private let source: any DispatchSourceProtocol
 
     /// - Throws: `StoreError` `.inputOutput` when the system has no watch left.
-    init(path: String, _ body: @escaping @Sendable () -> Void) throws {
+    package init(path: String, for event: Event = .writes, _ body: @escaping @Sendable () -> Void) throws {
         let queue = DispatchQueue(label: "strata.signals")
         #if canImport(Darwin)
             let descriptor = open(path, O_EVTONLY | O_CLOEXEC)
             guard descriptor >= 0 else { throw Self.failure(path) }
-            source = DispatchSource.makeFileSystemObjectSource(fileDescriptor: descriptor, eventMask: .write, queue: queue)
+            source = DispatchSource.makeFileSystemObjectSource(fileDescriptor: descriptor, eventMask: event == .writes ? .write : .attrib, queue: queue)
             source.setEventHandler { body() }
         #else
             let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
             guard descriptor >= 0 else { throw Self.failure(path) }
-            guard inotify_add_watch(descriptor, path, UInt32(IN_MODIFY)) >= 0 else {
+            guard inotify_add_watch(descriptor, path, UInt32(event == .writes ? IN_MODIFY : IN_ATTRIB)) >= 0 else {
                 let failure = Self.failure(path)
                 close(descriptor)
                 throw failure

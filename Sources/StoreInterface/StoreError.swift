@@ -2,7 +2,7 @@
 public struct StoreError: Error, Sendable, CustomStringConvertible {
     public enum Code: String, Sendable, Hashable {
         case cannotOpen, notAStore, damaged, formatTooNew, schemaMismatch, schemaTooNew, inUseElsewhere
-        case full, readersFull, readOnly, remoteFileSystem, usedAfterFork, closed, unsupported, inputOutput
+        case full, readersFull, storeBusy, readOnly, remoteFileSystem, usedAfterFork, closed, unsupported, inputOutput
         case valueTooLarge, internalInconsistency
     }
 

@@ -223,8 +223,13 @@ public struct ColumnSet: Sendable, Hashable, Codable {
 
 extension ColumnSchema {
     /// Whether the column can hold the value: right storage class, in range for its width, null only when optional.
-    public func accepts(_ value: Value) -> Bool {
-        switch (value, type) {
+    public func accepts(_ value: Value) -> Bool { type.accepts(value, isOptional: isOptional) }
+}
+
+extension ColumnType {
+    /// Whether a column of this type can hold the value: right storage class, in range for its width, null only when optional.
+    public func accepts(_ value: Value, isOptional: Bool) -> Bool {
+        switch (value, self) {
         case (.null, _): isOptional
         case (.bool, .bool), (.double, .float), (.double, .double), (.double, .date), (.string, .string), (.data, .data),
             (.uuid, .uuid), (.uint, .uint64), (.int, .int64), (.reference, .reference):

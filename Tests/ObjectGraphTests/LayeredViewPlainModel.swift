@@ -26,6 +26,8 @@ struct PlainState: ObjectReader {
 
     func version(_ entity: Int, _ key: ObjectKey) -> Generation? { objects[entity][key]?.version }
 
+    func exists(_ entity: Int, _ key: ObjectKey) -> Bool { objects[entity][key] != nil }
+
     func related(_ relation: Relation, to key: ObjectKey) -> [ObjectKey] {
         switch relation {
         case .referrers(let entity, let column):

@@ -53,7 +53,7 @@ private final class Chunks: LargeValueSource {
         for (slot, values) in rows {
             let row = Row.make(kind: .insert, layer: layer.id, columnCount: values.count)
             for (column, value) in values.enumerated() { row[column] = value }
-            row.version = 5
+            row.version = .committed(5)
             layer.put(row, entity: 0, key: PageAddress.key(page: 0, slot: slot))
         }
         let changes = try #require(layer.entity(0)?.page(0))

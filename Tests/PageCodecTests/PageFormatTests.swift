@@ -114,7 +114,7 @@ func page(_ entity: EntitySchema, _ rows: [Int: [Value]], versions: [Int: Genera
     for (slot, values) in rows {
         let row = Row.make(kind: .insert, layer: layer.id, columnCount: values.count)
         for (column, value) in values.enumerated() { row[column] = value }
-        row.version = versions[slot] ?? 0
+        row.version = .committed(versions[slot] ?? 0)
         layer.put(row, entity: 0, key: PageAddress.key(page: 0, slot: slot))
     }
     return try merge([], #require(layer.entity(0)?.page(0)), PageLayout(entity, schemaNumber: 7))

@@ -12,7 +12,7 @@ struct PageReference: ObjectReader {
         objects[PageAddress.slot(of: key)]?.values[column]
     }
 
-    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { objects[PageAddress.slot(of: key)]?.version }
+    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { objects[PageAddress.slot(of: key)] != nil }
 
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { [] }
 
@@ -24,7 +24,7 @@ struct PageReference: ObjectReader {
         for slot in 0..<highest where random.chance(random.chance(20) ? 90 : 15) {
             let kind: RowKind = random.chance(15) ? .delete : (random.chance(50) ? .update : .insert)
             let row = Row.make(kind: kind, layer: layer.id, columnCount: columns.count)
-            row.version = generation + UInt64(random.below(3))
+            row.version = .committed(generation + UInt64(random.below(3)))
             let share = random.chance(20) ? 100 : 30
             for (number, column) in columns.enumerated() where kind == .insert || kind == .update && random.chance(share) {
                 row[number] = random.value(column)
@@ -39,12 +39,12 @@ struct PageReference: ObjectReader {
         let count = schema.entities[0].columns.count
         switch row.kind {
         case .delete: objects[slot] = nil
-        case .insert: objects[slot] = ((0..<count).map { row[$0] }, row.version)
+        case .insert: objects[slot] = ((0..<count).map { row[$0] }, row.version.generation ?? 0)
         case .update:
             guard objects[slot] != nil || row.set.count == count else { return }
             var values = objects[slot]?.values ?? Array(repeating: .null, count: count)
             row.set.forEach { values[$0] = row[$0] }
-            objects[slot] = (values, row.version)
+            objects[slot] = (values, row.version.generation ?? 0)
         }
     }
 

@@ -52,7 +52,7 @@ public actor BackgroundContext: ContextHost {
     }
 
     private nonisolated func runIsolated(_ job: @Sendable (ManagedObjectContext) -> Void) {
-        executor.running { assumeIsolated { job($0.context) } }
+        executor.running { assumeIsolated { host in host.context.moving { job(host.context) } } }
     }
 }
 

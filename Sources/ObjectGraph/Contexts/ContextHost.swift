@@ -58,7 +58,7 @@ final class MainContextHost: ContextHost {
 
     nonisolated func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void) {
         DispatchQueue.main.async {
-            MainActor.assumeIsolated { job(self.context) }
+            MainActor.assumeIsolated { self.context.moving { job(self.context) } }
         }
     }
 

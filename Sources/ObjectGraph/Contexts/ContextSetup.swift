@@ -11,6 +11,8 @@ struct ContextSetup: @unchecked Sendable {
     var foundation: ManagedObjectContext.Foundation?
     let parent: ParentLink?
     var automaticallyMergesChanges: Bool
+    /// Whether the context reads the newest state at its first read, instead of the one at its creation: the container's own contexts.
+    var beginsAtFirstRead = false
 
     /// The way to a parent. The parent is not kept alive: a save into one that is gone throws (S078).
     struct ParentLink: Sendable {

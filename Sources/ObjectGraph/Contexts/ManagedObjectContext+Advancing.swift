@@ -9,10 +9,10 @@ extension ManagedObjectContext {
         }
         if isRoot { return advance(to: setup.writer.state) }
         guard let parent = setup.parent?.host, foundation.ancestors == nil, let own = host else { return }
-        let generation = foundation.state.base.generation
+        let sequence = foundation.state.sequence
         parent.enqueue { parent in
-            if parent.foundation.state.base.generation <= generation { parent.advanceIfClean() }
-            guard parent.foundation.state.base.generation > generation else { return }
+            if parent.foundation.state.sequence <= sequence { parent.advanceIfClean() }
+            guard parent.foundation.state.sequence > sequence else { return }
             let new = parent.sealedFoundationForChild()
             own.enqueue { child in
                 if !child.isSaving, !child.hasChanges { child.moveToParent(new, changes: nil) }

@@ -10,31 +10,57 @@ extension ManagedObjectContext {
     public func mergeChanges(from changes: ChangeSet) {
         checkIsolation()
         guard isRoot, changes.generation > foundation.state.generation else { return }
-        advance(to: setup.writer.state)
+        moving { advance(to: setup.writer.newestState()) }
     }
 
     /// Called on the context's executor after one or more saves elsewhere on the coordinator (S093): one move for all of them.
     func storeDidChange() {
         guard isRoot, automaticallyMergesChanges else { return }
         let newest = setup.writer.state
-        if newest.generation == foundation.state.generation { renewSnapshot(newest) } else { advance(to: newest) }
+        moving { moveOn(to: newest) }
+    }
+
+    private func moveOn(to newest: StoreState) {
+        if newest.sequence == foundation.state.sequence { renewSnapshot(newest) } else { advance(to: newest) }
+    }
+
+    /// At the beginning of a turn that reads: merges what was announced, so that a save that was awaited is seen (S068).
+    @inline(__always)
+    func catchUp() {
+        if behind != nil, !isMoving { mergeAnnounced() }
+    }
+
+    private func mergeAnnounced() {
+        behind?.willCatchUp()
+        behind = nil
+        storeDidChange()
+    }
+
+    /// Runs a step that reads the state that it began with.
+    func moving<R>(_ body: () throws -> R) rethrows -> R {
+        let wasMoving = isMoving
+        isMoving = true
+        defer { isMoving = wasMoving }
+        return try body()
     }
 
     /// Reads the same saves in a newer snapshot, as after a compaction: nothing changes for anybody, and pages that only the old one
     /// needs can be used again.
     private func renewSnapshot(_ state: StoreState) {
         guard state.base !== foundation.state.base, state.base.generation >= foundation.state.base.generation else { return }
-        foundation.state = state
-        pin.move(to: state)
+        foundation.state = showsNothing ? setup.writer.resting(state) : state
+        if !showsNothing { state.takeBase() }
+        pin.move(to: foundation.state)
         pages.removeAll()
         rebuildView()
     }
 
     func advance(to state: StoreState) {
-        guard state.generation > foundation.state.generation else { return }
-        let between = setup.writer.changes(after: foundation.state.generation, through: state.generation)
+        guard state.sequence > foundation.state.sequence else { return }
+        let between = setup.writer.changes(after: foundation.state, through: state)
         var moved = foundation
         moved.state = state
+        moved.isPinned = false
         let changes = between.map(ChangeSet.union)
         move(to: moved, changes.map { [$0] })
         tell(changes, refreshed: refreshRegistered(changes))
@@ -49,6 +75,7 @@ extension ManagedObjectContext {
         precondition(snapshot.store == storeIdentity, "the context \(name) cannot read a snapshot of another store")
         var moved = foundation
         moved.state = snapshot.state
+        moved.isPinned = true
         move(to: moved, nil)
         tell(nil, refreshed: refreshRegistered(nil))
     }
@@ -92,7 +119,7 @@ extension ManagedObjectContext {
     /// Moves a root context to the newest state; unsaved changes stay (S024). In a child it does nothing: see `refreshFromParent()`.
     public func refreshAllObjects() {
         checkIsolation()
-        if isRoot { advance(to: setup.writer.state) }
+        if isRoot { moving { advance(to: setup.writer.newestState()) } }
     }
 
     private func dropChanges(of object: ManagedObject) {
@@ -170,7 +197,7 @@ extension ManagedObjectContext {
             registry.release(object)
         }
         var moved = foundation
-        if isRoot { moved.state = setup.writer.state }
+        if isRoot { moved.state = setup.writer.newestState() }
         setFoundation(moved)
         tell(nil, refreshed: [])
     }

@@ -284,7 +284,7 @@ extension ManagedObjectContext {
         let changes = ChangeSet.union(pushes.map(\.changes))
         switch try result.get() {
         case .written(let outcome):
-            let isAlone = outcome.state.generation == foundation.state.generation + 1
+            let isAlone = outcome.state.sequence == foundation.state.sequence.next
             didWrite(outcome, adopted: changes)
             return place(same && isAlone)
         case .pushed(let push, let above):

@@ -12,14 +12,14 @@ extension ManagedObjectContext {
         checkIsolation()
         await beginSave()
         defer { endSave() }
-        guard try prepareSave() else { return }
+        guard try moving(prepareSave) else { return }
         if isRoot {
             let outcome = try await write(sealed, durability)
-            didWrite(outcome)
+            moving { didWrite(outcome) }
         } else {
             let push = makePush()
             let place = try await pushOneLevel(push)
-            didPush(push, place)
+            moving { didPush(push, place) }
         }
     }
 
@@ -31,10 +31,10 @@ extension ManagedObjectContext {
         await beginSave()
         defer { endSave() }
         // The parents may have changes to save even when this context has none.
-        _ = try prepareSave()
+        _ = try moving(prepareSave)
         let push = makePush()
         let place = try await pushThrough(push, durability)
-        didPush(push, place)
+        moving { didPush(push, place) }
     }
 
     /// Also checks these objects' versions at the next save, though they are unchanged here (S100).
@@ -111,12 +111,13 @@ extension ManagedObjectContext {
     /// After the store has taken the layers in flight.
     func didWrite(_ outcome: SaveOutcome, adopted: ChangeSet? = nil) {
         let written = takeInFlight()
-        let old = foundation.state.generation
-        let between = setup.writer.changes(after: old, through: outcome.state.generation)
+        let old = foundation.state
+        let between = setup.writer.changes(after: old, through: outcome.state)
         let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }
-        if outcome.state.generation > old {
+        if outcome.state.sequence > old.sequence {
             var moved = foundation
             moved.state = outcome.state
+            moved.isPinned = false
             move(to: moved, others)
         }
         if !hasUnsavedLayers { hasOrphans = false }

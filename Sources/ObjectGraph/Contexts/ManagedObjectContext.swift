@@ -79,6 +79,10 @@ public final class ManagedObjectContext {
     /// Whether objects may be among the updated ones that others have deleted.
     var hasOrphans = false
     var watched: Set<ObjectID> = []
+    /// Told of saves that this context is to merge and has not merged yet, before the turn that reads next.
+    @exclusivity(unchecked) var behind: MergeSignal?
+    /// A step of a save or a merge runs, which reads the state that it began with.
+    @exclusivity(unchecked) var isMoving = false
     /// What objects deleted here referred to, by the columns of to-one relationships with the rule deny.
     var deniedReferences: [ChangeLog.Place: [Int: ObjectKey]] = [:]
     /// Children that are moved after each save.
@@ -94,10 +98,12 @@ public final class ManagedObjectContext {
         var parentResetCount: UInt64 = 0
         /// With the routing `ancestors`: reads through the parent.
         var ancestors: AncestorSnapshot?
+        /// Whether the user chose the state.
+        var isPinned = false
     }
 
     init(_ setup: ContextSetup, place: ContextPlace) {
-        guard let start = setup.foundation else { preconditionFailure("a context was set up without a state to read") }
+        guard var start = setup.foundation else { preconditionFailure("a context was set up without a state to read") }
         // Kept, it would keep the pages of the first state from being reused as long as the context lives.
         var setup = setup
         setup.foundation = nil
@@ -114,6 +120,9 @@ public final class ManagedObjectContext {
         let top = Layer(schema: model.storeSchema)
         self.top = top
         topID = top.id
+        if setup.parent == nil {
+            if setup.beginsAtFirstRead { start.state = writer.resting(start.state) } else { start.state.takeBase() }
+        }
         foundation = start
         pin = writer.pins.add(setup.name, start.state, place)
         view = LayeredView(base: start.state.base, layers: [])
@@ -176,6 +185,7 @@ public final class ManagedObjectContext {
     @inline(__always)
     func checkIsolation() {
         if ConcurrencyCheck.isOn { ConcurrencyCheck.verify(self) }
+        catchUp()
     }
 
     var hasDeletes: Bool { top.mayDelete || sealed.contains(where: \.mayDelete) }
@@ -225,11 +235,20 @@ public final class ManagedObjectContext {
         // On the main thread somebody waits for it, and freeing thousands of rows takes as long as everything else here.
         if place.executor == nil { Disposal.letGo(of: foundation.state.deferred) }
         foundation = new
-        pin.move(to: new.state)
+        // What a context shows must not change under it; one that shows nothing keeps nothing of the file.
+        if isRoot, showsNothing, !new.isPinned {
+            foundation.state = setup.writer.resting(new.state)
+        } else if new.ancestors == nil {
+            new.state.takeBase()
+        }
+        pin.move(to: foundation.state)
         pages.removeAll()
         epoch += 1
         rebuildView()
     }
+
+    /// Whether nothing of what lies below has been handed out.
+    var showsNothing: Bool { registry.count == 0 && viewObservers.isEmpty && !hasUnsavedLayers }
 
     /// What the context shows now, sealed: any thread may read it.
     func sealedView() -> LayeredView {

@@ -55,7 +55,7 @@ final class AncestorSnapshot: StoreSnapshot {
     }
 
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
-        try ask { try $0.view.version(entity, key) }
+        try ask { try $0.view.version(entity, key).map { $0.generation ?? 0 } }
     }
 
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {

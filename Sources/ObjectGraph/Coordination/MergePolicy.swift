@@ -70,6 +70,8 @@ public enum SaveError: Error, Sendable, CustomStringConvertible {
     case willSaveDoesNotSettle(rounds: Int)
     /// The parent of the context was released or reset.
     case parentGone(context: String)
+    /// Of a flush: deferred saves that were acknowledged and could not be written. The others are on disk.
+    case deferredSavesFailed([DeferredSaveFailure])
 
     public var description: String {
         switch self {
@@ -91,6 +93,9 @@ public enum SaveError: Error, Sendable, CustomStringConvertible {
             "willSave changed objects in each of \(rounds) rounds; it must stop changing them at some point"
         case .parentGone(let context):
             "the parent of the context \(context) was released or reset; nothing was saved"
+        case .deferredSavesFailed(let failures):
+            "\(failures.count) deferred save(s) could not be written: " + failures.map(\.description).joined(separator: "; ")
+                + ". Save those changes again"
         }
     }
 }

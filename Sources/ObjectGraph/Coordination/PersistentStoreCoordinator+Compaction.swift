@@ -50,9 +50,10 @@ extension StoreWriter {
 
     private func renewSnapshotNow() {
         let current = state
-        // Another process's saves are not adopted here; a failure leaves the old snapshot, which is right too.
-        guard let base = try? store.snapshot(), base.generation == current.base.generation else { return }
-        replaceState(StoreState(base: base, deferred: current.deferred, generation: current.generation))
+        // While saves are pending the base has their generation; a failure leaves the old snapshot, which is right too.
+        guard current.pendingSaves > 0 else { return replaceState(resting(current)) }
+        guard let base = try? newSnapshot(), base.generation == current.base.generation else { return }
+        replaceState(current.reading(base))
     }
 }
 

@@ -7,7 +7,7 @@ extension PersistentStoreCoordinator {
     /// - Throws: ``SnapshotError/overBudget(_:)`` when ``snapshotBudget`` says so.
     public func snapshot(owner: String = "a kept snapshot") throws -> Snapshot {
         try writer.checkSnapshotBudget()
-        return Snapshot(writer.state, owner: owner, of: writer)
+        return Snapshot(writer.newestState(), owner: owner, of: writer)
     }
 
     /// Every state of the store that somebody reads, oldest first, those of other processes last (S152).

@@ -45,7 +45,7 @@ public final class PersistentStoreCoordinator: Sendable {
     func register(_ host: any ContextHost, number: UInt64) {
         contexts.withLock { contexts in
             if contexts.count > 64 { contexts = contexts.filter { $0.value.isAlive } }
-            contexts[number] = MergeSignal(host, queue: signals)
+            contexts[number] = MergeSignal(host, queue: signals, clock: writer.clock)
         }
     }
 

@@ -16,6 +16,7 @@ struct SaveCheck {
     /// Made when a policy changes what is written; the request's own layers stay as they are.
     private var resolved: Layer?
     private let folded: Layer
+    private let numbers: CommittedNumbers
     /// What is to be written, as far as the check has come.
     var layer: Layer { resolved ?? folded }
 
@@ -23,19 +24,21 @@ struct SaveCheck {
         self.request = request
         self.state = state
         self.writer = writer
+        numbers = writer.shared.withLock { $0.numbers }
         let layers = request.layers
         folded = layers.count == 1 ? layers[0] : Layer.folding(layers, schema: writer.store.schema)
     }
 
     /// The layer to write, not yet stamped. Throws ``SaveError``.
     mutating func resolvedLayer() throws -> Layer {
-        if request.base.generation != state.generation || request.mayHaveOrphans {
+        if request.base.sequence != state.sequence || request.mayHaveOrphans {
             try checkVersions()
             try checkWatched()
             if case .custom(let resolve) = request.policy { conflicts = try settleContested(resolve) }
             if !conflicts.isEmpty { throw SaveError.conflicts(conflicts) }
         }
         try checkUnique()
+        try checkValues()
         return layer
     }
 
@@ -53,7 +56,7 @@ struct SaveCheck {
                     let key = PageAddress.key(page: number, slot: slot)
                     let theirs = try current.version(entity, key)
                     let isOrphan = theirs == nil && row.kind == .update
-                    guard try isOrphan || base.version(entity, key) != theirs else { continue }
+                    guard try isOrphan || !numbers.areSame(base.version(entity, key), theirs) else { continue }
                     try resolve(row, entity, key, isInStore: theirs != nil)
                 }
             }
@@ -65,7 +68,7 @@ struct SaveCheck {
         let current = state.view
         for id in request.watched where folded.row(id.entity, id.key) == nil {
             let theirs = try current.version(id.entity, id.key)
-            guard try base.version(id.entity, id.key) != theirs else { continue }
+            guard try !numbers.areSame(base.version(id.entity, id.key), theirs) else { continue }
             let found = try conflict(nil, id.entity, id.key, isInStore: theirs != nil)
             if request.isPreview { met.append(found) }
             if case .custom = request.policy {
@@ -85,6 +88,10 @@ struct SaveCheck {
 
     /// Makes what is to be written of one object in conflict.
     mutating func apply(_ policy: MergePolicy, _ row: Row, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws {
+        // An update of what nobody has saved: the parent that inserted it has rolled back.
+        if !isInStore, row.kind == .update, try !request.base.view.exists(entity, key), row.set.count < row.columnCount {
+            return writable().remove(entity: entity, key: key)
+        }
         switch (policy, row.kind, isInStore) {
         case (_, .delete, false):
             writable().remove(entity: entity, key: key)

@@ -85,8 +85,8 @@ final class SnapshotPins: Sendable {
         }
     }
 
-    /// O(live snapshots + holders).
-    func live() -> [Live] {
+    /// The live snapshots, oldest first, and the holders that have read nothing yet. O(live snapshots + holders).
+    func live() -> (taken: [Live], resting: [Holder]) {
         let (bases, holders) = shared.withLock { shared in
             (
                 shared.bases.compactMap { entry in entry.base.map { Live(base: $0, taken: entry.taken, holders: []) } },
@@ -95,15 +95,21 @@ final class SnapshotPins: Sendable {
         }
         var places: [ObjectIdentifier: Int] = [:]
         var live: [Live] = []
+        var resting: [Holder] = []
         // Two states can share a snapshot.
         for entry in bases where places[ObjectIdentifier(entry.base)] == nil {
             places[ObjectIdentifier(entry.base)] = live.count
             live.append(entry)
         }
         for holder in holders {
-            guard let place = places[ObjectIdentifier(holder.state.base)] else { continue }
+            let base = (holder.state.base as? LazySnapshot).map(\.current) ?? holder.state.base
+            guard let base else {
+                resting.append(holder)
+                continue
+            }
+            guard let place = places[ObjectIdentifier(base)] else { continue }
             live[place].holders.append(holder)
         }
-        return live
+        return (live, resting)
     }
 }

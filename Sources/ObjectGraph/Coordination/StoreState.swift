@@ -7,21 +7,42 @@ final class StoreState: Sendable {
     let base: any StoreSnapshot
     /// Deferred saves, newest first; a layer may be several, folded.
     let deferred: [Layer]
-    /// The newest save in this state.
-    let generation: Generation
+    /// How many saves ``deferred`` stands for.
+    let pendingSaves: Int
+    /// The newest step of the writer in this state: orders the states of one writer.
+    let sequence: SaveSequence
 
-    init(base: any StoreSnapshot, deferred: [Layer] = [], generation: Generation? = nil) {
+    init(base: any StoreSnapshot, deferred: [Layer] = [], pendingSaves: Int = 0, sequence: SaveSequence) {
         self.base = base
         self.deferred = deferred
-        self.generation = generation ?? max(base.generation, deferred.first?.generation ?? 0)
+        self.pendingSaves = pendingSaves
+        self.sequence = sequence
     }
+
+    /// The generation that the newest save in this state has, or will have when it is committed.
+    var generation: Generation { base.generation + UInt64(pendingSaves) }
 
     var view: LayeredView { LayeredView(base: base, layers: deferred) }
 
     /// The state after one more save, which is held in memory.
     func adding(_ layer: Layer) -> StoreState {
-        StoreState(base: base, deferred: [layer] + deferred, generation: layer.generation)
+        StoreState(base: base, deferred: [layer] + deferred, pendingSaves: pendingSaves + 1, sequence: sequence.next)
     }
+
+    /// Makes the state one that does not change any more, whatever other processes save. A store that cannot be read says so at the
+    /// first read.
+    func takeBase() { _ = try? (base as? LazySnapshot)?.take() }
+
+    /// The same saves read from another snapshot.
+    func reading(_ base: any StoreSnapshot) -> StoreState {
+        StoreState(base: base, deferred: deferred, pendingSaves: pendingSaves, sequence: sequence)
+    }
+}
+
+/// An accepted save that is not in the file: its line in the history.
+struct PendingSave: Sendable {
+    var sequence: SaveSequence
+    var changes: ChangeSet
 }
 
 /// A state of a store that may be kept, and given to contexts to read: `coordinator.snapshot()`, `context.snapshot`.
@@ -35,6 +56,7 @@ public struct Snapshot: Sendable {
     let pin: SnapshotPin
 
     init(_ state: StoreState, owner: String, of writer: StoreWriter) {
+        state.takeBase()
         self.state = state
         store = writer.store.identity
         pin = writer.pins.add(owner, state)

@@ -11,8 +11,10 @@ extension StoreWriter {
         /// By job: the changes of an accepted save (empty for a flush), or why it was refused.
         var results: [Result<ChangeSet, any Error>] = []
         private let writer: StoreWriter
-        /// What the deferred saves in ``state`` changed that are not on disk, oldest first: those of before and the group's own.
-        private(set) var unwritten: [ChangeSet] = []
+        /// The saves in ``state`` that are not on disk, oldest first: those of before and the group's own.
+        private(set) var pending: [PendingSave] = []
+        /// The numbers of the saves that the group has written.
+        private(set) var committed = CommitNumbers.none
 
         init(jobs: [Job], writer: StoreWriter) {
             self.jobs = jobs
@@ -21,20 +23,29 @@ extension StoreWriter {
             state = start
         }
 
+        /// Writes the pending saves and the group's own. May be called again if the transaction is repeated.
+        func write(in transaction: any StoreTransaction) throws {
+            committed = CommitNumbers(pending.map(\.sequence), after: transaction.generation)
+            try state.writePending(pending, committed, in: transaction)
+        }
+
         /// The whole group is on disk.
-        func didWrite(_ state: StoreState) {
-            self.state = state
-            unwritten = []
+        func didWrite(_ base: LazySnapshot) {
+            state = StoreState(base: base, sequence: state.sequence)
+            pending = []
         }
 
         /// Whether some job waits for the disk, or the store has no use for saves held in memory.
         var mustWrite: Bool {
             writer.store.deferralStyle == .native
                 || jobs.contains { job in
-                    guard let request = job.request else { return !state.deferred.isEmpty }
+                    guard let request = job.request else { return state.pendingSaves > 0 }
                     return request.durability == .durable
                 }
         }
+
+        /// Whether the group is committed by a store that has not synced it: a flush has to follow.
+        var isUnsynced: Bool { if case .deferred = durability { true } else { false } }
 
         /// What the transaction must survive: the strictest of what the jobs ask for.
         var durability: Durability {
@@ -59,7 +70,7 @@ extension StoreWriter {
         /// Checks each job. May be called again with another base when the transaction is repeated.
         func check(from base: StoreState) throws {
             state = base
-            unwritten = writer.unwritten(in: base)
+            pending = writer.shared.withLock { $0.pending }
             results = jobs.map { job in
                 guard let request = job.request else { return .success(ChangeSet()) }
                 return Result { try accept(request) }
@@ -71,26 +82,24 @@ extension StoreWriter {
             var check = SaveCheck(request: request, state: state, writer: writer)
             let layer = try check.resolvedLayer()
             guard !layer.isEmpty else { return ChangeSet() }
-            layer.stamp(state.generation + 1)
-            let changes = try writer.changes(of: layer, request, before: state)
+            let changes = try writer.stamp(layer, request, after: state)
             layer.seal()
             state = state.adding(layer)
-            unwritten.append(changes)
+            pending.append(PendingSave(sequence: state.sequence, changes: changes))
             return changes
         }
     }
 }
 
 extension Layer {
-    /// A copy whose rows, and the layer itself, have later numbers: for deferred saves that another process overtook.
-    func shifted(by distance: Generation, schema: StoreSchema) -> Layer {
+    /// A sealed copy that shares no rows, for what is only tried.
+    func copied(schema: StoreSchema) -> Layer {
         let copy = Layer(schema: schema)
         for entity in 0..<entityCount {
             guard let changes = self.entity(entity) else { continue }
             for (number, page) in changes.pages {
                 for slot in SlotIterator(page.touched) {
                     guard let row = page[slot]?.copy(layer: copy.id) else { continue }
-                    row.version += distance
                     copy.put(row, entity: entity, key: PageAddress.key(page: number, slot: slot))
                 }
             }
@@ -100,7 +109,6 @@ extension Layer {
                 for (destination, linked) in pairs { copy.setLink(link, source, destination, linked: linked) }
             }
         }
-        copy.setGeneration(generation + distance)
         copy.seal()
         return copy
     }

@@ -24,16 +24,17 @@ extension StoreWriter {
         do {
             try transaction { transaction in
                 let base = try currentBase(start, transaction)
-                try base.writeDeferred(unwritten(in: base), in: transaction)
+                let pending = shared.withLock { $0.pending }
+                try base.writePending(pending, CommitNumbers(pending.map(\.sequence), after: transaction.generation), in: transaction)
                 var check = SaveCheck(request: request, state: base, writer: self)
                 // Also when it throws: the conflicts are the answer then.
                 defer { preview.conflicts = check.met }
                 // A copy, because the context goes on with its own layers.
-                let layer = try check.resolvedLayer().shifted(by: 0, schema: store.schema)
+                let layer = try check.resolvedLayer().copied(schema: store.schema)
                 guard !layer.isEmpty else { throw Tried() }
-                layer.stamp(base.generation + 1)
-                preview.changes = try changes(of: layer, request, before: base)
-                try transaction.apply(layer, changes: preview.changes)
+                preview.changes = try stamp(layer, request, after: base)
+                let numbers = CommitNumbers([base.sequence.next], after: transaction.generation)
+                try transaction.apply(layer, changes: preview.changes, numbers: numbers)
                 throw Tried()
             }
         } catch is Tried {
@@ -45,10 +46,12 @@ extension StoreWriter {
         return preview
     }
 
-    /// What a stamped layer changes, as the history will have it.
-    func changes(of layer: Layer, _ request: SaveRequest, before state: StoreState) throws -> ChangeSet {
+    /// Makes a layer the save that follows a state, and returns what it changes, as the history will have it.
+    func stamp(_ layer: Layer, _ request: SaveRequest, after state: StoreState) throws -> ChangeSet {
+        layer.stamp(.accepted(state.sequence.next))
         var changes = layer.changeSet(
             origin: .now(author: request.origin.author, contextName: request.origin.contextName))
+        changes.generation = state.generation + 1
         if !request.preserved.isEmpty, layer.mayDelete {
             try changes.bury(preserving: request.preserved, from: state.view)
         }

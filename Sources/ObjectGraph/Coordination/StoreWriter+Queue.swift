@@ -11,95 +11,164 @@ extension StoreWriter {
         guard !jobs.isEmpty else { return }
         do {
             try process(jobs)
-        } catch  where jobs.count > 1 {
-            // One of them, or the disk, is at fault: each alone, so that only what fails fails.
+        } catch let error as StoreError where error.code == .storeBusy {
+            // Each alone would wait as long once more.
+            for job in jobs { job.completion(.failure(error)) }
+        } catch {
+            // One of them, a pending save, or the disk is at fault: each alone, so that only what fails fails.
+            if state.pendingSaves > 0 {
+                startFlush()
+                finishFlush()
+            }
             for job in jobs {
                 do { try process([job]) } catch { job.completion(.failure(error)) }
             }
-        } catch {
-            jobs[0].completion(.failure(error))
         }
     }
 
-    /// Checks, writes if need be, and publishes a group. Throws when the writing failed; then nothing was published or completed.
+    /// Checks, writes if need be, and publishes a group. Throws if the writing failed; then nothing was published or completed.
     private func process(_ jobs: [Job]) throws {
-        // What is being written must be on disk first, and a full memory emptied.
-        if Group(jobs: jobs, writer: self).mustWrite || isFull { finishFlush() }
-        let group = Group(jobs: jobs, writer: self)
-        if group.mustWrite || isFull {
-            try write(group)
+        // What is being written must be on disk first, a full memory emptied, and another process may be waiting.
+        let isWanted = claim.withLock { $0 }?.isWanted ?? false
+        if Group(jobs: jobs, writer: self).mustWrite || isFull || isWanted { finishFlush() }
+        if Group(jobs: jobs, writer: self).mustWrite || isFull || isWanted {
+            try write(jobs)
         } else {
-            try group.check(from: state)
-            publish(group, after: nil, deferred: !group.state.deferred.isEmpty)
-            tidyDeferred()
+            try hold(jobs)
         }
     }
 
     private var isFull: Bool { state.deferredRows > Self.deferredRowsLimit }
 
-    private func write(_ group: Group) throws {
-        let start = state
-        try disk.sync {
-            try store.write(group.durability) { transaction in
-                let base = try currentBase(start, transaction)
-                group.start = base
-                try group.check(from: base)
-                try group.state.writeDeferred(group.unwritten, in: transaction)
-            }
-        }
-        group.didWrite(StoreState(base: try store.snapshot()))
-        publish(group, after: start, deferred: false)
+    /// Accepts saves that are held back in memory.
+    private func hold(_ jobs: [Job]) throws {
+        try claimHoldingBack()
+        // What is held back lies over a state that stays.
+        try (state.base as? LazySnapshot)?.take()
+        let group = Group(jobs: jobs, writer: self)
+        try group.check(from: state)
+        publish(group, after: nil)
+        if state.pendingSaves == 0 { releaseClaim() }
+        compactDeferred()
     }
+
+    private func write(_ jobs: [Job]) throws {
+        let isHeld = claim.withLock { $0 != nil }
+        let turn = isHeld ? nil : try store.claimSaves(.committing)
+        defer { turn?.release() }
+        let (group, start) = try committing {
+            let group = Group(jobs: jobs, writer: self)
+            let start = group.start
+            let generation = try disk.sync {
+                try store.write(group.durability) { transaction in
+                    group.start = try currentBase(start, transaction)
+                    try group.check(from: group.start)
+                    try group.write(in: transaction)
+                    return transaction.generation
+                }
+            }
+            group.didWrite(lazySnapshot(after: generation))
+            return (group, start)
+        }
+        publish(group, after: start)
+        releaseClaim()
+    }
+
+    // MARK: Claims
+
+    /// From now on no other process saves before what this one holds back. On the queue.
+    private func claimHoldingBack() throws {
+        guard claim.withLock({ $0 == nil }), let made = try store.claimSaves(.holdingBack) else { return }
+        claim.withLock { $0 = made }
+        try claimRequests.withLock { watch in
+            guard watch == nil else { return }
+            watch = try store.watchClaimRequests { [weak self] in self?.flushForOthers() }
+        }
+        try adoptExternalSaves()
+    }
+
+    /// On the queue, when no save is pending.
+    func releaseClaim() {
+        let old = claim.withLock { claim in
+            defer { claim = nil }
+            return claim
+        }
+        old?.release()
+    }
+
+    /// Another process waits until the pending saves are written.
+    private func flushForOthers() {
+        queue.async { if self.claim.withLock({ $0 })?.isWanted == true { self.startFlush() } }
+    }
+
+    // MARK: Bases
 
     /// The state to check against inside a transaction: ours, or a newer one when another process or connection wrote.
     func currentBase(_ state: StoreState, _ transaction: any StoreTransaction) throws -> StoreState {
         guard transaction.generation != state.base.generation else { return state }
-        return rebased(state, on: try store.snapshot())
+        return try following(state, newSnapshot())
     }
 
-    /// The deferred saves of a state over a newer base, under later numbers.
-    func rebased(_ state: StoreState, on base: any StoreSnapshot) -> StoreState {
-        let distance = base.generation - state.base.generation
-        return StoreState(
-            base: base, deferred: state.deferred.map { $0.shifted(by: distance, schema: store.schema) },
-            generation: state.generation + distance)
+    /// The state on a newer base. Pending saves are to be flushed first: see ``Overtaken``.
+    private func following(_ state: StoreState, _ base: any StoreSnapshot) throws -> StoreState {
+        guard state.pendingSaves > 0 else { return StoreState(base: base, sequence: state.sequence.next) }
+        throw Overtaken()
     }
 
-    /// - Parameter old: the state before the group, when a transaction may have found a newer one.
-    private func publish(_ group: Group, after old: StoreState?, deferred: Bool) {
-        if old != nil { pins.note(group.state.base) }
+    /// - Parameter old: the state before the group, if a transaction may have found a newer one; nil: the saves are held back.
+    private func publish(_ group: Group, after old: StoreState?) {
+        let isMoved = old.map { group.start.sequence != $0.sequence } ?? false
         let (listeners, wake) = shared.withLock { shared -> ([Listener], DispatchTime?) in
+            var sequence = shared.state.sequence
+            if isMoved {
+                sequence = sequence.next
+                shared.recent.append(.external(after: shared.state.base.generation, through: group.start.base.generation), sequence)
+            }
+            for case .success(let changes) in group.results where !changes.isEmpty {
+                sequence = sequence.next
+                shared.recent.append(.save(changes), sequence)
+            }
+            shared.isCommitting = false
+            shared.pending = group.pending
+            if old != nil { shared.numbers.note(group.committed) }
             shared.state = group.state
-            shared.unwritten = group.unwritten
-            if let old, group.start.base.generation != old.base.generation { shared.forgetNumbers(of: old) }
-            for result in group.results {
-                if case .success(let changes) = result, !changes.isEmpty { shared.recent.append(changes) }
-            }
-            // Trimmed in large steps: removing from the front moves the rest.
-            if shared.recent.count > 2 * Self.recentLimit { shared.recent.removeFirst(Self.recentLimit) }
-            var wake: DispatchTime?
-            if deferred, let bound = group.bound {
-                let deadline = DispatchTime.now() + bound
-                if shared.deadline.map({ deadline < $0 }) ?? true {
-                    shared.deadline = deadline
-                    wake = deadline
-                }
-            } else if !deferred {
-                shared.deadline = nil
-            }
-            return (Array(shared.listeners.values), wake)
+            return (Array(shared.listeners.values), nextDeadline(group, &shared))
         }
-        if let wake { queue.asyncAfter(deadline: wake) { [weak self] in self?.flushOverdue() } }
-        if let old, group.start.base.generation != old.base.generation {
-            for listener in listeners { listener(group.start, 0) }
-        }
+        if let wake { clock.run(at: wake, on: queue) { [weak self] in self?.flushOverdue() } }
+        if isMoved { for listener in listeners { listener(group.start, 0) } }
         for (job, result) in zip(group.jobs, group.results) {
             if case .success(let changes) = result, !changes.isEmpty {
                 for listener in listeners { listener(group.state, job.origin) }
             }
         }
         for (job, result) in zip(group.jobs, group.results) {
-            job.completion(result.map { SaveOutcome(state: group.state, changes: $0) })
+            job.completion(outcome(of: job, result, group.state))
         }
+    }
+
+    /// When to wake for the group's saves; nil if an earlier time is set, or all is on disk.
+    private func nextDeadline(_ group: Group, _ shared: inout Shared) -> DispatchTime? {
+        guard group.state.pendingSaves > 0 || group.isUnsynced else {
+            shared.deadline = nil
+            return nil
+        }
+        guard let bound = group.bound else { return nil }
+        let deadline = clock.now + bound
+        guard shared.deadline.map({ deadline < $0 }) ?? true else { return nil }
+        shared.deadline = deadline
+        return deadline
+    }
+
+    /// A flush also reports the deferred saves that could not be written.
+    private func outcome(
+        of job: Job, _ result: Result<ChangeSet, any Error>, _ state: StoreState
+    ) -> Result<SaveOutcome, any Error> {
+        guard job.request == nil else { return result.map { SaveOutcome(state: state, changes: $0) } }
+        let failures = shared.withLock { shared in
+            defer { shared.failures = [] }
+            return shared.failures
+        }
+        if !failures.isEmpty { return .failure(SaveError.deferredSavesFailed(failures)) }
+        return .success(SaveOutcome(state: state, changes: ChangeSet()))
     }
 }

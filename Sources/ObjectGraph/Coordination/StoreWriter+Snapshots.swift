@@ -30,21 +30,36 @@ final class SnapshotBudgetState: Sendable {
 }
 
 extension StoreWriter {
-    /// Between two looks at the snapshots.
+    /// Between two looks while nothing is saved here.
+    private static let budgetRepetition: DispatchTimeInterval = .milliseconds(500)
+    /// Between two looks at the snapshots after saves.
     private static let budgetInterval: DispatchTimeInterval = .milliseconds(50)
     /// Between two warnings of the same owners; the second says how often it happened between.
     private static let warningInterval: Duration = .seconds(10)
 
-    func liveSnapshots() throws -> [LiveSnapshot] { try report(pins.live()) }
+    func liveSnapshots() throws -> [LiveSnapshot] {
+        let live = pins.live()
+        return try report(live.taken) + resting(live.resting)
+    }
+
+    /// The newest state, if contexts are to read it that have read nothing yet: it keeps nothing from reuse.
+    private func resting(_ holders: [SnapshotPins.Holder]) -> [LiveSnapshot] {
+        guard !holders.isEmpty else { return [] }
+        return [
+            LiveSnapshot(
+                owners: holders.map(\.owner).sorted(), processID: SaveOrigin.thisProcess, age: .zero,
+                generation: state.generation, bytesRetained: 0, isNewest: true)
+        ]
+    }
 
     private func report(_ live: [SnapshotPins.Live]) throws -> [LiveSnapshot] {
-        let newest = state.base
+        let newest = state.base.generation
         let retention = try store.retention(of: live.map(\.base))
         let now = ContinuousClock.now
         let own = zip(live, retention.bytes).map { entry, bytes in
             LiveSnapshot(
                 owners: entry.holders.map(\.owner).sorted(), processID: SaveOrigin.thisProcess, age: now - entry.taken,
-                generation: entry.base.generation, bytesRetained: bytes, isNewest: entry.base === newest)
+                generation: entry.base.generation, bytesRetained: bytes, isNewest: entry.base.generation >= newest)
         }
         let foreign = retention.foreign.map {
             LiveSnapshot(
@@ -69,6 +84,17 @@ extension StoreWriter {
         let number = addListener { [weak self] _, _ in self?.snapshotsMayCostMore() }
         pins.budget.withLock { $0.listener = number }
         snapshotsMayCostMore()
+        lookAgainLater(number)
+    }
+
+    /// Snapshots grow older, and other processes save, without a save of this process.
+    private func lookAgainLater(_ listener: UInt64) {
+        clock.run(at: clock.now + Self.budgetRepetition, on: pins.budget.queue) { [weak self] in
+            guard let self, pins.budget.withLock({ $0.listener == listener }) else { return }
+            try? adoptExternalSaves()
+            holdToBudget()
+            lookAgainLater(listener)
+        }
     }
 
     /// Throws when the budget refuses new snapshots. Looks again only while the last look found it exceeded.
@@ -90,7 +116,7 @@ extension StoreWriter {
         guard isDue else { return }
         let queue = pins.budget.queue
         // At the interval's end, so that the last save of a burst is looked at too.
-        queue.asyncAfter(deadline: .now() + Self.budgetInterval) { [weak self] in
+        clock.run(at: clock.now + Self.budgetInterval, on: queue) { [weak self] in
             self?.pins.budget.withLock { $0.isResting = false }
             self?.holdToBudget()
         }
@@ -99,7 +125,7 @@ extension StoreWriter {
     private func holdToBudget() {
         guard let budget = pins.budget.budget else { return }
         do {
-            let live = pins.live()
+            let live = pins.live().taken
             let reports = try report(live)
             let over = reports.enumerated().filter { budget.isExceeded(by: $0.element) }
             pins.budget.withLock { $0.isExceeded = !over.isEmpty }

@@ -13,27 +13,41 @@ final class StoreWriter: Sendable {
     let store: any ObjectStore
     let keys: KeyPool
     let entityNames: [String]
+    /// By entity.
+    let valueRules: [ValueRules]
     /// Takes saves and publishes states, one after another.
     let queue: DispatchQueue
     /// Every transaction of the store runs on it.
     let disk: DispatchQueue
     let shared: Mutex<Shared>
+    let clock: any WriterClock
     let foreign = ForeignSaves()
     let pins = SnapshotPins()
     let migration = Mutex(Migration())
+    /// Snapshots of states that nobody has read yet.
+    let untaken: Mutex<[WeakSnapshot]>
+    /// A look whether the writer's state can let go of its snapshot is under way.
+    let isResting = Atomic(false)
+    /// Held while saves are pending. Changed on the queue only.
+    let claim = Mutex<(any SaveClaim)?>(nil)
+    /// Held from the first deferred save on.
+    let claimRequests = Mutex<(any StoreWatch)?>(nil)
 
     struct Shared {
         var state: StoreState
-        /// What the deferred saves in ``state`` changed, oldest first: their lines in the history, one a generation.
-        var unwritten: [ChangeSet] = []
+        /// The deferred saves in ``state``, oldest first: their lines in the history.
+        var pending: [PendingSave] = []
+        /// The generations of saves that contexts may still know as deferred ones.
+        var numbers = CommittedNumbers()
+        /// Deferred saves that were left out, until a flush reports them.
+        var failures: [DeferredSaveFailure] = []
         /// Deferred saves that are being written.
         var flush: Flush?
+        /// A group of saves is being written, which other connections' saves do not come before any more.
+        var isCommitting = false
         /// Requests that the queue has not begun with.
         var waiting: [Job] = []
-        /// The newest change sets, oldest first.
-        var recent: [ChangeSet] = []
-        /// Saves up to this one may be known under another number: deferred saves that another process overtook were renumbered.
-        var renumberedThrough: Generation?
+        var recent = ChangeFeed(limit: StoreWriter.recentLimit)
         /// When the oldest deferred save must be on disk.
         var deadline: DispatchTime?
         var listeners: [UInt64: Listener] = [:]
@@ -62,15 +76,18 @@ final class StoreWriter: Sendable {
 
     static let log = Logger(label: "strata.writer")
 
-    init(store: any ObjectStore) throws {
+    init(store: any ObjectStore, clock: any WriterClock = SystemClock()) throws {
         self.store = store
+        self.clock = clock
         keys = KeyPool(entityCount: store.schema.entities.count)
         entityNames = store.schema.entities.map(\.name)
+        valueRules = store.schema.entities.map(ValueRules.init)
         queue = DispatchQueue(label: "strata.writer")
         disk = DispatchQueue(label: "strata.disk")
-        let base = try store.snapshot()
-        shared = Mutex(Shared(state: StoreState(base: base)))
-        pins.note(base)
+        let pins = pins
+        let base = LazySnapshot(store, generation: try store.snapshot().generation) { pins.note($0) }
+        untaken = Mutex([WeakSnapshot(snapshot: base)])
+        shared = Mutex(Shared(state: StoreState(base: base, sequence: .zero)))
         startMigration()
     }
 
@@ -78,8 +95,10 @@ final class StoreWriter: Sendable {
 
     /// On the queue only: another snapshot of the same saves.
     func replaceState(_ state: StoreState) {
-        shared.withLock { $0.state = state }
-        pins.note(state.base)
+        shared.withLock { shared in
+            // A state that was published meanwhile is newer.
+            if shared.state.sequence == state.sequence { shared.state = state }
+        }
     }
 
     // MARK: Asking
@@ -112,7 +131,7 @@ final class StoreWriter: Sendable {
 
     /// Starts writing what is deferred; the queue keeps the writer alive until it is done.
     func flushAtRelease() {
-        guard !state.deferred.isEmpty else { return }
+        guard state.pendingSaves > 0 else { return }
         enqueue(Job(request: nil, origin: 0, completion: { _ in }))
     }
 
@@ -122,7 +141,13 @@ final class StoreWriter: Sendable {
     }
 
     /// Looks for saves of other processes, and publishes a newer state if there are any.
-    func refresh() async throws { try await onQueue { try $0.adoptForeignSaves() } }
+    func refresh() async throws {
+        try await onQueue { writer in
+            // Its own commit is not another's.
+            writer.finishFlush()
+            try writer.adoptExternalSaves()
+        }
+    }
 
     /// Runs `body` on the writer's queue, between groups of saves.
     func onQueue<T: Sendable>(_ body: @escaping @Sendable (StoreWriter) throws -> T) async throws -> T {
@@ -138,30 +163,13 @@ final class StoreWriter: Sendable {
             self.foreign.isLooking.store(false, ordering: .releasing)
             // A running flush finds out itself; after it there may be more.
             if self.shared.withLock({ $0.flush != nil }) { return self.foreign.isPostponed.store(true, ordering: .relaxed) }
-            do { try self.adoptForeignSaves() } catch {
+            do { try self.adoptExternalSaves() } catch {
                 Self.log.warning("looking for saves of other connections failed: \(error)")
             }
         }
     }
 
-    private func adoptForeignSaves() throws {
-        // Its own commit is not another's.
-        finishFlush()
-        let start = state
-        let base = try store.snapshot()
-        guard base.generation > start.base.generation else { return }
-        let moved = rebased(start, on: base)
-        let listeners = shared.withLock { shared in
-            shared.state = moved
-            shared.unwritten = moved.renumbered(shared.unwritten)
-            shared.forgetNumbers(of: start)
-            return Array(shared.listeners.values)
-        }
-        pins.note(base)
-        for listener in listeners { listener(moved, 0) }
-    }
-
-    private func enqueue(_ job: Job) {
+    func enqueue(_ job: Job) {
         let isFirst = shared.withLock { shared in
             shared.waiting.append(job)
             return shared.waiting.count == 1
@@ -228,31 +236,35 @@ final class StoreWriter: Sendable {
         _ = shared.withLock { $0.listeners.removeValue(forKey: number) }
     }
 
-    /// The saves after one generation up to another, oldest first; nil when they are no longer known.
-    func changes(after old: Generation, through new: Generation) -> [ChangeSet]? {
-        if old == new { return [] }
-        let (doubtful, recent) = shared.withLock { shared -> (Generation?, [ChangeSet]?) in
-            (shared.renumberedThrough, shared.changes(after: old, through: new))
+    /// The saves after one state up to another, oldest first; nil if they are no longer known.
+    func changes(after old: StoreState, through new: StoreState) -> [ChangeSet]? {
+        guard old.sequence <= new.sequence else { return nil }
+        let (steps, committed) = shared.withLock { shared in
+            (
+                shared.recent.steps(after: old.sequence, through: new.sequence),
+                old.pendingSaves == 0 ? old.base.generation : shared.numbers.generation(of: old.sequence)
+            )
         }
-        if old > new || doubtful.map({ old <= $0 }) == true { return nil }
-        if let recent, UInt64(recent.count) == new - old { return recent }
-        guard let stored = try? store.changes(after: old) else { return nil }
-        let wanted = stored.filter { $0.generation <= new }
+        guard let steps else {
+            guard let committed, new.pendingSaves == 0 else { return nil }
+            return stored(after: committed, through: new.base.generation)
+        }
+        var changes: [ChangeSet] = []
+        for step in steps {
+            switch step {
+            case .save(let save): changes.append(save)
+            case .external(let after, let through):
+                guard let external = stored(after: after, through: through) else { return nil }
+                changes += external
+            case .unknown: return nil
+            }
+        }
+        return changes
+    }
+
+    private func stored(after old: Generation, through new: Generation) -> [ChangeSet]? {
+        guard let changes = try? store.changes(after: old) else { return nil }
+        let wanted = changes.filter { $0.generation <= new }
         return wanted.isEmpty ? nil : wanted
-    }
-}
-
-extension StoreWriter.Shared {
-    /// After saves of another process came between the state and its deferred saves.
-    mutating func forgetNumbers(of state: StoreState) {
-        guard !state.deferred.isEmpty else { return }
-        recent.removeAll()
-        renumberedThrough = state.generation
-    }
-
-    /// The recent change sets after one generation up to another; nil when they do not reach back that far.
-    func changes(after old: Generation, through new: Generation) -> [ChangeSet]? {
-        guard let first = recent.first, first.generation <= old + 1 else { return nil }
-        return recent.filter { $0.generation > old && $0.generation <= new }
     }
 }

@@ -41,19 +41,20 @@ public struct LayeredView: ObjectReader {
         return try page.value(slot, column)
     }
 
-    /// The save that last wrote the object: 0 for one that was never saved, nil for one that does not exist.
+    /// The save that last wrote the object: unsaved for one that was never saved, nil for one that does not exist.
     ///
-    /// Rows that no writer has accepted carry no version, so the newest row below them, or the base, answers.
-    public func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
+    /// Rows that no writer has accepted carry no version, so the newest row below them, or the base, answers. For the writer alone,
+    /// which gives rows their versions.
+    public func version(_ entity: Int, _ key: ObjectKey) throws -> RowVersion? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
         for layer in layers {
             guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
             if row.kind == .delete { return nil }
-            if row.kind == .insert || row.version != 0 { return row.version }
+            if row.kind == .insert || row.version != .unsaved { return row.version }
         }
         guard let page = try base.page(entity, number), try page.contains(slot) else { return nil }
-        return try page.version(slot)
+        return .committed(try page.version(slot))
     }
 
     /// Whether the object exists in this view. Asks no versions, which a writer may be giving to rows just now.

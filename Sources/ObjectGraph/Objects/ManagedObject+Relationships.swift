@@ -5,6 +5,7 @@ extension ManagedObject {
     public func toOne<M: PersistentModel>(_ relationship: Int, _ column: Int, as type: M.Type = M.self) -> M? {
         if state == .detached { return detachedState?.toOne[relationship]?.model as? M }
         let context = requiredContext
+        context.catchUp()
         let destination = context.model.entities[entity].relationships[relationship].destination
         return context.toOne(self, column, destination: destination).map { context.wrapped($0, as: M.self) }
     }
@@ -46,6 +47,7 @@ extension ManagedObject {
 
     func related(_ relationship: Int) -> [ManagedObject] {
         withContext { context in
+            context.catchUp()
             let description = context.model.entities[entity].relationships[relationship]
             guard case .toMany(let relation) = description.kind else { return [] }
             return context.toManyKeys(self, relation).map { context.object(description.destination, $0) }
@@ -60,7 +62,9 @@ extension ManagedObject {
         guard case .toOne(let column) = relationship.kind else {
             preconditionFailure("\(description.name).\(name) is a to-many relationship")
         }
-        return requiredContext.toOne(self, column, destination: relationship.destination)
+        let context = requiredContext
+        context.catchUp()
+        return context.toOne(self, column, destination: relationship.destination)
     }
 
     public func setRelatedObject(_ name: String, to other: ManagedObject?) {

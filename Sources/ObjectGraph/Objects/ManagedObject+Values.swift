@@ -46,6 +46,7 @@ extension ManagedObject {
     @usableFromInline
     func rawValue(_ column: Int) -> Value {
         guard state == .registered else { return detachedValue(column) }
+        withContext { $0.catchUp() }
         // The hook is the user's code: the context is kept while it runs.
         if !hasAwoken, withContext({ $0.awakes(self) }) { requiredContext.awakeFromFetch(self) }
         return withContext { $0.read(self, column) ?? $0.inaccessible(self, column) }

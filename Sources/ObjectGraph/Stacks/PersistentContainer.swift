@@ -120,7 +120,9 @@ public final class PersistentContainer: Sendable {
     private static func rootSetup(
         _ coordinator: PersistentStoreCoordinator, name: String, merging: Bool
     ) -> ContextSetup {
-        coordinator.rootSetup(name: name, merging: merging)
+        var setup = coordinator.rootSetup(name: name, merging: merging)
+        setup.beginsAtFirstRead = true
+        return setup
     }
 
     /// Tells one coordinator of the other's saves when each has a store object of its own (SQLite).
@@ -133,7 +135,8 @@ public final class PersistentContainer: Sendable {
             listener = from.writer.addListener { [weak to] _, origin in
                 // Saves that were themselves learned from the other side have no origin.
                 guard let to, origin != 0 else { return }
-                to.writer.lookForForeignSaves()
+                // At once: the other side's contexts are told before the save returns (S068).
+                try? to.writer.adoptExternalSaves()
             }
         }
 
@@ -152,12 +155,13 @@ extension PersistentStoreCoordinator {
         precondition(snapshot.store == store.identity, "the context \(name) cannot read a snapshot of another store")
         var setup = rootSetup(name: name, merging: false)
         setup.foundation?.state = snapshot.state
+        setup.foundation?.isPinned = true
         return BackgroundContext(setup)
     }
 
     func rootSetup(name: String, merging: Bool) -> ContextSetup {
         ContextSetup(
             name: name, coordinator: self,
-            foundation: .init(state: writer.state, inherited: []), parent: nil, automaticallyMergesChanges: merging)
+            foundation: .init(state: writer.newestState(), inherited: []), parent: nil, automaticallyMergesChanges: merging)
     }
 }

@@ -1,0 +1,192 @@
+import LMDB
+import Locking
+import StoreInterface
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Decides between the processes that save to one file: a process that acknowledges saves before they are in the file keeps the others
+/// from committing until they are (S067).
+///
+/// Locks on two bytes beyond the end of the signal file, which belong to the open file: not to the process, so that closing another
+/// descriptor loses nothing, and gone with the process. A claim is taken in two steps, the turn, then the right, so that who
+/// waits comes before who claims again.
+final class SaveClaims: Sendable {
+    private enum Byte: Int64 {
+        /// Held while waiting for ``right``.
+        case turn = 0x4000_0000
+        /// Shared by processes that commit, exclusive to one that holds saves back.
+        case right = 0x4000_0001
+    }
+
+    private let path: String
+    private let storePath: String
+    private let timeout: Duration
+    /// Opened at the first claim.
+    private let descriptor = Mutex<Int32?>(nil)
+    /// Where the signal file names the process that holds saves back.
+    private static let holderOffset: off_t = 8
+
+    init(signalPath: String, storePath: String, timeout: Duration) {
+        path = signalPath
+        self.storePath = storePath
+        self.timeout = timeout
+    }
+
+    deinit { if let descriptor = descriptor.withLock({ $0 }) { close(descriptor) } }
+
+    func claim(_ kind: SaveClaimKind) throws -> any SaveClaim {
+        let file = try opened()
+        let deadline = ContinuousClock.now + timeout
+        try wait(file, .turn, exclusively: true, until: deadline)
+        defer { Self.unlock(file, .turn) }
+        try wait(file, .right, exclusively: kind == .holdingBack, until: deadline)
+        if kind == .holdingBack { nameHolder(file) }
+        return Claim(self, file)
+    }
+
+    /// Calls `body` when another process waits.
+    func watchRequests(_ body: @escaping @Sendable () -> Void) throws -> any StoreWatch {
+        _ = try opened()
+        return try FileWatch(path: path, for: .attributes, body)
+    }
+
+    private final class Claim: SaveClaim {
+        private let claims: SaveClaims
+        private let file: Int32
+        private let isHeld = Atomic(true)
+
+        init(_ claims: SaveClaims, _ file: Int32) {
+            self.claims = claims
+            self.file = file
+        }
+
+        deinit { release() }
+
+        var isWanted: Bool { SaveClaims.isLockedElsewhere(file, .turn) }
+
+        func release() {
+            guard isHeld.exchange(false, ordering: .acquiringAndReleasing) else { return }
+            SaveClaims.unlock(file, .right)
+        }
+    }
+
+    private func opened() throws -> Int32 {
+        try descriptor.withLock { descriptor in
+            // A file that was removed keeps nobody off any more.
+            if let known = descriptor, !Self.isRemoved(known) { return known }
+            if let old = descriptor { close(old) }
+            descriptor = nil
+            let made = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
+            guard made >= 0 else {
+                throw StoreError(
+                    .inputOutput,
+                    "saving to \(storePath) failed: \(path), by which processes take turns, cannot be opened: "
+                        + "\(String(cString: strerror(errno))). Check its permissions")
+            }
+            descriptor = made
+            return made
+        }
+    }
+
+    private static func isRemoved(_ file: Int32) -> Bool {
+        var status = stat()
+        return fstat(file, &status) != 0 || status.st_nlink == 0
+    }
+
+    // MARK: Waiting
+
+    private func wait(
+        _ file: Int32, _ byte: Byte, exclusively: Bool, until deadline: ContinuousClock.Instant
+    ) throws {
+        var pause: useconds_t = 50
+        var tries = 0
+        while !(try lock(file, byte, exclusively: exclusively)) {
+            guard ContinuousClock.now < deadline else { throw busy(file) }
+            // Repeated, because the holder may have begun to listen only now. Changes the file's times, which wakes the holder.
+            if tries % 64 == 0 { futimens(file, nil) }
+            tries += 1
+            usleep(pause)
+            pause = min(pause * 2, 1000)
+        }
+    }
+
+    private func busy(_ file: Int32) -> StoreError {
+        var holder: Int32 = 0
+        let count = withUnsafeMutableBytes(of: &holder) { pread(file, $0.baseAddress, $0.count, Self.holderOffset) }
+        let name = count == 4 && holder != 0 ? "process \(Int32(littleEndian: holder))" : "another process"
+        return StoreError(
+            .storeBusy,
+            "saving to \(storePath) failed: \(name) holds saves that are not in the file yet, and did not write them within "
+                + "\(timeout). Let it run or end it, then save again")
+    }
+
+    /// For the messages of other processes.
+    private func nameHolder(_ file: Int32) {
+        var known: Int32 = 0
+        let own = SaveOrigin.thisProcess.littleEndian
+        _ = withUnsafeMutableBytes(of: &known) { pread(file, $0.baseAddress, $0.count, Self.holderOffset) }
+        guard known != own else { return }
+        withUnsafeBytes(of: own) { _ = pwrite(file, $0.baseAddress, $0.count, Self.holderOffset) }
+    }
+
+    // MARK: Locks
+
+    #if canImport(Darwin)
+        // The process's own locks: a store opens the signal file once, so no other close loses them.
+        private static let setLock = F_SETLK
+        private static let getLock = F_GETLK
+    #else
+        // F_OFD_SETLK and F_OFD_GETLK of Linux, which its C library hides behind a macro.
+        private static let setLock: Int32 = 37
+        private static let getLock: Int32 = 36
+    #endif
+
+    private func lock(_ file: Int32, _ byte: Byte, exclusively: Bool) throws -> Bool {
+        var request = Self.request(exclusively ? F_WRLCK : F_RDLCK, byte)
+        while fcntl(file, Self.setLock, &request) != 0 {
+            switch errno {
+            case EINTR: continue
+            case EAGAIN, EACCES: return false
+            default:
+                throw StoreError(
+                    .inputOutput,
+                    "saving to \(storePath) failed: \(path) cannot be locked: \(String(cString: strerror(errno))). "
+                        + "Move the store to a file system with locks")
+            }
+        }
+        return true
+    }
+
+    private static func unlock(_ file: Int32, _ byte: Byte) {
+        var request = request(F_UNLCK, byte)
+        _ = fcntl(file, setLock, &request)
+    }
+
+    private static func isLockedElsewhere(_ file: Int32, _ byte: Byte) -> Bool {
+        var request = request(F_WRLCK, byte)
+        return fcntl(file, getLock, &request) == 0 && request.l_type != Int16(truncatingIfNeeded: F_UNLCK)
+    }
+
+    private static func request(_ kind: some BinaryInteger, _ byte: Byte) -> flock {
+        var request = flock()
+        request.l_type = Int16(truncatingIfNeeded: kind)
+        request.l_whence = Int16(truncatingIfNeeded: SEEK_SET)
+        request.l_start = off_t(byte.rawValue)
+        request.l_len = 1
+        return request
+    }
+}
+
+extension LMDBStore {
+    public func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)? { try claims.claim(kind) }
+
+    public func watchClaimRequests(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? {
+        try claims.watchRequests(body)
+    }
+}

@@ -1,0 +1,48 @@
+import StoreInterface
+
+/// Which generation each accepted save was committed as, so that a row read before the commit and the same row read after it count as
+/// one version.
+struct CommittedNumbers: Sendable {
+    /// Saves with consecutive sequences that have consecutive generations.
+    private struct Run {
+        var first: SaveSequence
+        var count: UInt64
+        var generation: Generation
+    }
+
+    /// Ascending. Bounded: a version that is forgotten counts as changed, which is safe.
+    private var runs: [Run] = []
+    private static let limit = 4096
+
+    mutating func note(_ numbers: CommitNumbers) {
+        for (position, sequence) in numbers.sequences.enumerated() {
+            let generation = numbers.first + UInt64(position)
+            if let last = runs.last, sequence.rawValue == last.first.rawValue + last.count, generation == last.generation + last.count {
+                runs[runs.count - 1].count += 1
+            } else {
+                runs.append(Run(first: sequence, count: 1, generation: generation))
+            }
+        }
+        if runs.count > Self.limit { runs.removeFirst(runs.count - Self.limit / 2) }
+    }
+
+    /// nil for a save that is not in the file, or whose commit is forgotten. O(log runs).
+    func generation(of sequence: SaveSequence) -> Generation? {
+        let after = runs.partitioningIndex { $0.first > sequence }
+        guard after > 0 else { return nil }
+        let run = runs[after - 1]
+        let offset = sequence.rawValue - run.first.rawValue
+        return offset < run.count ? run.generation + offset : nil
+    }
+
+    /// Whether two versions are of the same save.
+    func areSame(_ a: RowVersion?, _ b: RowVersion?) -> Bool {
+        if a == b { return true }
+        guard let a, let b else { return false }
+        return committed(a) == committed(b)
+    }
+
+    private func committed(_ version: RowVersion) -> RowVersion {
+        version.sequence.flatMap(generation(of:)).map(RowVersion.committed) ?? version
+    }
+}

@@ -1,0 +1,72 @@
+import StoreInterface
+
+/// Whether every value can be stored. A save that is held back is acknowledged before a store has seen it, so that a value out of its
+/// column's range would block the saves after it.
+extension SaveCheck {
+    /// O(set columns of the inserted and updated rows).
+    /// - Throws: ``SaveError/validation(_:)`` naming each object and property.
+    func checkValues() throws {
+        let layer = layer
+        var failures: [(ObjectID, any Error)] = []
+        for (entity, schema) in writer.store.schema.entities.enumerated() {
+            guard let changes = layer.entity(entity) else { continue }
+            let rules = writer.valueRules[entity]
+            for number in changes.sortedPageNumbers {
+                guard let page = changes.page(number) else { continue }
+                for slot in SlotIterator(page.inserted | page.updated) {
+                    guard let row = page[slot], let column = rules.firstRefused(in: row) else { continue }
+                    let id = ObjectID(
+                        store: writer.store.identity, entity: entity, key: PageAddress.key(page: number, slot: slot))
+                    failures.append((id, InvalidValue(schema, column, row[column])))
+                }
+            }
+        }
+        if !failures.isEmpty { throw SaveError.validation(failures) }
+    }
+}
+
+/// What the columns of one entity can hold, in a form that is quick to ask.
+struct ValueRules: Sendable {
+    private struct Rule {
+        var type: ColumnType
+        var isOptional: Bool
+    }
+
+    private let rules: ContiguousArray<Rule>
+
+    init(_ schema: EntitySchema) {
+        rules = ContiguousArray(schema.columns.map { Rule(type: $0.type, isOptional: $0.isOptional) })
+    }
+
+    /// The first column whose value the row may not have; nil if there is none. A new row sets every column.
+    func firstRefused(in row: Row) -> Int? {
+        row.withValues { set, values in
+            for column in rules.indices where set.contains(column) {
+                let rule = rules[column]
+                if !rule.type.accepts(values[column], isOptional: rule.isOptional) { return column }
+            }
+            return nil
+        }
+    }
+}
+
+/// Why a save was refused: a property has a value that its attribute cannot hold.
+public struct InvalidValue: Error, Sendable, Hashable, CustomStringConvertible {
+    public let entity: String
+    public let property: String
+    public let value: Value
+    private let type: ColumnType
+
+    init(_ schema: EntitySchema, _ column: Int, _ value: Value) {
+        entity = schema.name
+        property = schema.columns[column].name
+        type = schema.columns[column].type
+        self.value = value
+    }
+
+    public var description: String {
+        value.isNull
+            ? "\(entity).\(property) has no value: it is not optional. Give it one"
+            : "\(entity).\(property) cannot hold \(value): it is \(type.rawValue). Give a value in its range"
+    }
+}

@@ -1,0 +1,112 @@
+import Dispatch
+import Locking
+import StoreInterface
+
+/// The snapshots below states. While nobody reads, none is held: see ``LazySnapshot``.
+extension StoreWriter {
+    /// A reference to a snapshot that is perhaps to be taken.
+    struct WeakSnapshot {
+        weak var snapshot: LazySnapshot?
+    }
+
+    /// How long the writer's own state keeps a snapshot that somebody read.
+    private static let restingInterval: DispatchTimeInterval = .milliseconds(250)
+
+    /// A snapshot of the newest commit, noted among those that can be held.
+    func newSnapshot() throws -> any StoreSnapshot {
+        let base = try store.snapshot()
+        pins.note(base)
+        return base
+    }
+
+    /// The base of the state after a commit, which has this generation.
+    func lazySnapshot(after generation: Generation) -> LazySnapshot {
+        let pins = pins
+        let made = LazySnapshot(store, generation: generation) { [weak self] snapshot in
+            pins.note(snapshot)
+            self?.restLater()
+        }
+        untaken.withLock { untaken in
+            if untaken.count >= 64 { untaken.removeAll { $0.snapshot?.current != nil || $0.snapshot == nil } }
+            untaken.append(WeakSnapshot(snapshot: made))
+        }
+        return made
+    }
+
+    /// Takes every snapshot that is to show the state before the next commit. Before each commit of this process.
+    func takeSnapshots() throws {
+        let waiting = untaken.withLock { untaken in
+            defer { untaken = [] }
+            return untaken.compactMap(\.snapshot)
+        }
+        for snapshot in waiting { try snapshot.take() }
+    }
+
+    /// The same saves for a context that has read nothing: a state whose base is not taken.
+    func resting(_ state: StoreState) -> StoreState {
+        let isNewest = shared.withLock { shared in
+            !shared.isCommitting && shared.state.sequence == state.sequence && shared.state.pendingSaves == 0
+        }
+        guard isNewest, state.pendingSaves == 0 else { return state }
+        return state.reading(lazySnapshot(after: state.base.generation))
+    }
+
+    /// Runs a commit of this process between taking what is to show the state before it and publishing the state after it.
+    func committing<R>(_ body: () throws -> R) throws -> R {
+        shared.withLock { $0.isCommitting = true }
+        do {
+            try takeSnapshots()
+            return try body()
+        } catch {
+            shared.withLock { $0.isCommitting = false }
+            throw error
+        }
+    }
+
+    /// After somebody has read through the writer's state: lets go of the snapshot when no save has come for a while.
+    private func restLater() {
+        guard !isResting.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        clock.run(at: clock.now + Self.restingInterval, on: queue) { [weak self] in
+            guard let self else { return }
+            isResting.store(false, ordering: .releasing)
+            rest()
+        }
+    }
+
+    /// On the queue. Readers keep the snapshot that they have.
+    private func rest() {
+        let current = state
+        guard (current.base as? LazySnapshot)?.current != nil else { return }
+        let resting = resting(current)
+        shared.withLock { shared in
+            if shared.state.sequence == current.sequence, shared.state.base === current.base { shared.state = resting }
+        }
+    }
+
+    // MARK: Saves of other connections
+
+    /// The newest state, saves of other processes and connections included. Waits for nobody.
+    func newestState() -> StoreState {
+        let current = state
+        guard current.pendingSaves == 0, store.mayHaveCommitted(after: current.base.generation) else { return current }
+        // Where the store cannot be read, the state that is known is the newest.
+        try? adoptExternalSaves()
+        return state
+    }
+
+    /// Publishes the state after saves of other connections, if there are any. From any thread: a group of saves that is being written
+    /// meanwhile is published after it.
+    func adoptExternalSaves() throws {
+        let base = try store.snapshot()
+        let (moved, listeners) = shared.withLock { shared -> (StoreState?, [Listener]) in
+            // While saves are pending no other process commits.
+            let start = shared.state
+            guard base.generation > start.base.generation, start.pendingSaves == 0, !shared.isCommitting else { return (nil, []) }
+            let moved = StoreState(base: lazySnapshot(after: base.generation), sequence: start.sequence.next)
+            shared.state = moved
+            shared.recent.append(.external(after: start.base.generation, through: base.generation), moved.sequence)
+            return (moved, Array(shared.listeners.values))
+        }
+        if let moved { for listener in listeners { listener(moved, 0) } }
+    }
+}

@@ -1,0 +1,85 @@
+/// The place of an accepted save in the order of one writer. Local to the process: a file knows generations only.
+///
+/// A writer gives a sequence to a save when it accepts it, and a generation when it commits it.
+public struct SaveSequence: Sendable, Hashable, Comparable {
+    public let rawValue: UInt64
+
+    @inlinable public init(_ rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// Before the first save.
+    public static let zero = SaveSequence(0)
+
+    @inlinable public var next: SaveSequence { SaveSequence(rawValue + 1) }
+
+    @inlinable public static func < (a: SaveSequence, b: SaveSequence) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// The save that last wrote a row: none yet, one in the file, or one that a writer has accepted and not yet committed.
+@frozen
+public struct RowVersion: Sendable, Hashable {
+    /// The highest bit tells sequences from generations, which stay far below it.
+    @usableFromInline let rawValue: UInt64
+    @usableFromInline static let acceptedBit: UInt64 = 1 << 63
+
+    @inlinable init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// The row of an object that no writer has accepted.
+    public static let unsaved = RowVersion(rawValue: 0)
+
+    @inlinable public static func committed(_ generation: Generation) -> RowVersion { RowVersion(rawValue: generation) }
+
+    @inlinable public static func accepted(_ sequence: SaveSequence) -> RowVersion {
+        RowVersion(rawValue: sequence.rawValue | acceptedBit)
+    }
+
+    /// The sequence of an accepted save; nil for any other version.
+    @inlinable public var sequence: SaveSequence? {
+        rawValue & Self.acceptedBit == 0 ? nil : SaveSequence(rawValue & ~Self.acceptedBit)
+    }
+
+    /// The generation of a committed save; nil for any other version.
+    @inlinable public var generation: Generation? { rawValue & Self.acceptedBit == 0 && rawValue != 0 ? rawValue : nil }
+}
+
+/// The generations that one commit gives to accepted saves: consecutive ones, in the order of the saves.
+public struct CommitNumbers: Sendable {
+    /// Ascending.
+    public let sequences: [SaveSequence]
+    /// The generation of the first save.
+    public let first: Generation
+    private let isContiguous: Bool
+
+    public init(_ sequences: [SaveSequence], after generation: Generation) {
+        self.sequences = sequences
+        first = generation + 1
+        isContiguous = sequences.isEmpty || sequences[sequences.count - 1].rawValue - sequences[0].rawValue == sequences.count - 1
+    }
+
+    /// For layers that are stamped with generations.
+    public static let none = CommitNumbers([], after: 0)
+
+    /// The generation under which a row is written. O(1); O(log saves) where the sequences have gaps.
+    ///
+    /// A sequence that the commit does not contain is a programmer error.
+    public func generation(of version: RowVersion) -> Generation {
+        guard let sequence = version.sequence else { return version.generation ?? 0 }
+        precondition(!sequences.isEmpty, "a row of an accepted save is written without the numbers of its commit")
+        if isContiguous { return first + (sequence.rawValue - sequences[0].rawValue) }
+        let position = sequences.partitioningIndex { $0 >= sequence }
+        precondition(
+            position < sequences.count && sequences[position] == sequence, "a row is written with the commit of other saves")
+        return first + UInt64(position)
+    }
+}
+
+extension Array {
+    /// The first position whose element, and every later one, satisfies `isAfter`. O(log n).
+    package func partitioningIndex(where isAfter: (Element) -> Bool) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if isAfter(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}
