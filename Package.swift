@@ -78,6 +78,7 @@ let package = Package(
             name: "StoreContractTests",
             dependencies: ["MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface", "Locking"]),
         .testTarget(name: "ObjectGraphTests", dependencies: ["ObjectGraph", "TestSupport"]),
+        .testTarget(name: "CoordinationTests", dependencies: ["ObjectGraph", "MemoryStore", "TestSupport", "Locking"]),
         .testTarget(name: "StackTests", dependencies: ["ObjectGraph", "TestSupport"]),
         .testTarget(
             name: "CrashTests", dependencies: ["LMDB", "LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport"]),

@@ -18,12 +18,19 @@ public final class PersistentStoreCoordinator: Sendable {
     private let listener = Mutex<UInt64>(0)
 
     /// Opens nothing: `store` is open. Blocking work (leasing the first keys) is done here, so call it off the main thread.
-    public init(model: Model, store: any ObjectStore, routing: Routing = .snapshot, name: String = "coordinator") throws {
+    public convenience init(
+        model: Model, store: any ObjectStore, routing: Routing = .snapshot, name: String = "coordinator"
+    ) throws {
+        try self.init(model: model, store: store, routing: routing, name: name, clock: SystemClock())
+    }
+
+    /// - Parameter clock: of the writer, if no coordinator has made one for the store yet.
+    init(model: Model, store: any ObjectStore, routing: Routing, name: String, clock: any WriterClock) throws {
         self.model = model
         self.name = name
         self.routing = routing
         traits = ModelTraits(model)
-        writer = try StoreWriterRegistry.writer(for: store)
+        writer = try StoreWriterRegistry.writer(for: store, clock: clock)
         let number = writer.addListener { [weak self] _, origin in self?.didSave(origin) }
         listener.withLock { $0 = number }
     }
@@ -70,11 +77,11 @@ enum StoreWriterRegistry {
 
     private static let writers = Mutex<[ObjectIdentifier: Entry]>([:])
 
-    static func writer(for store: any ObjectStore) throws -> StoreWriter {
+    static func writer(for store: any ObjectStore, clock: any WriterClock) throws -> StoreWriter {
         try writers.withLock { writers in
             writers = writers.filter { $0.value.writer != nil }
             if let known = writers[ObjectIdentifier(store)]?.writer, known.store === store { return known }
-            let made = try StoreWriter(store: store)
+            let made = try StoreWriter(store: store, clock: clock)
             made.leaseFirstKeys()
             writers[ObjectIdentifier(store)] = Entry(writer: made)
             return made

@@ -1,0 +1,136 @@
+import Locking
+import MemoryStore
+import StoreInterface
+
+/// A store in memory that fails when a test says so, and counts its calls.
+final class FaultyStore: ObjectStore {
+    enum Call: Hashable, CaseIterable { case snapshot, write, apply, commit, claim, history }
+
+    private struct State {
+        var counts: [Call: Int] = [:]
+        /// Asked before each call, with its number from 1 on.
+        var fault: (@Sendable (Call, Int) -> (any Error)?)?
+        /// Whether another process waits for the claim.
+        var isWanted = false
+        var heldClaims = 0
+        var requests: [@Sendable () -> Void] = []
+    }
+
+    private let memory: MemoryStore
+    private let state = Mutex(State())
+
+    init(schema: StoreSchema) { memory = MemoryStore(schema: schema) }
+
+    /// Fails calls from now on, as `fault` says; nil: none.
+    func fail(_ fault: (@Sendable (Call, Int) -> (any Error)?)?) { state.withLock { $0.fault = fault } }
+
+    func count(_ call: Call) -> Int { state.withLock { $0.counts[call] ?? 0 } }
+
+    /// Acts as another process that begins or ends to wait for the claim.
+    func setWanted(_ isWanted: Bool) {
+        let requests = state.withLock { state in
+            state.isWanted = isWanted
+            return isWanted ? state.requests : []
+        }
+        for request in requests { request() }
+    }
+
+    var heldClaims: Int { state.withLock { $0.heldClaims } }
+
+    /// Commits a save that the writer does not know of, as another process does.
+    func saveElsewhere(_ layer: Layer) throws {
+        try memory.write(.durable) { transaction in
+            layer.stamp(transaction.generation + 1)
+            layer.seal()
+            try transaction.apply(layer, changes: layer.changeSet())
+        }
+    }
+
+    private func note(_ call: Call) throws {
+        let error = state.withLock { state -> (any Error)? in
+            state.counts[call, default: 0] += 1
+            return state.fault?(call, state.counts[call] ?? 0)
+        }
+        if let error { throw error }
+    }
+
+    // MARK: ObjectStore
+
+    var identity: StoreIdentity { memory.identity }
+    var schema: StoreSchema { memory.schema }
+    var deferralStyle: DeferralStyle { .layered }
+
+    func snapshot() throws -> any StoreSnapshot {
+        try note(.snapshot)
+        return try memory.snapshot()
+    }
+
+    func mayHaveCommitted(after generation: Generation) -> Bool {
+        ((try? memory.snapshot().generation) ?? generation) > generation
+    }
+
+    func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
+        try note(.write)
+        return try memory.write(durability) { transaction in
+            let result = try body(FaultyTransaction(transaction) { try self.note(.apply) })
+            try self.note(.commit)
+            return result
+        }
+    }
+
+    func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {
+        try note(.history)
+        return try memory.history(after: generation, limit: limit)
+    }
+
+    func verify() throws -> [VerificationFinding] { try memory.verify() }
+    func fileBytes() throws -> Int { 0 }
+
+    func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)? {
+        try note(.claim)
+        state.withLock { $0.heldClaims += 1 }
+        return Claim(self)
+    }
+
+    func watchClaimRequests(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? {
+        state.withLock { $0.requests.append(body) }
+        return Watch()
+    }
+
+    private final class Watch: StoreWatch {}
+
+    private final class Claim: SaveClaim {
+        private let store: FaultyStore
+        private let isHeld = Atomic(true)
+
+        init(_ store: FaultyStore) { self.store = store }
+
+        var isWanted: Bool { store.state.withLock { $0.isWanted } }
+
+        func release() {
+            if isHeld.exchange(false, ordering: .acquiringAndReleasing) { store.state.withLock { $0.heldClaims -= 1 } }
+        }
+    }
+}
+
+/// Counts what a transaction writes.
+private final class FaultyTransaction: StoreTransaction {
+    private let transaction: any StoreTransaction
+    private let willApply: () throws -> Void
+
+    init(_ transaction: any StoreTransaction, willApply: @escaping () throws -> Void) {
+        self.transaction = transaction
+        self.willApply = willApply
+    }
+
+    var generation: Generation { transaction.generation }
+
+    func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws {
+        try willApply()
+        try transaction.apply(layer, changes: changes, numbers: numbers)
+    }
+
+    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> { try transaction.leaseKeys(entity, pages: pages) }
+
+    func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int { try transaction.deleteHistory(cut, limit: limit) }
+}

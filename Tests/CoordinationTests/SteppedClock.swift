@@ -1,0 +1,35 @@
+import Dispatch
+import Locking
+
+@testable import ObjectGraph
+
+/// A clock that stands still until a test moves it. What is due then runs on the queues that it was given.
+final class SteppedClock: WriterClock {
+    private struct State {
+        var now = DispatchTime(uptimeNanoseconds: 1_000_000_000)
+        var waiting: [(time: DispatchTime, queue: DispatchQueue, body: @Sendable () -> Void)] = []
+    }
+
+    private let state = Mutex(State())
+
+    var now: DispatchTime { state.withLock { $0.now } }
+
+    func run(at time: DispatchTime, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.waiting.append((time, queue, body)) }
+    }
+
+    /// Moves the time on and runs what is due, earliest first. Returns when it has run.
+    func advance(by interval: DispatchTimeInterval) {
+        let due = state.withLock { state in
+            state.now = state.now + interval
+            let now = state.now
+            let due = state.waiting.filter { $0.time <= now }.sorted { $0.time < $1.time }
+            state.waiting.removeAll { $0.time <= now }
+            return due
+        }
+        for job in due { job.queue.sync(execute: job.body) }
+    }
+
+    /// How many jobs wait for their time.
+    var waitingCount: Int { state.withLock { $0.waiting.count } }
+}

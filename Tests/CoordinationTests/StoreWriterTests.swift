@@ -1,0 +1,232 @@
+import Dispatch
+import StoreInterface
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// The writer over a store that fails when it is told to, and a clock that a test moves.
+@Suite struct StoreWriterTests {
+    private let clock = SteppedClock()
+    private let store = FaultyStore(schema: Music.model.storeSchema)
+    private let coordinator: PersistentStoreCoordinator
+
+    init() throws {
+        coordinator = try PersistentStoreCoordinator(
+            model: Music.model, store: store, routing: .snapshot, name: "test", clock: clock)
+    }
+
+    private var writer: StoreWriter { coordinator.writer }
+
+    private func save(_ context: BackgroundContext, _ title: String, _ durability: Durability) async throws {
+        await context.perform { _ = $0.makeTrack(title) }
+        try await context.save(durability)
+    }
+
+    private func titles() async throws -> [String] {
+        try await coordinator.newBackgroundContext().perform { try $0.trackTitles() }
+    }
+
+    private var stored: Int {
+        get throws { try store.snapshot().count(Music.query("Track")) }
+    }
+
+    /// Returns when all that was queued on the writer so far has run, writes included.
+    private func settle() async throws {
+        try await writer.onQueue { $0.finishFlush() }
+    }
+
+    private static let diskFull = StoreError(.full, "the disk is full. Make room")
+    private static let refused = StoreError(.valueTooLarge, "a value is too large. Change it")
+
+    // MARK: Deferred saves
+
+    @Test func `S066: a deferred save is visible at once and written when its time has come`() async throws {
+        let context = coordinator.newBackgroundContext()
+        try await save(context, "a", .deferred(within: .seconds(5)))
+        #expect(try await titles() == ["a"])
+        #expect(try stored == 0)
+        clock.advance(by: .seconds(4))
+        try await settle()
+        #expect(try stored == 0)
+        clock.advance(by: .seconds(1))
+        try await settle()
+        #expect(try stored == 1)
+        #expect(store.heldClaims == 0)
+    }
+
+    @Test func `S066: deferred saves that a full disk refuses are kept and written later`() async throws {
+        let context = coordinator.newBackgroundContext()
+        try await save(context, "a", .deferred(within: .seconds(1)))
+        store.fail { call, _ in call == .commit ? Self.diskFull : nil }
+        clock.advance(by: .seconds(1))
+        try await settle()
+        #expect(try stored == 0)
+        #expect(try await titles() == ["a"], "still visible")
+        store.fail(nil)
+        clock.advance(by: .seconds(1))
+        try await settle()
+        #expect(try stored == 1)
+        try await coordinator.flush()
+    }
+
+    @Test func `S066: a flush that fails says so and loses nothing`() async throws {
+        let context = coordinator.newBackgroundContext()
+        try await save(context, "a", .deferred(within: .seconds(600)))
+        store.fail { call, _ in call == .commit ? Self.diskFull : nil }
+        let error = await #expect(throws: StoreError.self) { try await coordinator.flush() }
+        #expect(error?.code == .full)
+        store.fail(nil)
+        try await coordinator.flush()
+        #expect(try stored == 1)
+    }
+
+    /// Catches: a store that no save reaches any more because of one that was acknowledged and cannot be written.
+    @Test func `S067: a deferred save that cannot be written is left out and reported, and blocks no other save`() async throws {
+        let (first, bad, last) = (
+            coordinator.newBackgroundContext(name: "first"), coordinator.newBackgroundContext(name: "bad"),
+            coordinator.newBackgroundContext(name: "last")
+        )
+        try await save(first, "a", .deferred(within: .seconds(600)))
+        try await save(bad, "b", .deferred(within: .seconds(600)))
+        try await save(last, "c", .deferred(within: .seconds(600)))
+        // The second layer fails, together with the others and alone.
+        let tries = store.count(.apply)
+        store.fail { call, number in
+            guard call == .apply else { return nil }
+            return number == tries + 2 || number == tries + 4 || number == tries + 6 ? Self.refused : nil
+        }
+        let error = try #require(await #expect(throws: SaveError.self) { try await coordinator.flush() })
+        guard case .deferredSavesFailed(let failures) = error else {
+            Issue.record("another error: \(error)")
+            return
+        }
+        #expect(failures.count == 1)
+        store.fail(nil)
+        let left = try await titles()
+        #expect(left.count == 2 && left.contains("c"))
+        try await save(last, "d", .durable)
+        #expect(try stored == 3)
+        #expect(try store.verify().isEmpty)
+        try await coordinator.flush()
+    }
+
+    /// Catches: "conflicts with nobody" between a context and its own deferred save.
+    @Test func `S067: a context goes on updating what it saved deferred, across every flush`() async throws {
+        let context = coordinator.newBackgroundContext()
+        let id = await context.perform { $0.makeTrack("a", plays: 0).objectID }
+        for number in 1...40 {
+            try await context.perform { try $0.existingObject(with: id)["plays"] = .int(Int64(number)) }
+            try await context.save(number % 7 == 0 ? .durable : .deferred(within: .seconds(1)))
+            if number % 3 == 0 {
+                clock.advance(by: .seconds(1))
+                try await settle()
+            }
+            if number % 5 == 0 { try await save(coordinator.newBackgroundContext(), "\(number)", .deferred(within: .seconds(1))) }
+        }
+        try await coordinator.flush()
+        let plays = try await coordinator.newBackgroundContext().perform { try $0.existingObject(with: id)["plays"] }
+        #expect(plays == .int(40))
+        #expect(try store.verify().isEmpty)
+    }
+
+    // MARK: Claims
+
+    @Test func `S067: the claim is held while saves are pending, and no longer`() async throws {
+        let context = coordinator.newBackgroundContext()
+        #expect(store.heldClaims == 0)
+        try await save(context, "a", .deferred(within: .seconds(600)))
+        #expect(store.heldClaims == 1)
+        try await save(context, "b", .deferred(within: .seconds(600)))
+        #expect(store.heldClaims == 1)
+        try await save(context, "c", .durable)
+        #expect(store.heldClaims == 0)
+        #expect(try stored == 3)
+    }
+
+    @Test func `S067: pending saves are written as soon as another process waits`() async throws {
+        let context = coordinator.newBackgroundContext()
+        try await save(context, "a", .deferred(within: .seconds(600)))
+        store.setWanted(true)
+        try await settle()
+        #expect(try stored == 1)
+        #expect(store.heldClaims == 0)
+        // While the other waits, a save is not held back.
+        store.setWanted(true)
+        try await save(context, "b", .deferred(within: .seconds(600)))
+        try await save(context, "c", .deferred(within: .seconds(600)))
+        try await settle()
+        #expect(try stored >= 2)
+    }
+
+    @Test func `S067: a save that does not get the claim fails as busy and keeps its changes`() async throws {
+        let context = coordinator.newBackgroundContext()
+        store.fail { call, _ in call == .claim ? StoreError(.storeBusy, "process 1 holds saves. Wait") : nil }
+        for durability in [Durability.durable, .deferred] {
+            await context.perform { _ = $0.makeTrack("a") }
+            let error = await #expect(throws: StoreError.self) { try await context.save(durability) }
+            #expect(error?.code == .storeBusy)
+            #expect(await context.perform { $0.hasChanges })
+        }
+        store.fail(nil)
+        try await context.save()
+        #expect(try stored == 2)
+    }
+
+    // MARK: Saves of others
+
+    @Test func `S068: a new context sees what another connection has committed, without being told`() async throws {
+        _ = try await titles()
+        let layer = Layer(schema: Music.model.storeSchema)
+        let entity = try #require(Music.model.entity(named: "Track"))
+        let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
+        row.fill(with: entity.defaults)
+        row[Music.column("Track", "title")] = .string("elsewhere")
+        layer.put(row, entity: entity.number, key: 1 << 30)
+        try store.saveElsewhere(layer)
+        #expect(try await titles() == ["elsewhere"])
+    }
+
+    @Test func `S062: a save whose commit fails leaves the store and the context as they were`() async throws {
+        let context = coordinator.newBackgroundContext()
+        await context.perform { _ = $0.makeTrack("a") }
+        store.fail { call, _ in call == .commit ? Self.diskFull : nil }
+        let error = await #expect(throws: StoreError.self) { try await context.save() }
+        #expect(error?.code == .full)
+        #expect(try await titles() == [])
+        store.fail(nil)
+        try await context.save()
+        #expect(try await titles() == ["a"])
+    }
+
+    // MARK: Values
+
+    @Test func `S061: a value that its attribute cannot hold is refused when the save is accepted`() async throws {
+        let context = coordinator.newBackgroundContext()
+        await context.perform { $0.makeTrack("a")["title"] = .null }
+        for durability in [Durability.deferred, .durable] {
+            let error = try #require(await #expect(throws: SaveError.self) { try await context.save(durability) })
+            guard case .validation(let failures) = error else {
+                Issue.record("another error: \(error)")
+                return
+            }
+            #expect(failures.map { "\($0.1)" } == ["Track.title has no value: it is not optional. Give it one"])
+        }
+        await context.perform { $0.rollback() }
+        try await save(context, "b", .durable)
+        #expect(try stored == 1)
+    }
+
+    // MARK: Resting
+
+    @Test func `S154: a writer that rests and contexts that have read nothing hold no snapshot`() async throws {
+        let context = coordinator.newBackgroundContext()
+        try await save(context, "a", .durable)
+        #expect(writer.pins.live().taken.isEmpty)
+        _ = try await titles()
+        // The reader is gone; the writer lets go of what it read after a while.
+        clock.advance(by: .seconds(1))
+        try await settle()
+        #expect(writer.pins.live().taken.isEmpty)
+    }
+}

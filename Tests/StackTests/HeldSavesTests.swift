@@ -1,0 +1,138 @@
+import Foundation
+import LMDBStore
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Two processes that mix saves held in memory with durable ones on one file (S067).
+@Suite struct HeldSavesTests {
+    /// Adds to the plays of the one track, again after each conflict, as a program must under the policy `.error`.
+    static func increment(_ context: BackgroundContext, times: Int, _ durability: (Int) -> Durability) async throws {
+        for number in 0..<times {
+            while true {
+                do {
+                    try await context.perform { context in
+                        context.rollback()
+                        context.refreshAllObjects()
+                        let track = try context.fetch(EntityFetchRequest("Track"))[0]
+                        guard case .int(let plays) = track["plays"] else { return }
+                        track["plays"] = .int(plays + 1)
+                    }
+                    try await context.save(durability(number))
+                    break
+                } catch SaveError.conflicts { continue }
+            }
+        }
+    }
+
+    static func incrementElsewhere(path: String, times: Int) async throws {
+        let container = try await PersistentContainer(
+            model: Music.model, store: .lmdb(URL(fileURLWithPath: path)), stack: .siblings)
+        try await increment(container.newBackgroundContext(), times: times) {
+            $0 % 3 == 0 ? .durable : .deferred(within: .seconds(600))
+        }
+        try await container.flush()
+    }
+
+    @Test func S067_noIncrementOfTwoProcessesIsLost() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        let context = await container.newBackgroundContext()
+        await context.perform { _ = $0.makeTrack("counter") }
+        try await context.save()
+        async let other: Void = {
+            await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
+                try await HeldSavesTests.incrementElsewhere(path: path, times: 150)
+            }
+        }()
+        try await Self.increment(context, times: 150) { $0 % 4 == 0 ? .durable : .deferred(within: .seconds(600)) }
+        await other
+        try await container.flush()
+        let plays = try await container.newBackgroundContext().perform { try $0.fetch(EntityFetchRequest("Track"))[0]["plays"] }
+        #expect(plays == .int(300))
+        #expect(try container.coordinator.store.verify().isEmpty)
+    }
+
+    @Test func S067_aSaveFailsAsBusyAndNamesTheProcessThatHoldsItsSavesTooLong() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        // Held by nobody who could write what it stands for.
+        let claim = try container.coordinator.store.claimSaves(.holdingBack)
+        await #expect(processExitsWith: .success) {
+            [path = bed.file.path as String, holder = ProcessInfo.processInfo.processIdentifier as Int32] in
+            var options = LMDBStore.Options()
+            options.busyTimeout = .milliseconds(100)
+            let container = try await PersistentContainer(
+                model: Music.model, store: .lmdb(URL(fileURLWithPath: path), options: options), stack: .siblings)
+            let context = await container.newBackgroundContext()
+            await context.perform { _ = $0.makeTrack("a") }
+            for durability in [Durability.durable, .deferred] {
+                do {
+                    try await context.save(durability)
+                    exit(1)
+                } catch let error as StoreError {
+                    guard error.code == .storeBusy, error.message.contains("process \(holder) ") else { exit(2) }
+                }
+            }
+        }
+        claim?.release()
+        let context = await container.newBackgroundContext()
+        await context.perform { _ = $0.makeTrack("b") }
+        try await context.save()
+    }
+
+    @Test func S067_noUniqueValueIsDoubledByTwoProcesses() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        let context = await container.newBackgroundContext()
+        await context.perform { $0.makeTrack("ours")["isrc"] = .string("X") }
+        try await context.save(.deferred(within: .seconds(600)))
+        await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
+            let container = try await PersistentContainer(
+                model: Music.model, store: .lmdb(URL(fileURLWithPath: path)), stack: .siblings)
+            let context = await container.newBackgroundContext()
+            await context.perform { $0.makeTrack("theirs")["isrc"] = .string("X") }
+            do {
+                try await context.save()
+                exit(1)
+            } catch SaveError.uniqueConstraint {}
+        }
+        #expect(try container.coordinator.store.verify().isEmpty)
+    }
+}
+
+/// What an idle process keeps of the file (S154).
+@Suite struct IdleContainerTests {
+    static func saveElsewhere(path: String, saves: Int) async throws {
+        let container = try await PersistentContainer(
+            model: Music.model, store: .lmdb(URL(fileURLWithPath: path)), stack: .siblings)
+        let context = await container.newBackgroundContext()
+        let ids = await context.perform { context in (0..<100).map { context.makeTrack("t\($0)").objectID } }
+        try await context.save()
+        for number in 0..<saves {
+            try await context.perform { context in
+                for id in ids { try context.existingObject(with: id)["plays"] = .int(Int64(number)) }
+            }
+            try await context.save()
+        }
+    }
+
+    @Test(arguments: ContextStack.allCases)
+    func S154_anIdleContainerKeepsNothingOfTheFileFromReuse(_ stack: ContextStack) async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container(stack)
+        // A reader that has come and gone.
+        _ = try await container.newBatchOperationContext().perform { try $0.trackTitles() }
+        for _ in 0..<6000 where try container.coordinator.snapshots().contains(where: { $0.age.map { $0 > .zero } ?? false }) {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
+            try await IdleContainerTests.saveElsewhere(path: path, saves: 1000)
+        }
+        // 1,000 saves of 100 objects write some 12 MB of pages; each is free again after the next save.
+        #expect(try container.coordinator.store.fileBytes() < 2_000_000)
+        let count = try await MainActor.run { try container.mainContext.count(EntityFetchRequest("Track")) }
+        #expect(count == 100)
+    }
+}
