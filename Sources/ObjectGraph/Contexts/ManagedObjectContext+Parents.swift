@@ -10,6 +10,8 @@ struct Push: Sendable {
     var parentResetCount: UInt64
     /// The child, and who it says is the author.
     var origin: SaveOrigin
+    /// Whether the child may update objects that were gone when it was moved to its parent's state.
+    var mayHaveOrphans = false
 }
 
 /// A child's save through this context that waits for the running one.
@@ -100,7 +102,7 @@ extension ManagedObjectContext {
         layer.seal()
         return Push(
             layer: layer, changes: layer.changeSet(origin: origin), parentEpoch: foundation.parentEpoch,
-            parentResetCount: foundation.parentResetCount, origin: origin)
+            parentResetCount: foundation.parentResetCount, origin: origin, mayHaveOrphans: hasOrphans)
     }
 
     nonisolated(nonsending) func pushOneLevel(_ push: Push) async throws -> PlaceAbove {
@@ -157,8 +159,9 @@ extension ManagedObjectContext {
         }
         sealTop()
         let showsTheSame = epoch == push.parentEpoch
-        if !push.layer.isEmpty {
-            sealed.append(showsTheSame && !hasDeletes ? push.layer : withoutOrphans(push))
+        let layer = showsTheSame && !hasDeletes && !push.mayHaveOrphans ? push.layer : withoutOrphans(push)
+        if !layer.isEmpty {
+            sealed.append(layer)
             epoch += 1
             rebuildView()
             foldIfLong()

@@ -33,4 +33,23 @@ import Testing
         await root.perform { $0.refreshAllObjects() }
         #expect(try await root.perform { try $0.trackTitles() } == ["of a sibling"])
     }
+
+    /// Found by the exploration: the parent got an update of an object that neither it nor the store had.
+    @Test(arguments: StoreKind.allCases)
+    func `S106: a child's update is dropped if the parent rolled the object back before the child's refresh`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let root = container.coordinator.newBackgroundContext()
+        let id = await root.perform { $0.makeTrack("never saved").objectID }
+        let child = await root.perform { $0.newBackgroundChild() }
+        try await child.perform { try $0.existingObject(with: id)["plays"] = .int(7) }
+        await root.perform { $0.rollback() }
+        try await child.refreshFromParent()
+        try await child.save()
+        #expect(await !root.perform { $0.hasChanges })
+        try await root.save()
+        #expect(try container.coordinator.store.verify() == [])
+    }
 }
