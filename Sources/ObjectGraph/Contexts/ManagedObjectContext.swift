@@ -79,8 +79,6 @@ public final class ManagedObjectContext {
     /// Whether objects may be among the updated ones that others have deleted.
     var hasOrphans = false
     var watched: Set<ObjectID> = []
-    /// What objects deleted here referred to, by the columns of to-one relationships with the rule deny.
-    var deniedReferences: [ChangeLog.Place: [Int: ObjectKey]] = [:]
     /// Children that are moved after each save.
     var followers: [WeakContext] = []
     /// What a context reads below its own changes.
