@@ -65,6 +65,13 @@ extension Layer {
             row.set.forEach { merged[$0] = row[$0] }
             merged.version = row.version
             put(merged, entity: entity, key: key)
+        case (.update, .delete):
+            // The deleted object shows its last values until the deletion is saved.
+            let buried = older.copy(layer: id)
+            buried.kind = .delete
+            buried.version = row.version
+            row.set.forEach { buried[$0] = row[$0] }
+            put(buried, entity: entity, key: key)
         case (.delete, .insert):
             let revived = row.copy(layer: id)
             revived.kind = .update

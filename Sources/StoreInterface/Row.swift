@@ -5,7 +5,7 @@ public enum RowKind: UInt8, Sendable {
     case insert
     /// The object exists below; only changed columns are set.
     case update
-    /// The object is gone; no column is set.
+    /// The object is gone. Columns that are set keep what was changed and not saved before the deletion.
     case delete
 }
 

@@ -206,6 +206,10 @@ public struct ColumnSet: Sendable, Hashable, Codable {
         high |= other.high
     }
 
+    @inlinable public func intersection(_ other: ColumnSet) -> ColumnSet {
+        ColumnSet(low: low & other.low, high: high & other.high)
+    }
+
     /// Calls `body` with each column in ascending order.
     @inlinable public func forEach(_ body: (Int) throws -> Void) rethrows {
         var rest = low

@@ -36,17 +36,17 @@ final class ModelTraits: Sendable {
     /// By entity: whether its model type has life cycle hooks.
     let hasLifecycle: [Bool]
     let hasAnyLifecycle: Bool
-    let hasDenyRules: Bool
     let noKeys: [Range<ObjectKey>]
     /// By entity: the columns whose values stay in the history when an object is deleted; empty when no entity has any.
     let preserved: [ColumnSet]
+    let rules: RelationshipRules
 
     init(_ model: Model) {
+        rules = RelationshipRules(model)
         hasLifecycle = model.entities.map { entity in
             model.type(of: entity).map { $0 is any ManagedObjectLifecycle.Type } ?? false
         }
         hasAnyLifecycle = hasLifecycle.contains(true)
-        hasDenyRules = model.entities.contains { $0.relationships.contains { $0.deleteRule == .deny } }
         let columns = model.entities.map { entity in
             entity.attributes.reduce(into: ColumnSet()) { set, attribute in
                 if attribute.preservesValueOnDeletion { set.insert(attribute.column) }

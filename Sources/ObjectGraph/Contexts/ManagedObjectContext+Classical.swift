@@ -4,24 +4,31 @@ import StoreInterface
 /// everything that passes, on its own executor, and a save to the store blocks the executor that asks for it.
 extension ManagedObjectContext {
     /// Applies a child's changes object by object. O(changed objects), each with an instance.
-    func materialise(_ push: Push) {
-        sealTop()
-        for change in push.changes.entities {
-            for page in change.pages {
-                for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
-                    let key = PageAddress.key(page: page.number, slot: slot)
-                    guard let row = push.layer.row(change.entity, key) else { continue }
-                    materialise(row, change.entity, key)
+    func materialise(_ layer: Layer) {
+        for entity in 0..<layer.entityCount {
+            guard let changes = layer.entity(entity) else { continue }
+            for number in changes.sortedPageNumbers {
+                guard let page = changes.page(number) else { continue }
+                for slot in SlotIterator(page.touched) {
+                    if let row = page[slot] { materialise(row, entity, PageAddress.key(page: number, slot: slot)) }
                 }
             }
         }
-        for (link, changes) in push.layer.links.enumerated() {
+        for (link, changes) in layer.links.enumerated() {
             for (source, pairs) in changes.forward {
                 for (destination, linked) in pairs {
                     top.setLink(link, source, destination, linked: linked)
                     changeLog.noteLink(link, source, destination)
                 }
             }
+        }
+    }
+
+    private func materialise(_ pushes: [Push]) {
+        for push in pushes {
+            sealTop()
+            let taken = push.parentEpoch == epoch ? push : applicable(push)
+            for layer in layersAbove(sealed, [taken.layer]) { materialise(layer) }
         }
         processPendingChanges()
     }
@@ -40,6 +47,7 @@ extension ManagedObjectContext {
         case .delete:
             object.isDeletedHere = true
             let tombstone = row.copy(layer: top.id)
+            if let own = top.row(entity, key) { own.set.forEach { if !tombstone.isSet($0) { tombstone[$0] = own[$0] } } }
             object.row = tombstone
             registry.retain(object)
             top.put(tombstone, entity: entity, key: key)
@@ -52,7 +60,7 @@ extension ManagedObjectContext {
         sealTop()
         let kept = sealed.count
         do {
-            for push in pushes { materialise(push) }
+            materialise(pushes)
             if try prepareSave() { try saveUpAndWait(durability) }
         } catch {
             dropLayers(above: kept)
@@ -78,7 +86,7 @@ extension ManagedObjectContext {
         sealTop()
         let kept = sealed.count
         do {
-            materialise(push)
+            materialise([push])
             if try prepareSave() { try saveUpAndWait(durability) }
         } catch {
             dropLayers(above: kept)

@@ -21,6 +21,26 @@ extension ManagedObjectContext {
         return dropped.isEmpty ? nil : dropped
     }
 
+    /// What a save wrote beside the changes of this context and its children: what delete rules took along in the store (S051). nil when
+    /// there is nothing. O(pages written).
+    func added(to written: [Layer], _ adopted: ChangeSet?, _ changes: ChangeSet) -> ChangeSet? {
+        guard traits.rules.isUsed else { return nil }
+        var added = ChangeSet(generation: changes.generation)
+        for change in changes.entities {
+            let known = adopted?.change(of: change.entity)?.pages ?? []
+            let pages = change.pages.compactMap { page -> ChangeSet.PageChange? in
+                var page = page
+                for layer in written {
+                    if let own = layer.entity(change.entity)?.page(page.number) { page.remove(own.touched) }
+                }
+                for own in known where own.number == page.number { page.remove(own.inserted | own.updated | own.deleted) }
+                return page.inserted | page.updated | page.deleted == 0 ? nil : page
+            }
+            if !pages.isEmpty { added.entities.append(.init(entity: change.entity, pages: pages)) }
+        }
+        return added.isEmpty ? nil : added
+    }
+
     /// What layers, oldest first, do together to the objects of each page.
     private func pending(_ layers: [Layer], _ entity: Int) -> [UInt64: PendingPage] {
         var pages: [UInt64: PendingPage] = [:]
@@ -28,6 +48,14 @@ extension ManagedObjectContext {
             for (number, page) in layer.entity(entity)?.pages ?? [:] { pages[number, default: PendingPage()].add(page) }
         }
         return pages
+    }
+}
+
+extension ChangeSet.PageChange {
+    fileprivate mutating func remove(_ slots: UInt64) {
+        inserted &= ~slots
+        updated &= ~slots
+        deleted &= ~slots
     }
 }
 

@@ -22,20 +22,7 @@ extension ManagedObjectContext {
         model.awakeFromFetch()
     }
 
-    func prepareForDeletion(_ object: ManagedObject) {
-        lifecycle(object)?.prepareForDeletion()
-        if traits.hasDenyRules, !object.isDeletedHere { noteDenied(object) }
-    }
-
-    /// Notes what an object that is deleted now refers to with the rule deny: a save looks at that, not at the committed value.
-    private func noteDenied(_ object: ManagedObject) {
-        var denied: [Int: ObjectKey] = [:]
-        for relationship in model.entities[object.entity].relationships where relationship.deleteRule == .deny {
-            guard case .toOne(let column) = relationship.kind else { continue }
-            denied[column] = read(object, column)?.referenceKey
-        }
-        deniedReferences[.init(entity: object.entity, key: object.key)] = denied.isEmpty ? nil : denied
-    }
+    func prepareForDeletion(_ object: ManagedObject) { lifecycle(object)?.prepareForDeletion() }
 
     func didSave(_ object: ManagedObject) { lifecycle(object)?.didSave() }
 
@@ -87,38 +74,29 @@ extension ManagedObjectContext {
         forEachPending(of: { traits.hasLifecycle[$0] }, { body(object($0, $1), $2) })
     }
 
-    /// Deleted objects whose deny relationships still lead to living ones. What a child deleted was judged there as far as its
-    /// to-one relationships go.
+    /// Deleted objects that the rule deny protects. The writer decides; this tells before anything is handed over.
     private func checkDenied() throws {
-        guard traits.hasDenyRules, hasDeletes else { return }
+        guard traits.rules.canDeny, hasDeletes else { return }
         let changes = foldedChanges()
-        for entity in model.entities {
-            let denying = entity.relationships.filter { $0.deleteRule == .deny }
-            guard !denying.isEmpty, let layer = changes.entity(entity.number) else { continue }
+        for entity in 0..<changes.entityCount {
+            guard traits.rules.canDeny(entity), let layer = changes.entity(entity) else { continue }
             for number in layer.sortedPageNumbers {
                 guard let page = layer.page(number) else { continue }
                 for slot in SlotIterator(page.deleted) {
-                    try checkDenied(denying, entity, PageAddress.key(page: number, slot: slot))
+                    try checkDenied(entity, PageAddress.key(page: number, slot: slot))
                 }
             }
         }
     }
 
-    private func checkDenied(_ denying: [Relationship], _ entity: Entity, _ key: ObjectKey) throws {
-        for relationship in denying {
-            let far: [ObjectKey]
-            switch relationship.kind {
-            case .toMany(let relation):
-                far = try view.related(relation, to: key)
-            case .toOne(let column):
-                let old = deniedReferences[.init(entity: entity.number, key: key)]?[column]
-                far = try old.map { try exists(relationship.destination, $0) ? [$0] : [] } ?? []
-            }
-            guard !far.isEmpty else { continue }
+    private func checkDenied(_ entity: Int, _ key: ObjectKey) throws {
+        let consequences = try traits.rules.consequences(of: entity, key, in: view) { column in
+            lastValue(entity, key, column)?.referenceKey
+        }
+        for case .deny(let name, let blocker, let blocking) in consequences {
             throw SaveError.deleteDenied(
-                object: ObjectID(store: storeIdentity, entity: entity.number, key: key),
-                relationship: "\(entity.name).\(relationship.name)",
-                blocking: far.map { ObjectID(store: storeIdentity, entity: relationship.destination, key: $0) })
+                object: ObjectID(store: storeIdentity, entity: entity, key: key), relationship: name,
+                blocking: blocking.map { ObjectID(store: storeIdentity, entity: blocker, key: $0) })
         }
     }
 }

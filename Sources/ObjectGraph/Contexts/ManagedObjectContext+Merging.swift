@@ -122,18 +122,8 @@ extension ManagedObjectContext {
         if isRoot { moving { advance(to: setup.writer.newestState()) } }
     }
 
-    private func dropChanges(of object: ManagedObject) {
-        guard object.row != nil, pendingKind(object.entity, object.key) != .insert else { return }
-        unseal()
-        top.remove(entity: object.entity, key: object.key)
-        changeLog.note(object.entity, object.key)
-        object.row = newestOwnRow(object.entity, object.key)
-        object.isDeletedHere = object.row?.kind == .delete
-        if object.row == nil, !retainsRegisteredObjects { registry.release(object) }
-    }
-
     /// Makes the sealed layers that no save has taken writable again, as one with the top layer.
-    private func unseal() {
+    func unseal() {
         let own = Array(sealed.dropFirst(inFlight))
         guard !own.isEmpty else { return }
         top = Layer.folding(own + [top], schema: model.storeSchema)
@@ -161,7 +151,6 @@ extension ManagedObjectContext {
             forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
         }
         changeLog.removeAll()
-        deniedReferences.removeAll()
         let changes = dropped.changeSet(origin: origin).inverted
         tell(changes, refreshed: refreshRegistered(changes))
     }
@@ -188,7 +177,6 @@ extension ManagedObjectContext {
         resetCount += 1
         hasOrphans = false
         changeLog.removeAll()
-        deniedReferences.removeAll()
         registry.forEach { object in
             registry.forget(object)
             object.state = .invalid

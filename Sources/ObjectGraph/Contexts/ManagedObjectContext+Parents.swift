@@ -153,19 +153,24 @@ extension ManagedObjectContext {
     /// objects among them (S079).
     func take(_ push: Push) throws -> PlaceAbove {
         try checkNotReset(push)
-        if setup.coordinator.routing == .ancestors {
-            materialise(push)
-            return PlaceAbove(state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false)
-        }
         sealTop()
         let showsTheSame = epoch == push.parentEpoch
-        let layer = showsTheSame && !hasDeletes && !push.mayHaveOrphans ? push.layer : withoutOrphans(push)
-        if !layer.isEmpty {
-            sealed.append(layer)
+        let taken = showsTheSame && !hasDeletes && !push.mayHaveOrphans ? push : applicable(push)
+        let layers = layersAbove(sealed, [taken.layer])
+        if setup.coordinator.routing == .ancestors {
+            for layer in layers { materialise(layer) }
+            processPendingChanges()
+            return PlaceAbove(state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false)
+        }
+        if !taken.layer.isEmpty {
+            sealed += layers
             epoch += 1
             rebuildView()
+            let refreshed = layers.flatMap { showPushed($0) }
             foldIfLong()
-            tell(push.changes, refreshed: showPushed(push))
+            let others = layers.dropFirst().map { $0.changeSet(origin: push.origin) }
+            tell(ChangeSet.union([taken.changes] + others), refreshed: refreshed)
+            if layers.count > 1 { return place(false) }
         }
         return place(showsTheSame)
     }
@@ -201,7 +206,7 @@ extension ManagedObjectContext {
         } catch {
             return refuse(group, error)
         }
-        let pushes = group.map(\.push)
+        let pushes = group.map { $0.push.parentEpoch == epoch ? $0.push : applicable($0.push) }
         let same = group.count == 1 && epoch == pushes[0].parentEpoch
         if isRoot, !hasChanges, pushes.allSatisfy(\.layer.isEmpty) {
             // With nothing to save, this context stays where it is (S063, S090).
@@ -244,7 +249,8 @@ extension ManagedObjectContext {
         // `then` is called once, on this context's executor, where it was made.
         nonisolated(unsafe) let then = then
         if isRoot {
-            var request = saveRequest(Array(sealed.prefix(inFlight)) + pushes.map(\.layer), durability)
+            let own = Array(sealed.prefix(inFlight))
+            var request = saveRequest(own + layersAbove(own, pushes.map(\.layer)), durability)
             if pushes.contains(where: { $0.parentEpoch != epoch }) { request.mayHaveOrphans = true }
             request.origin = pushes[0].origin.orAuthor(transactionAuthor)
             setup.writer.submit(request, origin: number) { result in
@@ -275,7 +281,8 @@ extension ManagedObjectContext {
             return push
         }
         var push = makePush()
-        push.layer = Layer.folding([push.layer] + pushes.map(\.layer), schema: model.storeSchema)
+        push.layer = Layer.folding(
+            [push.layer] + layersAbove([push.layer], pushes.map(\.layer)), schema: model.storeSchema)
         push.layer.seal()
         push.changes = ChangeSet.union([push.changes] + pushes.map(\.changes))
         push.origin = pushes[0].origin.orAuthor(transactionAuthor)
@@ -307,27 +314,42 @@ extension ManagedObjectContext {
         guard push.parentResetCount == resetCount else { throw SaveError.parentGone(context: push.origin.contextName) }
     }
 
-    /// A child's updates to objects that are gone here have nothing to apply to, and are left out.
-    private func withoutOrphans(_ push: Push) -> Layer {
+    /// A child's changes without those of objects that are gone here, or were rolled back: they have nothing to apply to (S056).
+    func applicable(_ push: Push) -> Push {
         var kept: Layer?
         for change in push.changes.entities {
-            for key in change.updatedKeys where !rethrowing({ try exists(change.entity, key) }) {
+            for key in change.updatedKeys + change.deletedKeys where !rethrowing({ try exists(change.entity, key) }) {
                 let layer = kept ?? Layer(copying: push.layer)
                 layer.remove(entity: change.entity, key: key)
+                layer.forgetLinks(of: change.entity, key, model.storeSchema)
                 kept = layer
             }
         }
-        kept?.seal()
-        return kept ?? push.layer
+        guard let kept else { return push }
+        kept.seal()
+        var rest = push
+        rest.layer = kept
+        rest.changes = kept.changeSet(origin: push.origin)
+        return rest
     }
 
-    /// Registered objects that a push changed show its rows and count as changed here. Gives their ids.
-    private func showPushed(_ push: Push) -> [ObjectID] {
+    /// Children's layers, oldest first, each followed by what its deletions ask of the unsaved changes that the child did not see.
+    func layersAbove(_ own: [Layer], _ pushed: [Layer]) -> [Layer] {
+        var layers = own
+        for layer in pushed {
+            let consequences = traits.rules.consequences(of: layer, over: layers, model.storeSchema)
+            layers.append(layer)
+            if let consequences { layers.append(consequences) }
+        }
+        return Array(layers.dropFirst(own.count))
+    }
+
+    /// Registered objects that a pushed layer changed show its rows and count as changed here. Returns their ids.
+    private func showPushed(_ layer: Layer) -> [ObjectID] {
         var refreshed: [ObjectID] = []
-        guard let layer = sealed.last else { return [] }
         forEachRegistered(in: layer) { object, row in
-            object.row = row
-            object.isDeletedHere = row.kind == .delete
+            object.row = newestOwnRow(object.entity, object.key) ?? row
+            object.isDeletedHere = object.row?.kind == .delete
             registry.retain(object)
             refreshed.append(object.objectID)
         }

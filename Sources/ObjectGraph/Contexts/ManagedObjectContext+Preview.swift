@@ -52,7 +52,8 @@ extension ManagedObjectContext {
         whenIdle { [self] in
             defer { endSave() }
             do {
-                let layers = try layersToTry() + above
+                let own = try layersToTry()
+                let layers = own + layersAbove(own, above)
                 let origin = origin.orAuthor(transactionAuthor)
                 if isRoot { return completion(.success((requestToTry(layers, origin), setup.writer))) }
                 guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }

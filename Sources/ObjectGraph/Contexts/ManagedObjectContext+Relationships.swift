@@ -3,12 +3,28 @@ import StoreInterface
 /// Relationships: both sides follow at once (S044, S045). A to-many is the index of its inverse, so only the to-one side is
 /// written; a many-to-many is a set of pairs.
 extension ManagedObjectContext {
-    /// The object at the far end of a to-one relationship; nil when there is none or its record is gone.
+    /// The object at the far end of a to-one relationship; nil when there is none.
+    ///
+    /// A relationship that leads to a deleted object shows it as long as that is not saved: the save throws, and fetches agree (S053).
+    /// What the rule noAction has left behind is nil.
     func toOne(_ object: ManagedObject, _ column: Int, destination: Int) -> ManagedObject? {
-        guard let key = read(object, column)?.referenceKey else { return nil }
-        if let known = registry.object(destination, key) { return known.isDeletedHere ? nil : known }
-        guard rethrowing({ try exists(destination, key) }) else { return nil }
-        return self.object(destination, key)
+        let value = read(object, column) ?? lastValue(object.entity, object.key, column)
+        guard let key = value?.referenceKey else { return nil }
+        if let known = registry.object(destination, key), !known.isDeletedHere { return known }
+        if rethrowing({ try exists(destination, key) }) { return self.object(destination, key) }
+        guard !traits.rules.dangling[object.entity].contains(column),
+            pendingKind(destination, key) == .delete || hasUnsaved(column, object.entity, object.key)
+        else { return nil }
+        let lost = self.object(destination, key)
+        lost.isDeletedHere = true
+        return lost
+    }
+
+    /// Whether a column has a value that no store has.
+    private func hasUnsaved(_ column: Int, _ entity: Int, _ key: ObjectKey) -> Bool {
+        view.layers.prefix(sealed.count + 1 + foundation.inherited.count).contains { layer in
+            layer.row(entity, key)?.isSet(column) ?? false
+        }
     }
 
     /// The keys at the far end of a to-many relationship, ascending.
@@ -24,7 +40,7 @@ extension ManagedObjectContext {
         let inverse = relationship.inverse.map { model.entities[relationship.destination].relationships[$0] }
         if case .toOne(let back)? = inverse?.kind {
             if let old { write(relationship.destination, old, back, .null) }
-            if let other {
+            if let other, !other.isDeletedHere {
                 if let partner = read(other, back)?.referenceKey { write(object.entity, partner, column, .null) }
                 write(other, back, .reference(object.key))
             }
@@ -155,77 +171,51 @@ extension ManagedObjectContext {
         guard object.state == .registered, !object.isDeletedHere else { return }
         prepareForDeletion(object)
         guard !object.isDeletedHere else { return }
-        let entity = model.entities[object.entity]
-        let far = entity.relationships.map { farEnd(object, $0) }
-        object.isDeletedHere = true
-        for (relationship, keys) in zip(entity.relationships, far) {
-            tearDown(object, relationship, keys, &cascade)
+        let consequences = rethrowing {
+            try traits.rules.consequences(of: object.entity, object.key, in: view) { read(object, $0)?.referenceKey }
         }
-        clearIncoming(object)
+        let relationships = model.entities[object.entity].relationships
+        let far = relationships.map { farEnd(object, $0) }
+        object.isDeletedHere = true
+        for (relationship, keys) in zip(relationships, far) { unlink(object, relationship, keys) }
+        for consequence in consequences {
+            switch consequence {
+            case .delete(let entity, let key, _): cascade.append(self.object(entity, key))
+            case .clear(let entity, let key, let column): write(entity, key, column, .null)
+            case .deny: break
+            }
+        }
         bury(object)
     }
 
     public func delete(_ model: some PersistentModel) { delete(model.managedObject) }
 
+    /// What an object's own columns and pairs lead to. The referrers of a to-many relationship are told by the rules.
     private func farEnd(_ object: ManagedObject, _ relationship: Relationship) -> [ObjectKey] {
         switch relationship.kind {
         case .toOne(let column): (read(object, column)?.referenceKey).map { [$0] } ?? []
+        case .toMany(.referrers): []
         case .toMany(let relation): toManyKeys(object, relation)
         }
     }
 
-    private func tearDown(
-        _ object: ManagedObject, _ relationship: Relationship, _ keys: [ObjectKey], _ cascade: inout [ManagedObject]
-    ) {
+    /// Takes the pairs of a deleted object away, and notes that what it referred to has one object less.
+    private func unlink(_ object: ManagedObject, _ relationship: Relationship, _ keys: [ObjectKey]) {
         if relationship.deleteRule == .noAction || relationship.deleteRule == .deny { return }
         for key in keys {
-            if case .toMany(.link(let link, let direction, _)) = relationship.kind {
-                let (source, target) = direction == .forward ? (object.key, key) : (key, object.key)
-                top.setLink(link, source, target, linked: false)
-                changeLog.noteLink(link, source, target)
-                changeLog.note(relationship.destination, key)
-            }
-            if relationship.deleteRule == .cascade {
-                cascade.append(self.object(relationship.destination, key))
-            } else {
-                nullify(relationship, key, object)
-            }
-        }
-    }
-
-    private func nullify(_ relationship: Relationship, _ key: ObjectKey, _ object: ManagedObject) {
-        switch relationship.kind {
-        case .toMany(.referrers(let entity, let column)):
-            write(entity, key, column, .null)
-        case .toOne:
             changeLog.note(relationship.destination, key)
-            guard let inverse = relationship.inverse else { return }
-            if case .toOne(let back) = model.entities[relationship.destination].relationships[inverse].kind {
-                write(relationship.destination, key, back, .null)
-            }
-        case .toMany(.link):
-            break
-        }
-    }
-
-    /// To-one relationships without an inverse that point here would dangle: they are set to nil.
-    private func clearIncoming(_ object: ManagedObject) {
-        for entity in model.entities {
-            for relationship in entity.relationships
-            where relationship.destination == object.entity && relationship.inverse == nil {
-                guard case .toOne(let column) = relationship.kind, relationship.deleteRule != .noAction else { continue }
-                let relation = Relation.referrers(entity: entity.number, column: column)
-                for key in rethrowing({ try view.related(relation, to: object.key) }) {
-                    write(entity.number, key, column, .null)
-                }
-            }
+            guard case .toMany(.link(let link, let direction, _)) = relationship.kind else { continue }
+            let (source, target) = direction == .forward ? (object.key, key) : (key, object.key)
+            top.setLink(link, source, target, linked: false)
+            changeLog.noteLink(link, source, target)
         }
     }
 
     /// Puts a tombstone in the top layer, or nothing at all for an object that never left it (S041).
     private func bury(_ object: ManagedObject) {
         changeLog.note(object.entity, object.key)
-        let isNewInTop = top.row(object.entity, object.key)?.kind == .insert
+        let known = top.row(object.entity, object.key)
+        let isNewInTop = known?.kind == .insert
         let isKnownBelow = sealed.contains { $0.row(object.entity, object.key) != nil }
         if isNewInTop, !isKnownBelow {
             top.remove(entity: object.entity, key: object.key)
@@ -234,8 +224,10 @@ extension ManagedObjectContext {
             forgetUnsaved(object)
             return
         }
-        let row = Row.make(
-            kind: .delete, layer: top.id, columnCount: model.entities[object.entity].columns.count)
+        let row =
+            known?.copy(layer: top.id)
+            ?? Row.make(kind: .delete, layer: top.id, columnCount: model.entities[object.entity].columns.count)
+        row.kind = .delete
         top.put(row, entity: object.entity, key: object.key)
         object.row = row
         registry.retain(object)

@@ -102,7 +102,7 @@ extension ManagedObjectContext {
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
         SaveRequest(
             layers: layers, base: foundation.state, watched: Array(watched), policy: mergePolicy, durability: durability,
-            origin: origin, preserved: traits.preserved, mayHaveOrphans: hasOrphans)
+            origin: origin, preserved: traits.preserved, rules: traits.rules, mayHaveOrphans: hasOrphans)
     }
 
     /// Who changes things here. Time and process follow when it is saved.
@@ -124,7 +124,8 @@ extension ManagedObjectContext {
         clean(written)
         watched = []
         let dropped = dropped(of: written, outcome.changes, others: others)
-        let visible = others.map { ChangeSet.union($0 + [adopted, dropped].compactMap(\.self)) }
+        let added = added(to: written, adopted, outcome.changes)
+        let visible = others.map { ChangeSet.union($0 + [adopted, dropped, added].compactMap(\.self)) }
         let refreshed = refreshRegistered(visible)
         if !viewObservers.isEmpty || visible?.isEmpty != true { tell(visible, refreshed: refreshed, saved: outcome.changes) }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
@@ -146,7 +147,6 @@ extension ManagedObjectContext {
     /// Makes registered objects clean whose changes were saved with `layers` and that have no newer ones.
     func clean(_ layers: [Layer]) {
         let mayHaveNewer = !sealed.isEmpty || !top.isEmpty
-        if !mayHaveNewer { deniedReferences.removeAll() }
         for layer in layers {
             forEachRegisteredPage(in: layer) { entity, registered, page in
                 let ends = retainsRegisteredObjects ? page.deleted : page.touched

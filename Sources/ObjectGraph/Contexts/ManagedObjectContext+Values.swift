@@ -31,6 +31,7 @@ extension ManagedObjectContext {
 
     /// What a property reads as when the record is gone (S022).
     func inaccessible(_ object: ManagedObject, _ column: Int) -> Value {
+        if object.isDeletedHere, let last = lastValue(object.entity, object.key, column) { return last }
         if !object.isDeletedHere {
             precondition(
                 shouldDeleteInaccessibleFaults,
@@ -38,6 +39,19 @@ extension ManagedObjectContext {
             object.isDeletedHere = true
         }
         return model.entities[object.entity].columns[column].isOptional ? .null : zeroValue(object.entity, column)
+    }
+
+    /// What a column of an object had that is deleted here and not saved (S054); nil for any other object.
+    func lastValue(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
+        guard newestOwnRow(entity, key)?.kind == .delete else { return nil }
+        let count = sealed.count + 1
+        for layer in view.layers.prefix(count) {
+            guard let row = layer.row(entity, key) else { continue }
+            if row.isSet(column) { return row[column] }
+            if row.kind == .insert { return .null }
+        }
+        let below = LayeredView(base: view.base, layers: Array(view.layers.dropFirst(count)))
+        return rethrowing { try below.value(entity, key, column) }
     }
 
     private func zeroValue(_ entity: Int, _ column: Int) -> Value {

@@ -83,8 +83,6 @@ public final class ManagedObjectContext {
     @exclusivity(unchecked) var behind: MergeSignal?
     /// A step of a save or a merge runs, which reads the state that it began with.
     @exclusivity(unchecked) var isMoving = false
-    /// What objects deleted here referred to, by the columns of to-one relationships with the rule deny.
-    var deniedReferences: [ChangeLog.Place: [Int: ObjectKey]] = [:]
     /// Children that are moved after each save.
     var followers: [WeakContext] = []
     /// What a context reads below its own changes.

@@ -42,10 +42,7 @@ struct BatchInsertion: Sendable {
         /// By values: the object that an earlier row of this save has made or changed.
         var met: [[Value]: ObjectKey] = [:]
         let positions = match?.map { column in columns.firstIndex(of: column) ?? 0 }
-        let referring = columns.indices.filter { entity.columns[columns[$0]].destination != nil }
-        var references = BatchReferences(entity, state)
         for row in rows {
-            for position in referring { try references.check(row[position], columns[position]) }
             let values = positions.map { positions in positions.map { row[$0] } }
             var found: ObjectKey?
             if let values, let match, !values.contains(where: \.isNull) {

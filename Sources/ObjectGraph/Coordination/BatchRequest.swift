@@ -75,8 +75,6 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
     case wrongCount(entity: String, row: Int, values: Int, properties: Int)
     /// A property that is one end of a one-to-one relationship.
     case oneToOne(entity: String, property: String)
-    /// A reference to an object that does not exist when the batch is saved.
-    case missingObject(entity: String, property: String, key: ObjectKey)
     /// A save of an import failed; those before it stay.
     case importStopped(savedRows: Int, error: any Error)
 
@@ -89,8 +87,6 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
         case .oneToOne(let entity, let property):
             "\(entity).\(property) is one end of a one-to-one relationship, of which a batch would leave the other end as it is; "
                 + "set it through a context"
-        case .missingObject(let entity, let property, let key):
-            "\(entity).\(property) refers to the key \(key), of which there is no object; save that object first, or give null"
         case .importStopped(let savedRows, let error):
             "the import stopped after \(savedRows) rows, which stay: \(error)"
         }

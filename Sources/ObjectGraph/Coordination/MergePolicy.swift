@@ -64,6 +64,8 @@ public enum SaveError: Error, Sendable, CustomStringConvertible {
     case uniqueConstraint(entity: String, properties: [String], values: [Value], objects: [ObjectID])
     /// A relationship with delete rule deny still has objects at its far end.
     case deleteDenied(object: ObjectID, relationship: String, blocking: [ObjectID])
+    /// A relationship of an object leads to an object that does not exist: deleted by this save, or by another one before it (S050).
+    case danglingReference(object: ObjectID, property: String, target: ObjectID)
     /// One or more objects refused; each error with its object.
     case validation([(ObjectID, any Error)])
     /// `willSave` kept changing objects.
@@ -86,6 +88,9 @@ public enum SaveError: Error, Sendable, CustomStringConvertible {
         case .deleteDenied(let object, let relationship, let blocking):
             "\(object) cannot be deleted: its \(relationship) still holds "
                 + blocking.map(\.description).joined(separator: ", ") + "; delete or move them first"
+        case .danglingReference(let object, let property, let target):
+            "\(property) of \(object) leads to \(target), which does not exist: it was deleted, or never saved; "
+                + "set another object or nil and save again"
         case .validation(let failures):
             "\(failures.count) object(s) are not valid: "
                 + failures.map { "\($0.0): \($0.1)" }.joined(separator: "; ")

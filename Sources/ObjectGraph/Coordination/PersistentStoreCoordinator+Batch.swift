@@ -148,8 +148,6 @@ extension PersistentStoreCoordinator {
         let schema = model.storeSchema
         return try await result(query.entity, options) { [columns] state in
             let layer = Layer(schema: schema)
-            var references = BatchReferences(entity, state)
-            for (column, value) in columns { try references.check(value, column) }
             for key in try state.view.keys(query) {
                 let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
                 for (column, value) in columns { row[column] = value }
@@ -160,11 +158,15 @@ extension PersistentStoreCoordinator {
     }
 
     private func batchDelete(_ query: StoreQuery, _ options: BatchOptions) async throws -> BatchResult {
-        let model = model
-        let identity = store.identity
+        let schema = model.storeSchema
+        let columnCount = model.entities[query.entity].columns.count
+        // The check of every save follows the delete rules.
         return try await result(query.entity, options) { state in
-            var deletion = BatchDeletion(model, state, identity)
-            return try deletion.delete(query.entity, try state.view.keys(query))
+            let layer = Layer(schema: schema)
+            for key in try state.view.keys(query) {
+                layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: columnCount), entity: query.entity, key: key)
+            }
+            return layer
         }
     }
 
@@ -181,7 +183,8 @@ extension PersistentStoreCoordinator {
     ) async throws -> ChangeSet {
         let request = SaveRequest(
             layers: [], base: writer.state, watched: [], policy: .error, durability: options.durability,
-            origin: SaveOrigin(author: options.author, contextName: "batch"), preserved: traits.preserved, make: make)
+            origin: SaveOrigin(author: options.author, contextName: "batch"), preserved: traits.preserved,
+            rules: traits.rules, make: make)
         return try await withCheckedThrowingContinuation { continuation in
             // No context: all of them are told, and other coordinators on the file too.
             writer.submit(request, origin: .max) { result in continuation.resume(with: result.map(\.changes)) }

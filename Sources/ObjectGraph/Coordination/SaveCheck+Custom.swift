@@ -51,9 +51,15 @@ extension SaveCheck {
                 contest.row?.copy(layer: layer.id) ?? Row.make(kind: .insert, layer: layer.id, columnCount: schema.columns.count)
             row.kind = .insert
             let base = request.base.view
+            var added = try base.exists(id.entity, id.key) ? ColumnSet() : row.set
             for column in schema.columns.indices where !row.isSet(column) {
                 row[column] = try base.value(id.entity, id.key, column) ?? .null
+                added.insert(column)
             }
+            for name in values.keys {
+                if let column = schema.columns.firstIndex(where: { $0.name == name }) { added.remove(column) }
+            }
+            restored[.init(entity: id.entity, key: id.key)] = added
         }
         for (name, value) in values {
             guard let column = schema.columns.firstIndex(where: { $0.name == name }), schema.columns[column].accepts(value) else {

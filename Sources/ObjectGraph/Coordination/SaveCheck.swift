@@ -1,6 +1,7 @@
 import StoreInterface
 
-/// Checks one save against the state that it would follow: versions (S100 … S106), unique values, and gives the layer to write.
+/// Checks one save against the state that it would follow: versions (S100 … S106), unique values, relationships (S050 … S052), and gives
+/// the layer to write.
 ///
 /// Runs on the writer's queue. Cost: O(changed objects) when the state has moved since the context read it, O(objects with a
 /// changed unique attribute) otherwise.
@@ -15,7 +16,9 @@ struct SaveCheck {
     private(set) var met: [MergeConflict] = []
     /// Made when a policy changes what is written; the request's own layers stay as they are.
     private var resolved: Layer?
-    private let folded: Layer
+    /// What a policy wrote from the base, because the whole object is to be written: not what the save itself has set.
+    var restored: [ChangeLog.Place: ColumnSet] = [:]
+    let folded: Layer
     private let numbers: CommittedNumbers
     /// What is to be written, as far as the check has come.
     var layer: Layer { resolved ?? folded }
@@ -38,6 +41,8 @@ struct SaveCheck {
             if !conflicts.isEmpty { throw SaveError.conflicts(conflicts) }
         }
         try checkUnique()
+        // What relationships take away may free or bring back unique values.
+        while try settleRelationships() { try checkUnique() }
         try checkValues()
         return layer
     }
@@ -138,9 +143,13 @@ struct SaveCheck {
         let layer = writable()
         let whole = row.copy(layer: layer.id)
         whole.kind = kind
+        // An object that was gone in the base already was made whole when the context learned of it.
+        var added = try base.exists(entity, key) ? ColumnSet() : row.set
         for column in 0..<whole.columnCount where !whole.isSet(column) {
             whole[column] = try base.value(entity, key, column) ?? .null
+            added.insert(column)
         }
+        restored[.init(entity: entity, key: key)] = added
         layer.put(whole, entity: entity, key: key)
     }
 
@@ -153,7 +162,7 @@ struct SaveCheck {
         return copy
     }
 
-    private func conflict(_ row: Row?, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws -> MergeConflict {
+    func conflict(_ row: Row?, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws -> MergeConflict {
         let base = request.base.view
         let current = state.view
         let schema = writer.store.schema.entities[entity]

@@ -13,6 +13,8 @@ struct SaveRequest: Sendable {
     var origin: SaveOrigin
     /// By entity: the columns whose values the history keeps of deleted objects.
     var preserved: [ColumnSet]
+    /// The relationships of the model that the save was made with.
+    var rules: RelationshipRules
     /// Whether objects may be among the updated ones that are gone in ``base`` already (S106).
     var mayHaveOrphans = false
     /// Whether the save is only tried; then its check notes every conflict.

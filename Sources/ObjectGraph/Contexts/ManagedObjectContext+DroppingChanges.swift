@@ -1,0 +1,77 @@
+import StoreInterface
+
+/// Dropping the unsaved changes of one object, with the other ends of its relationships (S055).
+extension ManagedObjectContext {
+    /// One end of a one-to-one relationship.
+    private struct End: Hashable {
+        var entity: Int
+        var key: ObjectKey
+        var pair: Int
+    }
+
+    /// Makes an object as it is below the context's own changes. A change that a running save has taken stays.
+    func dropChanges(of object: ManagedObject) {
+        let (entity, key) = (object.entity, object.key)
+        guard let kind = changeKind(entity, key), kind != .insert else { return }
+        unseal()
+        for end in pairedEnds(entity, key) where !(end.entity == entity && end.key == key) { dropPair(end) }
+        top.remove(entity: entity, key: key)
+        dropLinks(entity, key)
+        show(entity, key)
+    }
+
+    /// The ends of one-to-one relationships whose changes hang together with an object's: its former and its new partners, theirs, and
+    /// so on. Dropping only some of them would leave one end without the other.
+    private func pairedEnds(_ entity: Int, _ key: ObjectKey) -> Set<End> {
+        let below = LayeredView(base: view.base, layers: Array(view.layers.dropFirst()))
+        let isDeleted = top.row(entity, key)?.kind == .delete
+        var found: Set<End> = []
+        var waiting = traits.rules.pairs[entity].indices.map { End(entity: entity, key: key, pair: $0) }
+        while let end = waiting.popLast() {
+            let pair = traits.rules.pairs[end.entity][end.pair]
+            let isFirst = end.entity == entity && end.key == key
+            let row = top.row(end.entity, end.key)
+            guard row?.isSet(pair.column) == true || isFirst && isDeleted, found.insert(end).inserted else { continue }
+            let new = row?[pair.column].referenceKey
+            let old = rethrowing { try below.value(end.entity, end.key, pair.column) }?.referenceKey
+            guard let back = traits.rules.pairs[pair.destination].firstIndex(where: { $0.column == pair.back }) else { continue }
+            for partner in Set([new, old].compactMap(\.self)) {
+                waiting.append(End(entity: pair.destination, key: partner, pair: back))
+            }
+        }
+        return found
+    }
+
+    private func dropPair(_ end: End) {
+        let column = traits.rules.pairs[end.entity][end.pair].column
+        guard let known = top.row(end.entity, end.key), known.kind != .delete else { return }
+        if known.kind == .insert { return write(end.entity, end.key, column, .null) }
+        let row = makeWritableRow(end.entity, end.key)
+        row.clear(column)
+        if row.set.isEmpty { top.remove(entity: end.entity, key: end.key) }
+        show(end.entity, end.key)
+    }
+
+    private func dropLinks(_ entity: Int, _ key: ObjectKey) {
+        for (number, link) in model.storeSchema.links.enumerated() {
+            var pairs: [(ObjectKey, ObjectKey)] = []
+            if link.source == entity { pairs += (top.links[number].forward[key] ?? [:]).keys.map { (key, $0) } }
+            if link.destination == entity { pairs += (top.links[number].backward[key] ?? [:]).keys.map { ($0, key) } }
+            for (source, destination) in pairs {
+                top.forgetLink(number, source, destination)
+                changeLog.noteLink(number, source, destination)
+                changeLog.note(link.source, source)
+                changeLog.note(link.destination, destination)
+            }
+        }
+    }
+
+    /// Points a registered object at what is left of its changes.
+    private func show(_ entity: Int, _ key: ObjectKey) {
+        changeLog.note(entity, key)
+        guard let object = registry.object(entity, key) else { return }
+        object.row = newestOwnRow(entity, key)
+        object.isDeletedHere = object.row?.kind == .delete
+        if object.row == nil, !retainsRegisteredObjects { registry.release(object) }
+    }
+}

@@ -1,0 +1,120 @@
+import StoreInterface
+
+/// Unsaved changes alone, without what lies below them: which of them refer to an object. Reads no store.
+struct PendingReferences: ObjectReader {
+    let schema: StoreSchema
+    /// Newest first.
+    let layers: [Layer]
+
+    private func newest(_ entity: Int, _ key: ObjectKey) -> RowKind? {
+        for layer in layers {
+            if let row = layer.row(entity, key) { return row.kind }
+        }
+        return nil
+    }
+
+    /// nil also where no change speaks of the column.
+    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
+        for layer in layers {
+            guard let row = layer.row(entity, key) else { continue }
+            if row.kind == .delete { return nil }
+            if row.isSet(column) { return row[column] }
+        }
+        return nil
+    }
+
+    func exists(_ entity: Int, _ key: ObjectKey) -> Bool { newest(entity, key) != .delete }
+
+    func version(_ entity: Int, _ key: ObjectKey) -> Generation? { exists(entity, key) ? 0 : nil }
+
+    func related(_ relation: Relation, to key: ObjectKey) -> [ObjectKey] {
+        var found: Set<ObjectKey> = []
+        switch relation {
+        case .referrers(let entity, let column):
+            let wanted = Value.reference(key)
+            for layer in layers {
+                for other in layer.candidates(entity: entity, column: column, value: wanted)
+                where value(entity, other, column) == wanted { found.insert(other) }
+            }
+        case .link(let link, let direction, let destination):
+            var verdicts: [ObjectKey: Bool] = [:]
+            for layer in layers {
+                let pairs = direction == .forward ? layer.links[link].forward[key] : layer.links[link].backward[key]
+                verdicts.merge(pairs ?? [:]) { newer, _ in newer }
+            }
+            for case let (other, true) in verdicts where exists(destination, other) { found.insert(other) }
+        }
+        return found.sorted()
+    }
+}
+
+extension RelationshipRules {
+    /// Returns what the deletions of a layer ask of older layers, oldest first, that its owner did not see; nil when that is nothing.
+    ///
+    /// References that the layer itself has set after a deletion stay: a save reports them. O(deletions · layers).
+    func consequences(of newest: Layer, over layers: [Layer], _ schema: StoreSchema) -> Layer? {
+        guard newest.mayDelete, !layers.isEmpty else { return nil }
+        let made = Layer(schema: schema)
+        let reader = PendingReferences(schema: schema, layers: [made, newest] + layers.reversed())
+        var waiting = newest.deletions
+        while let (entity, key) = waiting.popLast() {
+            // Reading layers does not fail.
+            for consequence in (try? consequences(of: entity, key, in: reader, own: { _ in nil })) ?? [] {
+                switch consequence {
+                case .clear(let other, let otherKey, let column):
+                    guard newest.row(other, otherKey)?.isSet(column) != true else { continue }
+                    let known = made.row(other, otherKey)
+                    let row = known ?? Row.make(kind: .update, layer: made.id, columnCount: schema.entities[other].columns.count)
+                    row[column] = .null
+                    made.put(row, entity: other, key: otherKey)
+                case .delete(let other, let otherKey, let column):
+                    if let column, newest.row(other, otherKey)?.isSet(column) == true { continue }
+                    guard reader.exists(other, otherKey) else { continue }
+                    let columnCount = schema.entities[other].columns.count
+                    made.put(Row.make(kind: .delete, layer: made.id, columnCount: columnCount), entity: other, key: otherKey)
+                    waiting.append((other, otherKey))
+                case .deny:
+                    continue
+                }
+            }
+            for (number, link) in schema.links.enumerated() {
+                if link.source == entity {
+                    for other in reader.related(.link(number, .forward, destination: link.destination), to: key)
+                    where newest.links[number].forward[key]?[other] == nil { made.setLink(number, key, other, linked: false) }
+                }
+                if link.destination == entity {
+                    for other in reader.related(.link(number, .backward, destination: link.source), to: key)
+                    where newest.links[number].backward[key]?[other] == nil { made.setLink(number, other, key, linked: false) }
+                }
+            }
+        }
+        guard !made.isEmpty else { return nil }
+        made.seal()
+        return made
+    }
+}
+
+extension Layer {
+    /// The objects that the layer deletes, by entity and key.
+    var deletions: [(Int, ObjectKey)] {
+        (0..<entityCount).flatMap { entity in
+            (self.entity(entity)?.sortedPageNumbers ?? []).flatMap { number in
+                SlotIterator(self.entity(entity)?.page(number)?.deleted ?? 0).map {
+                    (entity, PageAddress.key(page: number, slot: $0))
+                }
+            }
+        }
+    }
+
+    /// Forgets what the layer says of an object's pairs.
+    func forgetLinks(of entity: Int, _ key: ObjectKey, _ schema: StoreSchema) {
+        for (number, link) in schema.links.enumerated() {
+            if link.source == entity {
+                for other in (links[number].forward[key] ?? [:]).keys { forgetLink(number, key, other) }
+            }
+            if link.destination == entity {
+                for other in (links[number].backward[key] ?? [:]).keys { forgetLink(number, other, key) }
+            }
+        }
+    }
+}

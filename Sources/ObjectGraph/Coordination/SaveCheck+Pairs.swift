@@ -1,0 +1,120 @@
+import StoreInterface
+
+/// The two ends of each one-to-one relationship agree after the save (S052).
+///
+/// A context writes both ends, and a conflict is decided object by object: one end of a pair may have been kept and the other lost. The
+/// pair follows the end at which both sides met. Objects that neither side has written since the context read them follow the save.
+extension SaveCheck {
+    /// Returns whether the layer has changed. O(one-to-one columns that the layer sets), with two reads of the state for each.
+    mutating func settlePairs(_ rules: RelationshipRules) throws -> Bool {
+        var hasChanged = false
+        for entity in rules.pairs.indices where !rules.pairs[entity].isEmpty {
+            guard let changes = layer.entity(entity) else { continue }
+            for number in changes.sortedPageNumbers {
+                guard let page = changes.page(number) else { continue }
+                for slot in SlotIterator(page.inserted | page.updated) {
+                    let end = PairEnd(entity: entity, key: PageAddress.key(page: number, slot: slot))
+                    for pair in rules.pairs[entity] where try settle(end, pair) { hasChanged = true }
+                }
+            }
+        }
+        return hasChanged
+    }
+
+    private struct PairEnd: Hashable {
+        var entity: Int
+        var key: ObjectKey
+    }
+
+    private mutating func settle(_ end: PairEnd, _ pair: RelationshipRules.Pair) throws -> Bool {
+        guard let row = layer.row(end.entity, end.key), row.kind != .delete, row.isSet(pair.column) else { return false }
+        let partner = row[pair.column].referenceKey
+        if let partner, try settle(end, pair, with: PairEnd(entity: pair.destination, key: partner)) { return true }
+        return try release(end, pair, from: partner)
+    }
+
+    /// Makes the partner of an object lead back to it and to no other, or takes the object's reference away.
+    private mutating func settle(_ end: PairEnd, _ pair: RelationshipRules.Pair, with partner: PairEnd) throws -> Bool {
+        let after = after
+        guard try after.exists(partner.entity, partner.key) else { return false }
+        let back = try after.value(partner.entity, partner.key, pair.back)?.referenceKey
+        if back == end.key {
+            // Who had the partner before.
+            guard let former = try state.view.value(partner.entity, partner.key, pair.back)?.referenceKey, former != end.key
+            else {
+                return false
+            }
+            return try release(
+                PairEnd(entity: end.entity, key: former), pair.column, pointingAt: partner.key, for: partner, pair.back)
+        }
+        if decides(pair.back, partner) {
+            lose(pair.column, end)
+            return true
+        }
+        let isNew = layer.row(partner.entity, partner.key)?.kind == .insert
+        guard try isNew || isUnchanged(pair.back, partner) else {
+            if case .error = request.policy { throw try conflict(at: partner) }
+            lose(pair.column, end)
+            return true
+        }
+        put(.reference(end.key), partner.entity, partner.key, pair.back)
+        return true
+    }
+
+    /// After an object has left its partner, the partner no longer leads to it.
+    private mutating func release(
+        _ end: PairEnd, _ pair: RelationshipRules.Pair, from partner: ObjectKey?
+    ) throws -> Bool {
+        guard let former = try state.view.value(end.entity, end.key, pair.column)?.referenceKey, former != partner else {
+            return false
+        }
+        return try release(
+            PairEnd(entity: pair.destination, key: former), pair.back, pointingAt: end.key, for: end, pair.column)
+    }
+
+    /// Clears the reference of an object that has lost its partner to this save.
+    private mutating func release(
+        _ former: PairEnd, _ column: Int, pointingAt key: ObjectKey, for winner: PairEnd, _ winning: Int
+    ) throws -> Bool {
+        guard try after.value(former.entity, former.key, column)?.referenceKey == key, !decides(column, former) else {
+            return false
+        }
+        if case .error = request.policy, try !isUnchanged(column, former) { throw try conflict(at: former) }
+        if prefersStore, isLost(column, former) {
+            lose(winning, winner)
+        } else {
+            put(.null, former.entity, former.key, column)
+        }
+        return true
+    }
+
+    /// Whether the save itself says what this end leads to. A new object that was never related says nothing.
+    private func decides(_ column: Int, _ end: PairEnd) -> Bool {
+        guard hasSet(column, end.entity, end.key), let row = layer.row(end.entity, end.key) else { return false }
+        return row.kind == .update || !row[column].isNull
+    }
+
+    /// Whether the store has the same partner as when the context read it.
+    private func isUnchanged(_ column: Int, _ end: PairEnd) throws -> Bool {
+        if request.base.sequence == state.sequence { return true }
+        return try request.base.view.value(end.entity, end.key, column) == state.view.value(end.entity, end.key, column)
+    }
+
+    /// Whether the request had a value for the column that is not written.
+    private func isLost(_ column: Int, _ end: PairEnd) -> Bool {
+        folded.row(end.entity, end.key)?.isSet(column) == true && layer.row(end.entity, end.key)?.isSet(column) != true
+    }
+
+    private mutating func lose(_ column: Int, _ end: PairEnd) {
+        let isRestored = restored[.init(entity: end.entity, key: end.key)]?.contains(column) == true
+        switch request.policy {
+        case .storeTrump, .rollback, .custom: drop(column, end.entity, end.key)
+        case .error, .objectTrump, .overwrite:
+            if isRestored { drop(column, end.entity, end.key) } else { put(.null, end.entity, end.key, column) }
+        }
+    }
+
+    private func conflict(at end: PairEnd) throws -> SaveError {
+        .conflicts([try conflict(layer.row(end.entity, end.key), end.entity, end.key, isInStore: true)])
+    }
+}
