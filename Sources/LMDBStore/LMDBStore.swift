@@ -55,6 +55,7 @@ public final class LMDBStore: ObjectStore {
     }
 
     public let identity: StoreIdentity
+    public let lineage: StoreLineage
     public let schema: StoreSchema
     public let url: URL
     public var deferralStyle: DeferralStyle { .layered }
@@ -98,6 +99,7 @@ public final class LMDBStore: ObjectStore {
 
     init(_ opened: OpenedFile) {
         identity = StoreIdentity(opened.uuid)
+        lineage = opened.lineage
         schema = opened.schema
         url = opened.url
         options = opened.options
