@@ -1,4 +1,5 @@
 import LMDB
+import PageCodec
 import StoreInterface
 
 #if canImport(FoundationEssentials)
@@ -41,6 +42,9 @@ struct CompactCopy {
         }
         try cancellation.check()
         try verify(partial.path)
+        try cancellation.check()
+        // Only now, because opening the copy to verify it would begin its incarnation.
+        try CopyStamp().write(toFile: partial.path, for: target.path)
         try partial.finish()
     }
 

@@ -193,14 +193,3 @@ extension CompactionOptions.Age {
         return true
     }
 }
-
-/// Whether the task that asked for something long still wants it.
-final class Cancellation: Sendable {
-    private let isCancelled = Atomic(false)
-
-    func cancel() { isCancelled.store(true, ordering: .relaxed) }
-
-    func check() throws {
-        if isCancelled.load(ordering: .relaxed) { throw CancellationError() }
-    }
-}

@@ -111,7 +111,8 @@ enum EnvironmentRegistry {
             }
             usleep(5_000)
         }
-        throw StoreError(.inUseElsewhere, "\(path) is open in this process. Close it before it is migrated in stages")
+        throw StoreError(
+            .inUseElsewhere, "\(path) is open in this process. Close it first, so that another file can take its place")
     }
 
     /// Called when the last reference to a store goes.

@@ -1,4 +1,5 @@
 import LMDB
+import PageCodec
 import StoreInterface
 
 #if canImport(FoundationEssentials)
@@ -17,8 +18,8 @@ extension LMDBStore: BackupableStore {
     /// as long as the disk; while it runs the state that it copies stays alive.
     ///
     /// - Throws: `StoreError`: `.cannotOpen` when the file is there or is this store's, `.inputOutput`, `.damaged` when what was
-    ///   written is not sound.
-    public func backup(to url: URL, existing: ExistingFile) throws -> Generation {
+    ///   written is not sound; `CancellationError`.
+    public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
         try checkProcess()
         if let found = try FileIdentity.of(path: url.path), EnvironmentRegistry.isOpen(found) {
             throw StoreError(.cannotOpen, "\(url.path) is a store that is open. Give another name")
@@ -28,22 +29,32 @@ extension LMDBStore: BackupableStore {
         let descriptor = try partial.openForWriting()
         do {
             defer { close(descriptor) }
-            try backup(to: descriptor)
+            try backup(to: descriptor, cancellation: cancellation)
         }
-        let generation = try checkCopy(partial)
+        let generation = try Self.checkCopy(partial)
+        try cancellation.check()
         try partial.finish()
         return generation
     }
 
-    public func backup(to descriptor: Int32) throws {
+    public func backup(to descriptor: Int32, cancellation: Cancellation) throws {
         // Makes room for a reader, and takes over a map that another process has made larger, as LMDB's copy does not.
         let state = try newestSnapshot()
         defer { withExtendedLifetime(state) {} }
-        try withoutBrokenPipeSignal { try translating { try environment.copy(to: descriptor) } }
+        let stamp = CopyStamp()
+        let path = url.path
+        try translating {
+            try ByteStream.run({ try environment.copy(to: $0) }) { part, offset in
+                try cancellation.check()
+                stamp.write(into: part, from: offset)
+                try withoutBrokenPipeSignal { try writeAll(UnsafeRawBufferPointer(part), to: descriptor, path) }
+            }
+        }
     }
 
-    /// The newest save in a copy that nobody else has open.
-    private func checkCopy(_ partial: PartialFile) throws -> Generation {
+    /// Reads the trees of a copy that nobody else has open.
+    /// - Returns: its newest save.
+    static func checkCopy(_ partial: PartialFile) throws -> Generation {
         do {
             if let finding = try TreeCheck.findings(path: partial.path, scope: .everything)?.first {
                 throw StoreError(
@@ -54,15 +65,30 @@ extension LMDBStore: BackupableStore {
                 options: .init(mapSize: 1 << 20, maximumReaders: 8, maximumDatabases: 8, access: .readOnlyWithoutLock))
             defer { copy.close() }
             let generation = try copy.openDatabases { transaction -> Generation? in
-                guard let meta = try transaction.open(MetaTable.name, .bytes) else { return nil }
+                guard let meta = try transaction.open(MetaTable.name, .bytes),
+                    try transaction.metaNumber(MetaTable.Key.format, meta) == MetaTable.formatVersion
+                else { return nil }
                 return try transaction.metaNumber(MetaTable.Key.generation, meta)
             }
             guard let generation else {
-                throw StoreError(.damaged, "\(partial.target) was not made, because the copy has no generation. Verify the store")
+                throw StoreError(
+                    .damaged, "\(partial.target) was not made, because the copy has no meta table of ours. Verify the store")
             }
             return generation
         } catch let error as LMDBError {
             throw StoreError(error, path: partial.target)
         }
+    }
+}
+
+/// Writes all bytes to a descriptor, in as many calls as that takes.
+/// - Parameter path: of what is copied, for the error.
+func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ path: String) throws {
+    var rest = bytes
+    while !rest.isEmpty {
+        let count = write(descriptor, rest.baseAddress, rest.count)
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { throw StoreError(errorNumber: errno, "a copy of \(path) cannot be written") }
+        rest = UnsafeRawBufferPointer(rebasing: rest[count...])
     }
 }

@@ -15,6 +15,7 @@ struct OpenedFile {
     var environment: Environment
     var file: FileIdentity
     var uuid: UUID
+    var lineage: StoreLineage
     var schema: StoreSchema
     var tables: Tables
     var layouts: [PageLayout]
@@ -90,6 +91,7 @@ extension LMDBStore {
             let meta = try metaTable(transaction, isNew: isNew, path: url.path)
             if isNew { try writeMeta(schema, meta, in: transaction) }
             let uuid = try checkMeta(meta, in: transaction, path: url.path)
+            let lineage = try StoredLineage.adopt(uuid, meta, in: transaction, path: url.path)
             var schemas = try StoredSchemas(meta, in: transaction, path: url.path)
             let found = schemas.versions
             let change = try schemas.adopt(schema)
@@ -104,8 +106,8 @@ extension LMDBStore {
                 try schemas.write(change, tables: tables, in: transaction)
             }
             return OpenedFile(
-                url: url, options: options, environment: environment, file: file, uuid: uuid, schema: schema, tables: tables,
-                layouts: layouts, schemas: schemas.versions,
+                url: url, options: options, environment: environment, file: file, uuid: uuid, lineage: lineage, schema: schema,
+                tables: tables, layouts: layouts, schemas: schemas.versions,
                 unfinished: try StoredSchemas.unfinished(tables, in: transaction),
                 hasUnclaimed: try !MetaTable.entries(MetaTable.Key.unclaimed, meta, in: transaction).isEmpty)
         }

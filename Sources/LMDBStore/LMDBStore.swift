@@ -57,6 +57,7 @@ public final class LMDBStore: ObjectStore {
     }
 
     public let identity: StoreIdentity
+    public let lineage: StoreLineage
     public let schema: StoreSchema
     public let url: URL
     public var deferralStyle: DeferralStyle { .layered }
@@ -101,6 +102,7 @@ public final class LMDBStore: ObjectStore {
 
     init(_ opened: OpenedFile) {
         identity = StoreIdentity(opened.uuid)
+        lineage = opened.lineage
         schema = opened.schema
         url = opened.url
         options = opened.options

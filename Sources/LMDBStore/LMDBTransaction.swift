@@ -66,28 +66,6 @@ final class LMDBTransaction: StoreTransaction {
         generation = number
         try MetaTable.put(number, MetaTable.Key.generation, store.tables.meta, in: transaction)
     }
-
-    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
-        try noting {
-            let name = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
-            let meta = store.tables.meta
-            // Page 0 would hold key 0, which is none.
-            var next = max(try transaction.metaNumber(name, meta) ?? 1, 1)
-            let limit = PageAddress.unleased.lowerBound
-            let last = try transaction.withCursor(store.tables.pages[entity]) { cursor in
-                let behind = try cursor.seek(limit)
-                return try cursor.move(behind == nil ? .last : .previous)?.number
-            }
-            if let last { next = max(next, last + 1) }
-            let end = next &+ UInt64(max(pages, 1))
-            guard next < limit, end > next, end <= limit else {
-                throw StoreError.damaged(
-                    store, "the keys of \(store.schema.entities[entity].name) are used up, which no store comes to")
-            }
-            try MetaTable.put(end, name, meta, in: transaction)
-            return PageAddress.key(page: next, slot: 0)..<PageAddress.key(page: end, slot: 0)
-        }
-    }
 }
 
 /// What a layer deleted of one entity and was there before. Ascending.

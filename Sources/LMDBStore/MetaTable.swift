@@ -33,7 +33,18 @@ enum MetaTable {
         static let generation = "generation"
         /// Before an entity's number, a space and the number of a large value that no committed save has: who wrote it.
         static let unclaimed = "unclaimed "
-        static func nextPage(_ entity: Int) -> String { "next page \(entity)" }
+        /// Before an entity's number: its first page that was never leased.
+        static let nextPage = "next page "
+        static func nextPage(_ entity: Int) -> String { nextPage + "\(entity)" }
+        /// Before an entity's number: keys below that page which nothing has.
+        static let freeKeys = "free keys "
+        static func freeKeys(_ entity: Int) -> String { freeKeys + "\(entity)" }
+        /// In a copy: the page from which on keys are leased, of all entities.
+        static let firstPage = "first page"
+        /// What copies of the store have begun; see `StoreLineage`.
+        static let incarnations = "incarnations"
+        /// The newest mark of a copy that the file has begun an incarnation for.
+        static let copyStamp = "copy stamp"
     }
 
     static func put(_ value: UnsafeRawBufferPointer, _ key: String, _ meta: Database, in transaction: WriteTransaction) throws {

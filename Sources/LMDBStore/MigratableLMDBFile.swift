@@ -14,7 +14,7 @@ import StoreInterface
 
 /// The LMDB file of a staged migration (S164).
 struct MigratableLMDBFile: MigratableFile {
-    private let url: URL
+    let url: URL
     private let options: LMDBStore.Options
 
     init(_ url: URL, _ options: LMDBStore.Options) {

@@ -190,12 +190,26 @@ struct Verifier {
         for problem in try HistoryCheck.problems(snapshot, atMost: Self.maximumFindings) { note(problem) }
     }
 
-    /// Keys that were leased are at hand even after their objects have gone.
+    /// Keys that were leased are at hand even after their objects have gone, and those that were given back have had none.
     private mutating func checkLeases(_ entity: Int) throws {
-        let key = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
+        let name = schema.entities[entity].name
+        let number = store.tables.entityNumbers[entity]
+        let free = try store.translating {
+            try snapshot.transaction.metaBytes(MetaTable.Key.freeKeys(number), store.tables.meta).flatMap {
+                FreeKeysCodec.decode($0)
+            }
+        }
+        for range in free?.ranges ?? [] {
+            let mask = presence[entity][PageAddress.page(of: range.lowerBound)] ?? 0
+            for key in range where mask >> UInt64(PageAddress.slot(of: key)) & 1 != 0 {
+                note("\(name) \(key): its key is among those that were given back unused")
+            }
+        }
         guard let last = presence[entity].keys.filter({ $0 < PageAddress.unleased.lowerBound }).max(),
-            let next = try store.translating({ try snapshot.transaction.metaNumber(key, store.tables.meta) }), next <= last
+            let next = try store.translating({
+                try snapshot.transaction.metaNumber(MetaTable.Key.nextPage(number), store.tables.meta)
+            }), next <= last
         else { return }
-        note("\(schema.entities[entity].name), page \(last): lies at or beyond page \(next), the first that was never leased")
+        note("\(name), page \(last): lies at or beyond page \(next), the first that was never leased")
     }
 }

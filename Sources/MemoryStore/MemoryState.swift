@@ -67,6 +67,8 @@ struct MemoryState {
     var links: [MemoryLink]
     /// By entity: the first key that was never leased.
     var nextKeys: [ObjectKey]
+    /// By entity: keys below that one which were given back.
+    var freeKeys: [FreeKeys]
     /// The newest change sets, oldest first.
     var history: [ChangeSet] = []
 
@@ -84,6 +86,7 @@ struct MemoryState {
         compoundIndexes = schema.entities.map { $0.indexes.map { MemoryCompoundIndex(columns: $0.columns) } }
         links = schema.links.map { _ in MemoryLink() }
         nextKeys = schema.entities.map { _ in ObjectKey(PageAddress.slots) }
+        freeKeys = schema.entities.map { _ in FreeKeys() }
     }
 
     mutating func put(_ record: MemoryRecord, _ entity: Int, _ key: ObjectKey) {

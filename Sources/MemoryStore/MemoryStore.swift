@@ -16,6 +16,8 @@ public final class MemoryStore: ObjectStore {
     public let schema: StoreSchema
     public var deferralStyle: DeferralStyle { .layered }
     private let state: Mutex<MemoryState>
+    /// Held while a transaction runs: a writer that is gone may give back its keys beside the next one.
+    private let writing = Mutex(())
 
     public init(schema: StoreSchema) {
         self.schema = schema
@@ -29,11 +31,15 @@ public final class MemoryStore: ObjectStore {
     }
 
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
-        let transaction = MemoryTransaction(schema: schema, state: state.withLock { $0 })
-        let result = try body(transaction)
-        let new = transaction.state
-        state.withLock { $0 = new }
-        return result
+        var result: R?
+        try writing.withLock { _ in
+            let transaction = MemoryTransaction(schema: schema, state: state.withLock { $0 })
+            result = try body(transaction)
+            let new = transaction.state
+            state.withLock { $0 = new }
+        }
+        // The closure has run, or an error was thrown.
+        return result.unsafelyUnwrapped
     }
 
     public func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {

@@ -75,6 +75,17 @@ final class MemoryTransaction: StoreTransaction {
         return first..<end
     }
 
+    func leaseFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
+        if state.freeKeys[entity].ranges.isEmpty { state.freeKeys[entity] = FreeKeys([try leaseKeys(entity, pages: 1)]) }
+        return state.freeKeys[entity].take()
+    }
+
+    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws {
+        var next = PageAddress.page(of: state.nextKeys[entity])
+        state.freeKeys[entity].giveBack(keys, next: &next)
+        state.nextKeys[entity] = PageAddress.key(page: next, slot: 0)
+    }
+
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int {
         let count = min(state.history.prefix { cut.takes($0) }.count, max(0, limit))
         state.history.removeFirst(count)

@@ -9,7 +9,7 @@ import StoreInterface
 
 /// The SQLite file of a staged migration (S164).
 struct MigratableSQLiteFile: MigratableFile {
-    private let url: URL
+    let url: URL
 
     init(_ url: URL) { self.url = url }
 
@@ -93,7 +93,7 @@ extension SQLiteConnection {
     ///
     /// Who opens the file meanwhile waits; when another has its name by then, SQLite refuses to put a log beside that one.
     /// - Throws: `StoreError` `.inUseElsewhere` while anybody else has it open.
-    fileprivate func withoutLog(_ body: (SQLiteConnection) throws -> Void) throws {
+    func withoutLog(_ body: (SQLiteConnection) throws -> Void) throws {
         try withLock {
             for left in (0..<Self.patience.tries).reversed() {
                 // Refused without waiting while another connection is there, even one that does nothing.
@@ -112,6 +112,6 @@ extension SQLiteConnection {
 
     private var openElsewhere: StoreError {
         StoreError(
-            .inUseElsewhere, "\(path) is open elsewhere, and a migration puts another file in its place. Close it there")
+            .inUseElsewhere, "\(path) is open elsewhere, and another file is to take its place. Close it there")
     }
 }

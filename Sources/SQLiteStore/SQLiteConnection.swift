@@ -19,6 +19,10 @@ final class SQLiteConnection: @unchecked Sendable {
     let path: String
     private let lock = NSRecursiveLock()
     private var statements: [String: SQLiteStatement] = [:]
+    /// The state that the read transaction of a snapshot shows.
+    var pinned: Generation?
+    /// Why the connection shows its snapshot no more.
+    var failure: (any Error)?
 
     /// More statements than an application has; queries with literal lists come and go.
     private static let statementLimit = 500
@@ -35,6 +39,8 @@ final class SQLiteConnection: @unchecked Sendable {
         configuration.prepareDatabase { database in
             try database.execute(
                 sql: "PRAGMA cache_size = -65536; PRAGMA mmap_size = 1073741824; PRAGMA temp_store = MEMORY")
+            // What the log is cut to when it begins anew; kept by each connection for itself.
+            if role == .writer { try database.execute(sql: "PRAGMA journal_size_limit = \(SQLiteStore.logLimit)") }
             if role == .reader { try database.execute(sql: "PRAGMA query_only = 1") }
         }
         do {
@@ -70,8 +76,16 @@ final class SQLiteConnection: @unchecked Sendable {
         }
     }
 
+    /// Runs `body`, unless another thread uses the connection.
+    func withLockIfAvailable(_ body: () -> Void) {
+        guard lock.try() else { return }
+        defer { lock.unlock() }
+        body()
+    }
+
     /// The prepared statement for a text; made once. The caller holds the lock.
     func statement(_ sql: String) throws -> SQLiteStatement {
+        if let failure { throw failure }
         if let known = statements[sql] { return known }
         if statements.count >= Self.statementLimit { statements = [:] }
         let made = try SQLiteStatement(sql, database: handle, path: path)
@@ -87,8 +101,30 @@ final class SQLiteConnection: @unchecked Sendable {
         guard code == SQLITE_OK else { throw SQLiteStatement.error(code, handle, path) }
     }
 
-    /// Copies the whole database in one step. The caller uses the connection alone.
-    func backup(to copy: DatabaseQueue) throws { try queue.backup(to: copy) }
+    /// Copies the whole database. The caller uses the connection alone, in a read transaction, so that the copy is of one state.
+    /// - Parameters:
+    ///   - copy: the handle of an open and empty database.
+    ///   - step: called between the parts; what it throws ends the copy.
+    func backup(to copy: OpaquePointer, pagesAtOnce: Int32, step: () throws -> Void) throws {
+        guard let backup = sqlite3_backup_init(copy, "main", handle, "main") else {
+            throw DatabaseError(resultCode: ResultCode(rawValue: sqlite3_errcode(copy)))
+        }
+        var code = SQLITE_OK
+        do {
+            while code == SQLITE_OK {
+                try step()
+                code = sqlite3_backup_step(backup, pagesAtOnce)
+            }
+        } catch {
+            sqlite3_backup_finish(backup)
+            throw error
+        }
+        sqlite3_backup_finish(backup)
+        guard code == SQLITE_DONE else {
+            throw DatabaseError(
+                resultCode: ResultCode(rawValue: code), message: String(cString: sqlite3_errmsg(copy)))
+        }
+    }
 
     func integer(_ sql: String, _ values: [Value] = []) throws -> Int64? {
         let statement = try statement(sql)

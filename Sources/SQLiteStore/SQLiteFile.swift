@@ -45,14 +45,14 @@ enum SQLiteFile {
     }
 
     /// Makes the tables in an empty file, or holds the file to the schema.
-    static func prepare(_ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String) throws -> StoreIdentity {
+    static func prepare(_ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String) throws -> StoreLineage {
         try connection.withLock {
             try connection.run("BEGIN IMMEDIATE")
             do {
                 let count = try connection.integer("SELECT COUNT(*) FROM sqlite_master") ?? 0
-                let identity = try count == 0 ? create(connection, layout) : validate(connection, layout, path)
+                let lineage = try count == 0 ? create(connection, layout) : validate(connection, layout, path)
                 try connection.run("COMMIT")
-                return identity
+                return lineage
             } catch {
                 // Fails only when SQLite has rolled back by itself.
                 try? connection.run("ROLLBACK")
@@ -61,7 +61,7 @@ enum SQLiteFile {
         }
     }
 
-    private static func create(_ connection: SQLiteConnection, _ layout: SQLiteLayout) throws -> StoreIdentity {
+    private static func create(_ connection: SQLiteConnection, _ layout: SQLiteLayout) throws -> StoreLineage {
         let uuid = UUID()
         try connection.runScript(layout.creation)
         let schema = try text(layout.schema)
@@ -69,12 +69,12 @@ enum SQLiteFile {
             try put(name, value, connection)
         }
         try write(ExchangedNames(of: layout.schema), connection)
-        return StoreIdentity(uuid)
+        return StoreLineage(store: uuid)
     }
 
     private static func validate(
         _ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String
-    ) throws -> StoreIdentity {
+    ) throws -> StoreLineage {
         try checkOwner(connection, path)
         func meta(_ name: String) throws -> String {
             guard let text = try connection.texts("SELECT value FROM strata_meta WHERE name = ?", [.string(name)]).first
@@ -92,7 +92,7 @@ enum SQLiteFile {
         }
         try checkTables(connection, SQLiteLayout(stored), path)
         try SQLiteMigration.run(connection, from: stored, to: layout, path: path, name: "strata://\(uuid.uuidString)")
-        return StoreIdentity(uuid)
+        return try SQLiteLineage.adopt(uuid, connection, path)
     }
 
     // MARK: The schema

@@ -165,7 +165,7 @@ struct SQLiteMigration {
                 let property = columns.map { entity.columns[$0].name }.joined(separator: "+")
                 throw StoreError(
                     .schemaMismatch,
-                    "\(path): \(entity.name).\(property) is to be unique, but \(parts.last ?? "") is the value of \(ids). "
+                    "\(path): \(entity.name).\(property) is to be unique, but \(Value.string(String(parts.last ?? ""))) is the value of \(ids). "
                         + "The file is as it was: change one of them with the model from before, then open it again")
             }
         }
@@ -177,6 +177,7 @@ struct SQLiteMigration {
             try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))])
         }
         try connection.runScript("DELETE FROM strata_keys")
+        try connection.removeMeta(SQLiteFreeKeys.prefix)
         for (number, change) in evolution.entities.enumerated() {
             let first = change.source.flatMap { next[$0] } ?? Int64(PageAddress.slots)
             try connection.runScript("INSERT INTO strata_keys VALUES (\(number), \(first))")

@@ -5,19 +5,85 @@ import Locking
 final class SQLiteReaderPool: Sendable {
     private let path: String
     private let idle = Mutex<[SQLiteConnection]>([])
+    /// Those of the snapshots that live.
+    private let lent = Mutex<[ObjectIdentifier: SQLiteConnection]>([:])
 
     private static let idleLimit = 8
 
     init(path: String) { self.path = path }
 
     func take() throws -> SQLiteConnection {
-        if let kept = idle.withLock({ $0.popLast() }) { return kept }
-        return try SQLiteConnection(path: path, role: .reader)
+        let connection = try idle.withLock { $0.popLast() } ?? SQLiteConnection(path: path, role: .reader)
+        lent.withLock { $0[ObjectIdentifier(connection)] = connection }
+        return connection
+    }
+
+    /// Runs `body` with a connection that reads nothing.
+    func withIdle<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
+        let connection = try idle.withLock { $0.popLast() } ?? SQLiteConnection(path: path, role: .reader)
+        defer { keep(connection) }
+        return try body(connection)
+    }
+
+    private func keep(_ connection: SQLiteConnection) {
+        idle.withLock { if $0.count < Self.idleLimit { $0.append(connection) } }
     }
 
     /// Ends the read transaction. A connection that cannot is dropped, which closes it.
     func giveBack(_ connection: SQLiteConnection) {
-        do { try connection.withLock { try connection.run("COMMIT") } } catch { return }
-        idle.withLock { if $0.count < Self.idleLimit { $0.append(connection) } }
+        _ = lent.withLock { $0.removeValue(forKey: ObjectIdentifier(connection)) }
+        do { try connection.endReading() } catch { return }
+        keep(connection)
+    }
+
+    /// Lets each snapshot of the newest state begin its read transaction anew, so that it reads the file and not the log, which can then be
+    /// used from its beginning. The caller has seen to it that all of the log is in the file, and keeps others from saving.
+    ///
+    /// Never waits: a snapshot that somebody reads just now stays as it is.
+    func renew(_ newest: Generation) {
+        for connection in lent.withLock({ Array($0.values) }) { connection.renewReading(of: newest) }
+    }
+}
+
+extension SQLiteConnection {
+    /// Begins the read transaction of a snapshot.
+    /// - Parameter check: is run in it.
+    func beginReading(_ check: () throws -> Void) throws -> Generation {
+        try withLock {
+            try run("BEGIN")
+            // The transaction takes its state at its first read.
+            let generation = try newestGeneration()
+            try check()
+            pinned = generation
+            return generation
+        }
+    }
+
+    func endReading() throws {
+        try withLock {
+            pinned = nil
+            try run("COMMIT")
+        }
+    }
+
+    func renewReading(of newest: Generation) {
+        withLockIfAvailable {
+            guard pinned == newest else { return }
+            do {
+                try run("COMMIT")
+                try run("BEGIN")
+                guard try newestGeneration() == newest else {
+                    throw StoreError(.internalInconsistency, "\(path): a save came while none could; report this as a bug")
+                }
+            } catch {
+                // What it would read now is another state.
+                failure = error
+            }
+        }
+    }
+
+    /// The newest save that the connection sees.
+    func newestGeneration() throws -> Generation {
+        Generation(bitPattern: try integer("SELECT generation FROM strata_state") ?? 0)
     }
 }

@@ -1,13 +1,11 @@
 import Foundation
-import GRDB
-internal import GRDBSQLite
 import StoreInterface
 
 extension SQLiteStore: BackupableStore {
-    /// SQLite's backup API, in one step, from a connection of its own.
+    /// SQLite's backup API, in one read transaction of a connection of its own.
     ///
-    /// - Throws: `StoreError`: `.cannotOpen` when the file is there or is this store's, `.inputOutput`, `.damaged`.
-    public func backup(to url: URL, existing: ExistingFile) throws -> Generation {
+    /// - Throws: `StoreError`: `.cannotOpen` when the file is there or is this store's, `.inputOutput`, `.damaged`; `CancellationError`.
+    public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
         guard url.standardizedFileURL.resolvingSymlinksInPath() != URL(fileURLWithPath: path).resolvingSymlinksInPath() else {
             throw StoreError(.cannotOpen, "\(path) is a store that is open. Give another name")
         }
@@ -18,54 +16,31 @@ extension SQLiteStore: BackupableStore {
         }
         let partial = try PartialFile(for: url, existing: existing)
         defer { partial.discard() }
-        let generation = try copy(to: partial)
+        let generation = try SQLiteCopy.make(from: path, to: partial, cancellation)
+        try cancellation.check()
         try partial.finish()
         return generation
     }
 
     /// By way of a file in the temporary folder: SQLite writes its pages in no order.
-    public func backup(to descriptor: Int32) throws {
+    public func backup(to descriptor: Int32, cancellation: Cancellation) throws {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(UUID().uuidString)")
         let partial = try PartialFile(for: url, existing: .refuse)
         defer { partial.discard() }
-        _ = try copy(to: partial)
+        _ = try SQLiteCopy.make(from: path, to: partial, cancellation)
         let source = try FileHandle(forReadingFrom: URL(fileURLWithPath: partial.path))
         let target = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
         do {
             try withoutBrokenPipeSignal {
-                while let part = try source.read(upToCount: 1 << 18), !part.isEmpty { try target.write(contentsOf: part) }
+                while let part = try source.read(upToCount: 1 << 18), !part.isEmpty {
+                    try cancellation.check()
+                    try target.write(contentsOf: part)
+                }
             }
+        } catch let error as CancellationError {
+            throw error
         } catch {
             throw StoreError(.inputOutput, "a copy of \(path) could not be written: \(error). Check who reads it")
-        }
-    }
-
-    private func copy(to partial: PartialFile) throws -> Generation {
-        let source = try SQLiteConnection(path: path, role: .reader)
-        // Not in the write-ahead mode, so that all of the copy is in one file.
-        let copy = try DatabaseQueue(path: partial.path)
-        do {
-            try source.backup(to: copy)
-            return try copy.inDatabase { database in
-                let findings = try String.fetchAll(database, sql: "PRAGMA quick_check")
-                guard findings == ["ok"],
-                    let generation = try Int64.fetchOne(database, sql: "SELECT generation FROM strata_state")
-                else {
-                    throw StoreError(
-                        .damaged, "\(partial.target) was not made, because the copy is damaged: \(findings). Verify the store")
-                }
-                try database.execute(sql: "PRAGMA journal_mode = DELETE")
-                return Generation(bitPattern: generation)
-            }
-        } catch let error as DatabaseError {
-            let reason = "\(partial.target): \(error.message ?? error.resultCode.description)"
-            let isFull =
-                error.resultCode == .SQLITE_FULL
-                || (error.resultCode == .SQLITE_IOERR
-                    && copy.inDatabase { $0.sqliteConnection.map(SQLiteStatement.hadNoRoom) ?? false })
-            throw isFull
-                ? StoreError(.full, "\(reason). Make room on the disk, or raise the limit of the file's size")
-                : StoreError(.inputOutput, "\(reason). Check the disk")
         }
     }
 }

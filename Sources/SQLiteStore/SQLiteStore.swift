@@ -12,13 +12,15 @@ import Locking
 /// is a commit that is not synced: visible at once, safe from a crash of the process, not from a power cut.
 public final class SQLiteStore: ObjectStore {
     public let identity: StoreIdentity
+    public let lineage: StoreLineage
     public var schema: StoreSchema { layout.schema }
     public var deferralStyle: DeferralStyle { .native }
     let layout: SQLiteLayout
     let path: String
     private let routing: Routing
-    private let writer: SQLiteConnection
-    private let pool: SQLiteReaderPool
+    let writer: SQLiteConnection
+    let pool: SQLiteReaderPool
+    let logSizeTried = LogAttempts()
     private let syncing = Mutex(Syncing())
     private let signal: SaveSignal
     /// SQLite's count of changes of tables when the file's schema was last found to be ours.
@@ -40,7 +42,8 @@ public final class SQLiteStore: ObjectStore {
         try SQLiteFile.checkOwner(path)
         writer = try SQLiteConnection(path: path, role: .writer)
         try writer.useLog()
-        identity = try SQLiteFile.prepare(writer, layout, path)
+        lineage = try SQLiteFile.prepare(writer, layout, path)
+        identity = StoreIdentity(lineage.store)
         pool = SQLiteReaderPool(path: path)
         signal = SaveSignal(besideFile: path)
     }
@@ -56,23 +59,18 @@ public final class SQLiteStore: ObjectStore {
         if routing == .ancestors {
             let generation = try writer.withLock {
                 try checkSchema(writer)
-                return try Self.generation(writer)
+                return try writer.newestGeneration()
             }
             return SQLiteSnapshot(layout: layout, connection: writer, generation: generation, pool: nil)
         }
         let connection = try pool.take()
-        let generation = try connection.withLock {
-            try connection.run("BEGIN")
-            // The transaction takes its state at its first read.
-            let generation = try Self.generation(connection)
-            try checkSchema(connection)
-            return generation
+        do {
+            let generation = try connection.beginReading { try checkSchema(connection) }
+            return SQLiteSnapshot(layout: layout, connection: connection, generation: generation, pool: pool)
+        } catch {
+            pool.giveBack(connection)
+            throw error
         }
-        return SQLiteSnapshot(layout: layout, connection: connection, generation: generation, pool: pool)
-    }
-
-    private static func generation(_ connection: SQLiteConnection) throws -> Generation {
-        Generation(bitPattern: try connection.integer("SELECT generation FROM strata_state") ?? 0)
     }
 
     /// Inside a transaction: whether the tables are still those of our schema.
@@ -102,6 +100,7 @@ public final class SQLiteStore: ObjectStore {
 
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         try writer.withLock {
+            shortenLog()
             try setSynchronous(durability == .durable)
             try writer.run("BEGIN IMMEDIATE")
             do {

@@ -4,7 +4,7 @@ import StoreInterface
 /// The running write transaction on the writer's connection, whose lock the store holds.
 final class SQLiteTransaction: StoreTransaction {
     let connection: SQLiteConnection
-    private let layout: SQLiteLayout
+    let layout: SQLiteLayout
     let path: String
     var generation: Generation
     /// Of the layer that is being written.
@@ -123,25 +123,5 @@ final class SQLiteTransaction: StoreTransaction {
                 try run(linked ? insert : delete, source, destination)
             }
         }
-    }
-
-    // MARK: The file's own
-
-    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
-        // Of no object, whatever the counter says: another program may have changed it.
-        let bound = Int64(bitPattern: PageAddress.key(page: PageAddress.unleased.lowerBound, slot: 0))
-        let newest = try connection.integer("SELECT MAX(id) FROM \(layout.tables[entity]) WHERE id < ?", [.int(bound)]) ?? 0
-        let stored = try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))]) ?? 0
-        let slots = Int64(PageAddress.slots)
-        let next = max(stored, newest + 1, slots)
-        let count = Int64(max(pages, 1)) * slots
-        guard next < bound - count - slots else {
-            throw StoreError(
-                .damaged, "\(path): the counter in strata_keys stands at \(stored), where no keys are left; restore the file")
-        }
-        let first = ObjectKey(next + (slots - next % slots) % slots)
-        let end = first + ObjectKey(count)
-        try run("INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", ObjectKey(entity), end)
-        return first..<end
     }
 }

@@ -15,13 +15,24 @@
 public protocol BackupableStore: ObjectStore {
     /// Writes one committed state of the store to a new file, which opens like the store itself and has its identity.
     ///
+    /// The file is marked as a copy: its first opening for writing begins a new incarnation of the store, see ``StoreLineage``.
     /// Blocking, for a background thread; readers and writers go on. Under the name there is nothing, or what was there, until
     /// all of the copy is on disk and checked.
     /// - Returns: the newest save that the copy holds.
-    func backup(to url: URL, existing: ExistingFile) throws -> Generation
+    /// - Throws: `CancellationError` soon after the cancellation; nothing is left then.
+    func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation
     /// Writes the bytes of such a file to a descriptor: a file, pipe or socket. Blocking; ends with the last byte, or with an
     /// error when nobody reads any more.
-    func backup(to descriptor: Int32) throws
+    func backup(to descriptor: Int32, cancellation: Cancellation) throws
+}
+
+extension BackupableStore {
+    /// The same, without a way to end it early.
+    public func backup(to url: URL, existing: ExistingFile) throws -> Generation {
+        try backup(to: url, existing: existing, cancellation: Cancellation())
+    }
+
+    public func backup(to descriptor: Int32) throws { try backup(to: descriptor, cancellation: Cancellation()) }
 }
 
 /// Runs `body` so that writing to a pipe or socket that nobody reads is an error and does not kill the process: also in

@@ -92,6 +92,11 @@ public protocol StoreTransaction {
     func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws
     /// Keys that no one has had and no one else will get, in whole pages. Durable with the transaction.
     func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey>
+    /// Keys that no one has had and no one else will get, in pages that other objects share: what was given back, and some of a new page
+    /// if nothing was. For a process that opens the store; the last range is to be used first. Durable with the transaction.
+    func leaseFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>]
+    /// Ends the lease of keys that no object has had. No one may use them afterwards.
+    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws
     /// Deletes the oldest saves of the history that a cut takes, at most `limit`. Gives how many.
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int
 }
@@ -99,6 +104,12 @@ public protocol StoreTransaction {
 extension StoreTransaction {
     /// Writes a layer that is stamped with the generation of its save.
     public func apply(_ layer: Layer, changes: ChangeSet) throws { try apply(layer, changes: changes, numbers: .none) }
+}
+
+/// For stores in which the number of objects to a page does not matter.
+extension StoreTransaction {
+    public func leaseFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] { [] }
+    public func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws {}
 }
 
 /// How a store answers the question what a power cut may lose.
@@ -123,6 +134,8 @@ public enum DeferralStyle: Sendable {
 /// A file, or memory, that keeps records. Implementations are shared: opening the same file twice gives one store.
 public protocol ObjectStore: AnyObject, Sendable {
     var identity: StoreIdentity { get }
+    /// The incarnations of the store up to the one that is open.
+    var lineage: StoreLineage { get }
     var schema: StoreSchema { get }
     var deferralStyle: DeferralStyle { get }
     /// The newest committed state. Never waits for a writer.

@@ -134,3 +134,30 @@ extension Value {
         }
     }
 }
+
+extension Value: CustomStringConvertible {
+    /// The value as a person reads it in a message: strings of more than 60 characters are cut and followed by their byte count, data is its
+    /// byte count alone.
+    public var description: String {
+        switch self {
+        case .null: "null"
+        case .bool(let flag): "\(flag)"
+        case .int(let number): "\(number)"
+        case .uint(let number): "\(number)"
+        case .double(let number): "\(number)"
+        case .string(let text): Self.quoted(text)
+        case .data(let data): "data of \(data.count) bytes"
+        case .uuid(let uuid): uuid.uuidString
+        case .reference(let key): "the object with the key \(key)"
+        }
+    }
+
+    private static let shownCharacters = 60
+
+    private static func quoted(_ text: String) -> String {
+        // Whole characters of so many code points at most: one character may have any number of them.
+        let shown = text.prefix(shownCharacters).unicodeScalars.prefix(4 * shownCharacters)
+        guard shown.endIndex < text.endIndex else { return "\"\(text)\"" }
+        return "\"\(String(String.UnicodeScalarView(shown)))…\" (\(text.utf8.count) bytes)"
+    }
+}

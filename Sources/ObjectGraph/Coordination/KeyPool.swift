@@ -54,6 +54,25 @@ final class KeyPool: Sendable {
         supplies.withLock { $0[entity].returned.append(keys) }
     }
 
+    /// Adds keys of pages that are shared with others; the last range is given out first.
+    func add(shared keys: [Range<ObjectKey>], _ entity: Int) {
+        supplies.withLock { $0[entity].returned.append(contentsOf: keys) }
+    }
+
+    /// Takes out all that was leased and not given out, by entity.
+    func drain() -> [[Range<ObjectKey>]] {
+        supplies.withLock { supplies in
+            supplies.indices.map { entity in
+                let rest = supplies[entity].returned + [supplies[entity].leased]
+                supplies[entity].returned = []
+                supplies[entity].leased = 0..<0
+                return rest.filter {
+                    !$0.isEmpty && $0.lowerBound < PageAddress.key(page: PageAddress.unleased.lowerBound, slot: 0)
+                }
+            }
+        }
+    }
+
     /// How many pages to lease now for each entity that runs low; empty when none does. The writer calls it inside a transaction.
     func wanted() -> [(entity: Int, pages: Int)] {
         supplies.withLock { supplies in

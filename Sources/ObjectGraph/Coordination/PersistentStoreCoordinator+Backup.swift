@@ -15,21 +15,23 @@ extension PersistentStoreCoordinator {
     /// under it.
     /// - Returns: the place in the history up to which the copy holds the saves.
     /// - Throws: `StoreError`: `.unsupported` for stores without a file, `.cannotOpen` when there is a file that is not to be
-    ///   replaced, `.inputOutput`.
+    ///   replaced, `.inputOutput`. `CancellationError` soon after the task is cancelled; nothing is left then.
     @discardableResult
     public func backup(to url: URL, existing: ExistingFile = .refuse) async throws -> HistoryToken {
         let store = try await storeToBackUp()
         let pin = Snapshot(writer.state, owner: "a backup", of: writer)
-        let generation = try await offExecutor { try store.backup(to: url, existing: existing) }
+        let generation = try await offExecutor { cancellation in
+            try store.backup(to: url, existing: existing, cancellation: cancellation)
+        }
         withExtendedLifetime(pin) {}
-        return HistoryToken(store: store.identity.uuid, generation: generation)
+        return HistoryToken(store, generation)
     }
 
     /// Writes the bytes of such a file to a descriptor, which stays open: a file, pipe or socket. Returns after the last byte.
     public func backup(to descriptor: Int32) async throws {
         let store = try await storeToBackUp()
         let pin = Snapshot(writer.state, owner: "a backup", of: writer)
-        try await offExecutor { try store.backup(to: descriptor) }
+        try await offExecutor { cancellation in try store.backup(to: descriptor, cancellation: cancellation) }
         withExtendedLifetime(pin) {}
     }
 
@@ -37,6 +39,16 @@ extension PersistentStoreCoordinator {
     public func backupBytes() async throws -> BackupBytes {
         let store = try await storeToBackUp()
         return try BackupBytes(store, Snapshot(writer.state, owner: "a backup", of: writer))
+    }
+
+    /// Runs blocking work on a background queue; cancelling the task cancels it.
+    private func offExecutor<T: Sendable>(_ body: @escaping @Sendable (Cancellation) throws -> T) async throws -> T {
+        let cancellation = Cancellation()
+        return try await withTaskCancellationHandler {
+            try await offExecutor { try body(cancellation) }
+        } onCancel: {
+            cancellation.cancel()
+        }
     }
 
     private func storeToBackUp() async throws -> any BackupableStore {

@@ -191,20 +191,20 @@ final class StoreWriter: Sendable {
                 return range
             case .empty:
                 keys.markWanted(entity)
-                guard disk.sync(execute: refillKeys) else { return KeyPool.unleased() }
+                guard disk.sync(execute: { refillKeys() }) else { return KeyPool.unleased() }
             }
         }
     }
 
     /// Leases the first keys of every entity in one transaction, so that the first insert does not wait for the disk. Called once, when a
     /// store is opened; a store that cannot be written is opened all the same. Blocking.
-    func leaseFirstKeys() { _ = disk.sync(execute: refillKeys) }
+    func leaseFirstKeys() { _ = disk.sync { refillKeys(isFirst: true) } }
 
     /// Whether keys were leased where they are wanted.
     @discardableResult
-    private func refillKeys() -> Bool {
+    private func refillKeys(isFirst: Bool = false) -> Bool {
         do {
-            try leaseWanted()
+            try leaseWanted(isFirst: isFirst)
             return true
         } catch {
             keys.refillFailed()
@@ -213,13 +213,35 @@ final class StoreWriter: Sendable {
         }
     }
 
-    private func leaseWanted() throws {
+    private func leaseWanted(isFirst: Bool) throws {
         let wanted = keys.wanted()
         guard !wanted.isEmpty else { return }
         let leases = try store.write(.durable) { transaction in
-            try wanted.map { ($0.entity, try transaction.leaseKeys($0.entity, pages: $0.pages)) }
+            try wanted.map {
+                // First the shared page, so that it comes before the whole ones.
+                let shared = isFirst ? try transaction.leaseFreeKeys($0.entity) : []
+                return ($0.entity, shared, try transaction.leaseKeys($0.entity, pages: $0.pages))
+            }
         }
-        for (entity, range) in leases { keys.add(range, entity) }
+        for (entity, shared, range) in leases {
+            keys.add(shared: shared, entity)
+            keys.add(range, entity)
+        }
+    }
+
+    /// Nobody inserts any more: what was leased and not given out goes back to the store (S155), on the disk's queue.
+    deinit {
+        let rests = keys.drain()
+        guard rests.contains(where: { !$0.isEmpty }) else { return }
+        disk.async { [store] in
+            do {
+                try store.write(.durable) { transaction in
+                    for (entity, rest) in rests.enumerated() where !rest.isEmpty { try transaction.giveBackKeys(rest, entity) }
+                }
+            } catch {
+                Self.log.warning("giving back keys failed, so some pages stay sparse: \(error)")
+            }
+        }
     }
 
     // MARK: Listening

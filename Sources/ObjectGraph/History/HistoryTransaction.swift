@@ -12,16 +12,17 @@ public struct HistoryTransaction: Sendable, Identifiable {
     private let model: Model
     private let store: StoreIdentity
 
-    init(_ changeSet: ChangeSet, model: Model, store: StoreIdentity) {
+    init(_ changeSet: ChangeSet, model: Model, in store: any ObjectStore) {
         self.changeSet = changeSet
         self.model = model
-        self.store = store
+        self.store = store.identity
+        token = HistoryToken(store, changeSet.generation)
     }
 
     /// The number of the save in its store.
     public var id: Generation { changeSet.generation }
     /// The place after this save.
-    public var token: HistoryToken { HistoryToken(store: store.uuid, generation: changeSet.generation) }
+    public let token: HistoryToken
     /// When it was saved, by the saving machine's clock.
     public var date: Date { changeSet.origin.date }
     /// The `transactionAuthor` of the saving context.

@@ -9,31 +9,29 @@ import StoreInterface
 extension PersistentStoreCoordinator {
     /// The place after the newest save that is on disk. Deferred saves come after it.
     public var currentHistoryToken: HistoryToken {
-        HistoryToken(store: store.identity.uuid, generation: writer.state.base.generation)
+        HistoryToken(store, writer.state.base.generation)
     }
 
     /// The saves that a request selects, oldest first (S160): of every context and process, as far as they are on disk. Call
     /// `flush()` before to have the deferred ones too.
     ///
     /// Runs on a background queue; O(saves after the token and their changed pages).
-    /// - Throws: ``HistoryError`` when the token is of another store, or older than what is kept; `StoreError`.
+    /// - Throws: ``HistoryError`` when the token is of another store or another copy of it, or older than what is kept; `StoreError`.
     public func history(_ request: HistoryRequest = HistoryRequest()) async throws -> [HistoryTransaction] {
-        if let token = request.after, token.store != store.identity.uuid {
-            throw HistoryError.tokenOfAnotherStore(token)
-        }
+        let start = try request.after?.place(in: store)
         let wanted = request.entities.map { names in Set(names.compactMap { model.entity(named: $0)?.number }) }
         return try await offExecutor { [self] in
             var found: [HistoryTransaction] = []
-            var place = request.after?.generation
+            var place = start
             let limit = request.limit ?? .max
             // In parts, so that a limit does not read a long history whole.
             while found.count < limit {
                 guard let part = try store.history(after: place, limit: Self.historyPart) else {
-                    throw HistoryError.tokenExpired(HistoryToken(store: store.identity.uuid, generation: place ?? 0))
+                    throw HistoryError.tokenExpired(HistoryToken(store, place ?? 0))
                 }
                 for changes in part where found.count < limit && request.takes(changes.origin) {
                     guard let chosen = wanted.map({ changes.restricted(to: $0, model) }) ?? changes else { continue }
-                    found.append(HistoryTransaction(chosen, model: model, store: store.identity))
+                    found.append(HistoryTransaction(chosen, model: model, in: store))
                 }
                 guard part.count == Self.historyPart, let last = part.last else { break }
                 place = last.generation
@@ -47,8 +45,7 @@ extension PersistentStoreCoordinator {
     /// In small transactions on the writer's thread. Gives how many saves were deleted.
     @discardableResult
     public func deleteHistory(before token: HistoryToken) async throws -> Int {
-        guard token.store == store.identity.uuid else { throw HistoryError.tokenOfAnotherStore(token) }
-        return try await writer.deleteHistory(.through(token.generation))
+        try await writer.deleteHistory(.through(token.place(in: store)))
     }
 
     /// Deletes the oldest saves from the history, as far as they were made before a date.

@@ -13,11 +13,11 @@ extension PersistentStoreCoordinator {
     /// the newest is kept for who reads slowly. Says nothing before ``followOtherProcesses()`` but what `refresh()` finds.
     public var remoteChanges: AsyncStream<HistoryToken> {
         let (stream, continuation) = AsyncStream<HistoryToken>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        let uuid = store.identity.uuid
         let writer = writer
+        let store = store
         let number = writer.addListener { state, origin in
             guard origin == 0 else { return }
-            continuation.yield(HistoryToken(store: uuid, generation: state.base.generation))
+            continuation.yield(HistoryToken(store, state.base.generation))
         }
         continuation.onTermination = { [weak writer] _ in writer?.removeListener(number) }
         return stream

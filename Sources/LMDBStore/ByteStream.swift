@@ -1,0 +1,59 @@
+import Dispatch
+import Locking
+import StoreInterface
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Bytes on their way through a pipe: so that a copy that LMDB writes to a descriptor can be changed and ended.
+enum ByteStream {
+    private static let partSize = 1 << 18
+
+    /// Runs `write` with the one end of a pipe, and calls `each` with the parts that come out of the other, on another thread.
+    /// - Parameter each: gets a part and its place in the stream. What it throws makes the next write fail.
+    /// - Throws: what `each` throws; else what `write` throws.
+    static func run(
+        _ write: (_ end: Int32) throws -> Void,
+        each: @escaping @Sendable (_ part: UnsafeMutableRawBufferPointer, _ offset: Int) throws -> Void
+    ) throws {
+        var ends: [Int32] = [0, 0]
+        guard pipe(&ends) == 0 else { throw StoreError(errorNumber: errno, "a copy needs a pipe, which cannot be made") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let (reading, writing) = (ends[0], ends[1])
+        let taken = Mutex<Result<Void, any Error>>(.success(()))
+        let done = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "strata.copy").async {
+            let result = Result { try readAll(reading, each) }
+            taken.withLock { $0 = result }
+            close(reading)
+            done.signal()
+        }
+        let written = Result { try withoutBrokenPipeSignal { try write(writing) } }
+        close(writing)
+        done.wait()
+        try taken.withLock { $0 }.get()
+        try written.get()
+    }
+
+    private static func readAll(_ end: Int32, _ each: (UnsafeMutableRawBufferPointer, Int) throws -> Void) throws {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: partSize, alignment: 16)
+        defer { buffer.deallocate() }
+        var offset = 0
+        while true {
+            let count = bytesRead(end, buffer)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw StoreError(errorNumber: errno, "the pipe of a copy cannot be read") }
+            if count == 0 { return }
+            try each(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), offset)
+            offset += count
+        }
+    }
+}
+
+/// Under a name that a method of the same purpose does not hide.
+private func bytesRead(_ end: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    read(end, buffer.baseAddress, buffer.count)
+}

@@ -1,0 +1,69 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+/// Leases: the row `next page E` of `meta`, and `free keys E`.
+extension LMDBTransaction {
+    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
+        try noting {
+            let limit = PageAddress.unleased.lowerBound
+            let next = try nextPage(entity)
+            let end = next &+ UInt64(max(pages, 1))
+            guard next < limit, end > next, end <= limit else {
+                throw StoreError.damaged(
+                    store, "the keys of \(store.schema.entities[entity].name) are used up, which no store comes to")
+            }
+            try putNextPage(end, entity)
+            return PageAddress.key(page: next, slot: 0)..<PageAddress.key(page: end, slot: 0)
+        }
+    }
+
+    func leaseFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
+        try noting {
+            var free = try freeKeys(entity)
+            if free.ranges.isEmpty { free = FreeKeys([try leaseKeys(entity, pages: 1)]) }
+            let taken = free.take()
+            try put(free, entity)
+            return taken
+        }
+    }
+
+    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws {
+        try noting {
+            var free = try freeKeys(entity)
+            var next = try nextPage(entity)
+            free.giveBack(keys, next: &next)
+            try putNextPage(next, entity)
+            try put(free, entity)
+        }
+    }
+
+    /// The first page that was never leased.
+    private func nextPage(_ entity: Int) throws -> UInt64 {
+        let meta = store.tables.meta
+        let name = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
+        // Page 0 would hold key 0, which is none.
+        var next = max(try transaction.metaNumber(name, meta) ?? 1, 1)
+        next = max(next, try transaction.metaNumber(MetaTable.Key.firstPage, meta) ?? 1)
+        let last = try transaction.withCursor(store.tables.pages[entity]) { cursor in
+            let behind = try cursor.seek(PageAddress.unleased.lowerBound)
+            return try cursor.move(behind == nil ? .last : .previous)?.number
+        }
+        return max(next, last.map { $0 + 1 } ?? 1)
+    }
+
+    private func putNextPage(_ page: UInt64, _ entity: Int) throws {
+        let name = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
+        try MetaTable.put(page, name, store.tables.meta, in: transaction)
+    }
+
+    private func freeKeys(_ entity: Int) throws -> FreeKeys {
+        let name = MetaTable.Key.freeKeys(store.tables.entityNumbers[entity])
+        return try transaction.metaBytes(name, store.tables.meta).flatMap { FreeKeysCodec.decode($0) } ?? FreeKeys()
+    }
+
+    private func put(_ free: FreeKeys, _ entity: Int) throws {
+        let name = MetaTable.Key.freeKeys(store.tables.entityNumbers[entity])
+        try FreeKeysCodec.encode(free).withUnsafeBytes { try MetaTable.put($0, name, store.tables.meta, in: transaction) }
+    }
+}

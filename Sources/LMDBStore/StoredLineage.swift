@@ -1,0 +1,82 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The incarnations of a file, and the mark that makes the first opening of a copy begin a new one.
+enum StoredLineage {
+    /// The incarnations that the file has begun.
+    static func read(_ store: UUID, _ meta: Database, in reader: some ByteReading, path: String) throws -> StoreLineage {
+        guard let bytes = try reader.metaBytes(MetaTable.Key.incarnations, meta) else { return StoreLineage(store: store) }
+        do {
+            return StoreLineage(store: store, copies: try LineageCodec.decode(bytes))
+        } catch {
+            throw StoreError(.damaged, "\(path): its incarnations cannot be read (\(error)). Restore a copy")
+        }
+    }
+
+    /// The same, after beginning a new incarnation if the file is a copy that was not opened for writing before.
+    static func adopt(
+        _ store: UUID, _ meta: Database, in transaction: WriteTransaction, path: String
+    ) throws -> StoreLineage {
+        var lineage = try read(store, meta, in: transaction, path: path)
+        guard let stamp = CopyStamp.read(path: path) else { return lineage }
+        let known = try transaction.metaBytes(MetaTable.Key.copyStamp, meta).map { Array($0) }
+        guard known != stamp.bytes else { return lineage }
+        guard let generation = try transaction.metaNumber(MetaTable.Key.generation, meta), generation < 1 << 62 else {
+            throw StoreError(.damaged, "\(path): the meta table has no generation that can be right. Restore another copy")
+        }
+        lineage.begin(after: generation)
+        try LineageCodec.encode(lineage.copies).withUnsafeBytes {
+            try MetaTable.put($0, MetaTable.Key.incarnations, meta, in: transaction)
+        }
+        try moveKeys(meta, in: transaction)
+        try stamp.bytes.withUnsafeBytes { try MetaTable.put($0, MetaTable.Key.copyStamp, meta, in: transaction) }
+        return lineage
+    }
+
+    /// The original goes on to give out the keys behind its newest lease, and those that it had leased: none of them is for new objects of
+    /// the copy.
+    private static func moveKeys(_ meta: Database, in transaction: WriteTransaction) throws {
+        var last = try transaction.metaNumber(MetaTable.Key.firstPage, meta) ?? 1
+        for row in try MetaTable.entries(MetaTable.Key.nextPage, meta, in: transaction) where row.value.count == 8 {
+            last = max(last, row.value.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) })
+        }
+        try MetaTable.put(PageAddress.firstPageOfCopy(after: last), MetaTable.Key.firstPage, meta, in: transaction)
+        for row in try MetaTable.entries(MetaTable.Key.freeKeys, meta, in: transaction) {
+            try MetaTable.remove(MetaTable.Key.freeKeys + row.name, meta, in: transaction)
+        }
+    }
+}
+
+extension CopyStamp {
+    /// The mark of a file; nil when it has none, or cannot be read.
+    static func read(path: String) -> CopyStamp? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        return withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 8) { buffer in
+            guard pread(file, buffer.baseAddress, byteCount, off_t(offset)) == byteCount else { return nil }
+            return CopyStamp(UnsafeRawBufferPointer(buffer))
+        }
+    }
+
+    /// Marks a file that nobody has open. The caller syncs it.
+    func write(toFile path: String, for target: String) throws {
+        let file = open(path, O_WRONLY | O_CLOEXEC)
+        guard file >= 0 else { throw StoreError(errorNumber: errno, "\(target) cannot be marked as a copy") }
+        defer { close(file) }
+        let written = bytes.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, off_t(Self.offset)) }
+        guard written == Self.byteCount else { throw StoreError(errorNumber: errno, "\(target) cannot be marked as a copy") }
+    }
+}

@@ -1,0 +1,35 @@
+import StoreInterface
+
+/// The rows `free keys E` of `meta`: the first key of each range and the one behind its last, 8 bytes each, then 8 bytes checksum.
+package enum FreeKeysCodec {
+    private static let seed: UInt64 = 0x5953_4B46
+
+    package static func encode(_ keys: FreeKeys) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for range in keys.ranges {
+            for bound in [range.lowerBound, range.upperBound] {
+                withUnsafeBytes(of: bound.littleEndian) { bytes.append(contentsOf: $0) }
+            }
+        }
+        let checksum = bytes.withUnsafeBytes { PageHash.hash($0, seed: seed) }
+        withUnsafeBytes(of: checksum.littleEndian) { bytes.append(contentsOf: $0) }
+        return bytes
+    }
+
+    /// - Returns: nil for bytes that are no such row. Without them some pages stay sparse; with wrong ones keys would be given out twice.
+    package static func decode(_ bytes: UnsafeRawBufferPointer) -> FreeKeys? {
+        guard bytes.count >= 8, bytes.count % 16 == 8, bytes.count <= 16 * FreeKeys.limit + 8 else { return nil }
+        func number(_ offset: Int) -> UInt64 {
+            UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        }
+        let end = bytes.count - 8
+        guard number(end) == PageHash.hash(UnsafeRawBufferPointer(rebasing: bytes[..<end]), seed: seed) else { return nil }
+        var ranges: [Range<ObjectKey>] = []
+        for offset in stride(from: 0, to: end, by: 16) {
+            let (lower, upper) = (number(offset), number(offset + 8))
+            guard lower < upper, lower >= ranges.last?.upperBound ?? 1, upper - 1 <= lower | 63 else { return nil }
+            ranges.append(lower..<upper)
+        }
+        return FreeKeys(ranges)
+    }
+}

@@ -1,0 +1,38 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The incarnations that copies began, as the row `incarnations` of `meta` has them: 16 bytes of id and 8 of start for each, oldest first.
+package enum LineageCodec {
+    private static let entrySize = 24
+
+    package static func encode(_ copies: [StoreLineage.Incarnation]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for copy in copies {
+            withUnsafeBytes(of: copy.id.uuid) { bytes.append(contentsOf: $0) }
+            withUnsafeBytes(of: copy.start.littleEndian) { bytes.append(contentsOf: $0) }
+        }
+        return bytes
+    }
+
+    /// - Throws: `PageError` for bytes that are no such list.
+    package static func decode(_ bytes: UnsafeRawBufferPointer) throws(PageError) -> [StoreLineage.Incarnation] {
+        guard bytes.count % entrySize == 0 else {
+            throw PageError(field: "incarnations", reason: "\(bytes.count) bytes are not a multiple of \(entrySize)")
+        }
+        var copies: [StoreLineage.Incarnation] = []
+        for offset in stride(from: 0, to: bytes.count, by: entrySize) {
+            let id = UUID(uuid: bytes.loadUnaligned(fromByteOffset: offset, as: uuid_t.self))
+            let start = Generation(littleEndian: bytes.loadUnaligned(fromByteOffset: offset + 16, as: Generation.self))
+            guard copies.last.map({ $0.start <= start }) ?? true else {
+                throw PageError(offset: offset, field: "incarnations", reason: "the starts descend")
+            }
+            copies.append(.init(id: id, start: start))
+        }
+        return copies
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import StoreInterface
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+extension MigratableSQLiteFile: RestorableFile {
+    /// Copies the backup beside the file with SQLite's backup API, so that a log of the backup's own is taken along, marks the copy, and
+    /// gives it the file's name. The log of the file is brought into it and removed before: SQLite would take it for the new file's.
+    func restore(from backup: URL, cancellation: Cancellation) throws {
+        let source = backup.resolvingSymlinksInPath()
+        let target = url.resolvingSymlinksInPath()
+        guard FileManager.default.fileExists(atPath: source.path) else {
+            throw StoreError(.cannotOpen, "cannot restore \(target.path): there is no backup at \(source.path). Check the path")
+        }
+        guard source != target else {
+            throw StoreError(.cannotOpen, "cannot restore \(target.path): it is the backup itself. Give another path")
+        }
+        let partial = try PartialFile(for: target, existing: .replace)
+        defer { partial.discard() }
+        try keepMode(partial, source.path)
+        do {
+            _ = try SQLiteCopy.make(from: source.path, to: partial, cancellation)
+        } catch let error as StoreError {
+            throw StoreError(error.code, "cannot restore from \(source.path): \(error). Restore from another backup")
+        }
+        try cancellation.check()
+        try replace(target.path, partial)
+    }
+
+    /// The mode and the owner of the file that is replaced, else those of the backup.
+    private func keepMode(_ partial: PartialFile, _ source: String) throws {
+        var status = stat()
+        guard stat(partial.target, &status) == 0 || stat(source, &status) == 0 else { return }
+        guard chmod(partial.path, status.st_mode & 0o777) == 0 else {
+            throw StoreError(errorNumber: errno, "\(partial.target) cannot be given its mode")
+        }
+        // Allowed to the superuser only.
+        _ = chown(partial.path, status.st_uid, status.st_gid)
+    }
+
+    private func replace(_ target: String, _ partial: PartialFile) throws {
+        do {
+            guard FileManager.default.fileExists(atPath: target) else { return try finish(target, partial) }
+            try SQLiteConnection(path: target, role: .writer).withoutLog { _ in try finish(target, partial) }
+        } catch let error as StoreError where [.notAStore, .damaged].contains(error.code) {
+            // SQLite cannot use the file that is to be replaced, so nobody has it open.
+            try finish(target, partial)
+        }
+    }
+
+    private func finish(_ target: String, _ partial: PartialFile) throws {
+        for suffix in ["-wal", "-shm", "-journal"] {
+            guard unlink(target + suffix) == 0 || errno == ENOENT else {
+                throw StoreError(errorNumber: errno, "\(target)\(suffix) cannot be removed")
+            }
+        }
+        try partial.finish()
+    }
+}

@@ -1,0 +1,54 @@
+import Foundation
+import StoreInterface
+
+/// The incarnations of a file (`strata_meta`, row `incarnations`), and the mark that makes the first opening of a copy begin a new one.
+enum SQLiteLineage {
+    /// The row that copies have until they are opened for writing.
+    static let copyMark = "copy"
+    /// In a copy: the key from which on keys are leased, of all entities.
+    static let firstKey = "first key"
+    private static let incarnations = "incarnations"
+
+    /// Inside a write transaction.
+    static func adopt(_ store: UUID, _ connection: SQLiteConnection, _ path: String) throws -> StoreLineage {
+        var lineage = StoreLineage(store: store)
+        if let text = try connection.meta(incarnations) {
+            guard let copies = try? JSONDecoder().decode([StoreLineage.Incarnation].self, from: Data(text.utf8)) else {
+                throw StoreError(.damaged, "\(path): the incarnations in strata_meta cannot be read. Restore a copy")
+            }
+            lineage = StoreLineage(store: store, copies: copies)
+        }
+        guard try connection.meta(copyMark) != nil else { return lineage }
+        lineage.begin(after: Generation(bitPattern: try connection.integer("SELECT generation FROM strata_state") ?? 0))
+        let text = String(decoding: try JSONEncoder().encode(lineage.copies), as: UTF8.self)
+        try connection.setMeta(incarnations, text)
+        // The original goes on to give out the keys behind its newest lease, and those that it had leased.
+        let next = try connection.integer("SELECT MAX(next) FROM strata_keys") ?? 0
+        let first = ObjectKey(try connection.meta(firstKey) ?? "") ?? 0
+        let page = PageAddress.firstPageOfCopy(after: PageAddress.page(of: max(ObjectKey(bitPattern: next), first)))
+        try connection.setMeta(firstKey, "\(PageAddress.key(page: page, slot: 0))")
+        try connection.removeMeta(SQLiteFreeKeys.prefix)
+        try connection.removeMeta(copyMark)
+        return lineage
+    }
+}
+
+extension SQLiteConnection {
+    /// The value of a row of `strata_meta`. The caller holds the lock.
+    func meta(_ name: String) throws -> String? {
+        try texts("SELECT value FROM strata_meta WHERE name = ?", [.string(name)]).first
+    }
+
+    func setMeta(_ name: String, _ value: String) throws {
+        let statement = try statement("INSERT OR REPLACE INTO strata_meta VALUES (?, ?)")
+        statement.bind([.string(name), .string(value)])
+        try statement.run()
+    }
+
+    /// Removes the rows whose names begin so.
+    func removeMeta(_ prefix: String) throws {
+        let statement = try statement("DELETE FROM strata_meta WHERE substr(name, 1, length(?1)) = ?1")
+        statement.bind([.string(prefix)])
+        try statement.run()
+    }
+}

@@ -1,0 +1,72 @@
+import StoreInterface
+
+/// Rows of `strata_meta` whose names begin so, followed by the entity's position: `first-end` of each range, in decimal numbers.
+enum SQLiteFreeKeys {
+    static let prefix = "free keys "
+}
+
+/// Leases: the table `strata_keys`, and rows of `strata_meta`.
+extension SQLiteTransaction {
+    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
+        let first = try nextKey(entity)
+        let count = ObjectKey(max(pages, 1)) * ObjectKey(PageAddress.slots)
+        guard first < Self.end - count else {
+            throw StoreError(
+                .damaged, "\(path): the counter in strata_keys stands at \(first), where no keys are left; restore the file")
+        }
+        try run("INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", ObjectKey(entity), first + count)
+        return first..<first + count
+    }
+
+    func leaseFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
+        var free = try freeKeys(entity)
+        if free.ranges.isEmpty { free = FreeKeys([try leaseKeys(entity, pages: 1)]) }
+        let taken = free.take()
+        try put(free, entity)
+        return taken
+    }
+
+    func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws {
+        var free = try freeKeys(entity)
+        var next = PageAddress.page(of: try nextKey(entity))
+        free.giveBack(keys, next: &next)
+        try run("INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", ObjectKey(entity), PageAddress.key(page: next, slot: 0))
+        try put(free, entity)
+    }
+
+    /// No lease comes here.
+    private static let end = PageAddress.key(page: PageAddress.unleased.lowerBound, slot: 0)
+
+    /// The first key that was never leased, at the beginning of a page. Behind all objects, whatever the counter says: another program may have
+    /// changed it.
+    private func nextKey(_ entity: Int) throws -> ObjectKey {
+        let newest =
+            try connection.integer("SELECT MAX(id) FROM \(layout.tables[entity]) WHERE id < ?", [.int(Int64(Self.end))]) ?? 0
+        let stored = try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))]) ?? 0
+        let first = Int64(try connection.meta(SQLiteLineage.firstKey) ?? "") ?? 0
+        let next = min(max(stored, newest + 1, first, Int64(PageAddress.slots)), Int64(Self.end))
+        return (ObjectKey(next) + 63) & ~63
+    }
+
+    /// Ranges in which there are objects all the same, because another program has changed the file, are left out.
+    private func freeKeys(_ entity: Int) throws -> FreeKeys {
+        guard let text = try connection.meta(SQLiteFreeKeys.prefix + "\(entity)") else { return FreeKeys() }
+        var ranges: [Range<ObjectKey>] = []
+        for part in text.split(separator: ",") {
+            let bounds = part.split(separator: "-").compactMap { ObjectKey($0) }
+            guard bounds.count == 2, bounds[0] >= ranges.last?.upperBound ?? ObjectKey(PageAddress.slots), bounds[0] < bounds[1],
+                bounds[1] - 1 <= bounds[0] | 63, bounds[1] < 1 << 62
+            else { return FreeKeys() }
+            let used = try connection.integer(
+                "SELECT COUNT(*) FROM \(layout.tables[entity]) WHERE id >= ? AND id < ?",
+                bounds.map { .int(Int64($0)) })
+            if used == 0 { ranges.append(bounds[0]..<bounds[1]) }
+        }
+        return FreeKeys(ranges)
+    }
+
+    private func put(_ free: FreeKeys, _ entity: Int) throws {
+        let text = free.ranges.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: ",")
+        try connection.setMeta(SQLiteFreeKeys.prefix + "\(entity)", text)
+    }
+}

@@ -1,0 +1,15 @@
+import Locking
+
+/// Tells long work on a background queue that the task that waits for it was cancelled.
+public final class Cancellation: Sendable {
+    private let isCancelled = Atomic(false)
+
+    public init() {}
+
+    public func cancel() { isCancelled.store(true, ordering: .relaxed) }
+
+    /// - Throws: `CancellationError` after ``cancel()``.
+    public func check() throws {
+        if isCancelled.load(ordering: .relaxed) { throw CancellationError() }
+    }
+}

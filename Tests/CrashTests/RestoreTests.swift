@@ -1,0 +1,199 @@
+import Foundation
+import LMDBStore
+import ObjectGraph
+import SQLiteStore
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Backups that take the place of their store.
+@Suite struct RestoreTests {
+    static let kinds: [StoreKind] = [.lmdb, .sqlite]
+
+    private func copy(in bed: TestBed) -> URL { bed.folder.appendingPathComponent("copy") }
+
+    /// Saves tracks of these titles, each by a save of its own, and closes the store.
+    /// - Returns: the token after each save, and the ids.
+    private func save(
+        _ titles: [String], in bed: TestBed, backup: URL? = nil
+    ) async throws -> (tokens: [HistoryToken], ids: [ObjectID]) {
+        var tokens: [HistoryToken] = []
+        var ids: [ObjectID] = []
+        do {
+            let container = try await bed.container()
+            let worker = container.coordinator.newBackgroundContext()
+            for title in titles {
+                ids.append(await worker.perform { $0.makeTrack(title).objectID })
+                try await worker.save()
+                tokens.append(container.coordinator.currentHistoryToken)
+            }
+            if let backup { _ = try await container.coordinator.backup(to: backup) }
+        }
+        try await bed.closed()
+        return (tokens, ids)
+    }
+
+    /// Checks that the open store has the tracks `before` and is another incarnation than the one that made `after`.
+    private func check(
+        _ container: PersistentContainer, before: (tokens: [HistoryToken], ids: [ObjectID]),
+        after: (tokens: [HistoryToken], ids: [ObjectID])
+    ) async throws {
+        let coordinator = container.coordinator
+        #expect(try coordinator.store.verify() == [])
+        #expect(coordinator.currentHistoryToken == before.tokens.last, "the newest common save")
+        #expect(try await coordinator.history(.init(after: before.tokens[0])).map(\.token) == Array(before.tokens.dropFirst()))
+        let worker = coordinator.newBackgroundContext()
+        // More saves than the other branch has made: their numbers are the same.
+        var made: [ObjectID] = []
+        for number in 0..<after.tokens.count + 2 {
+            made.append(await worker.perform { $0.makeTrack("restored \(number)").objectID })
+            try await worker.save()
+        }
+        for token in after.tokens {
+            await #expect(throws: HistoryError.tokenOfAnotherCopy(token)) { try await coordinator.history(.init(after: token)) }
+            await #expect(throws: HistoryError.tokenOfAnotherCopy(token)) { try await coordinator.deleteHistory(before: token) }
+        }
+        for id in after.ids {
+            #expect(!made.contains(id))
+            await #expect(throws: ContextError.self) { try await worker.perform { _ = try $0.existingObject(with: id) } }
+        }
+        for id in before.ids { #expect(try await worker.perform { try $0.existingObject(with: id).objectID } == id) }
+        let own = try await coordinator.history(.init(after: before.tokens.last))
+        #expect(own.count == made.count && own.last?.token == coordinator.currentHistoryToken)
+        #expect(try await coordinator.history(.init(after: own[0].token)).count == made.count - 1)
+        #expect(try coordinator.store.verify() == [])
+    }
+
+    @Test(arguments: kinds)
+    func `S168: a restored store refuses tokens and ids from after the backup`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let before = try await save(["a", "b", "c"], in: bed, backup: copy(in: bed))
+        let after = try await save(["lost 1", "lost 2"], in: bed)
+        try await PersistentContainer.restore(bed.description, from: copy(in: bed))
+        try await check(bed.container(), before: before, after: after)
+        try await bed.closed()
+        // The same backup again: another incarnation, and neither knows the other's.
+        let second = try await save(["branch"], in: bed)
+        try await PersistentContainer.restore(bed.description, from: copy(in: bed))
+        try await check(bed.container(), before: before, after: second)
+    }
+
+    @Test(arguments: kinds)
+    func `S168: a backup that is copied by hand begins a new incarnation`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let before = try await save(["a", "b"], in: bed, backup: copy(in: bed))
+        let after = try await save(["lost"], in: bed)
+        try Data(contentsOf: copy(in: bed)).write(to: bed.file)
+        do {
+            let container = try await bed.container()
+            try await check(container, before: before, after: after)
+        }
+        try await bed.closed()
+        let container = try await bed.container()
+        #expect(container.coordinator.store.lineage.copies.count == 1, "only the first opening begins one")
+    }
+
+    @Test func `S168: a streamed backup and a compact copy are marked as copies`() async throws {
+        let bed = try TestBed(.lmdb)
+        let before = try await save(["a", "b"], in: bed)
+        let streamed = bed.folder.appendingPathComponent("streamed")
+        let compact = bed.folder.appendingPathComponent("compact")
+        do {
+            let container = try await bed.container()
+            var bytes = Data()
+            for try await part in try await container.coordinator.backupBytes() { bytes.append(contentsOf: part) }
+            try bytes.write(to: streamed)
+            try await container.compactCopy(to: compact)
+        }
+        for file in [streamed, compact] {
+            let container = try await PersistentContainer(model: Music.model, store: .lmdb(file))
+            #expect(container.coordinator.store.lineage.copies.map(\.start) == [2])
+            #expect(container.coordinator.currentHistoryToken == before.tokens.last)
+        }
+    }
+
+    /// A log that is left would be replayed into the restored file.
+    @Test(arguments: kinds)
+    func `S168: a restore after a kill removes what the process left`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let before = try await save(["a"], in: bed, backup: copy(in: bed))
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = bed.file.path as String, kind = kind.rawValue as String] in
+            let url = URL(fileURLWithPath: path)
+            let container = try await PersistentContainer(
+                model: Music.model, store: kind == "lmdb" ? .lmdb(url) : .sqlite(url))
+            let worker = container.coordinator.newBackgroundContext()
+            for number in 0..<20 {
+                await worker.perform { _ = $0.makeTrack("lost \(number)") }
+                try await worker.save()
+            }
+            kill(getpid(), SIGKILL)
+        }
+        try await PersistentContainer.restore(bed.description, from: copy(in: bed))
+        try await check(bed.container(), before: before, after: ([], []))
+    }
+
+    @Test(arguments: kinds)
+    func `S168: a restore is whole or nothing and keeps the mode of the file`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let before = try await save(["a"], in: bed, backup: copy(in: bed))
+        #expect(chmod(bed.file.path, 0o600) == 0)
+        let damaged = bed.folder.appendingPathComponent("damaged")
+        try Data(repeating: 7, count: 40_000).write(to: damaged)
+        let missing = bed.folder.appendingPathComponent("missing")
+        for wrong in [damaged, missing, bed.file] {
+            await #expect(throws: StoreError.self) { try await PersistentContainer.restore(bed.description, from: wrong) }
+        }
+        let cancelled = Task { [description = bed.description, copy = copy(in: bed)] in
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await PersistentContainer.restore(description, from: copy)
+        }
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        do {
+            let container = try await bed.container()
+            #expect(container.coordinator.store.lineage.copies.isEmpty)
+            let error = await #expect(throws: StoreError.self) {
+                try await PersistentContainer.restore(bed.description, from: copy(in: bed))
+            }
+            #expect(error?.code == .inUseElsewhere)
+            #expect(container.coordinator.currentHistoryToken == before.tokens.last)
+        }
+        try await bed.closed()
+        try await PersistentContainer.restore(bed.description, from: copy(in: bed))
+        var status = stat()
+        #expect(stat(bed.file.path, &status) == 0 && status.st_mode & 0o777 == 0o600)
+        let left = try FileManager.default.contentsOfDirectory(atPath: bed.folder.path).filter { $0.contains("partial") }
+        #expect(left == [])
+    }
+
+    @Test(arguments: kinds)
+    func `a cancelled task ends its backup and leaves nothing`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let coordinator = container.coordinator
+        let worker = coordinator.newBackgroundContext()
+        await worker.perform { _ = $0.makeTrack("a") }
+        try await worker.save()
+        let copy = copy(in: bed)
+        let works: [@Sendable () async throws -> Void] = [
+            { _ = try await coordinator.backup(to: copy) },
+            { _ = try await coordinator.backup(to: copy, existing: .replace) },
+        ]
+        for work in works {
+            let task = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                try await work()
+            }
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        let left = try FileManager.default.contentsOfDirectory(atPath: bed.folder.path)
+        #expect(left.allSatisfy { !$0.contains("copy") })
+        #expect(try coordinator.snapshots().allSatisfy { !$0.owners.contains("a backup") })
+    }
+
+    @Test func `a store without a file cannot be restored`() async throws {
+        let error = await #expect(throws: StoreError.self) {
+            try await PersistentContainer.restore(.memory, from: URL(fileURLWithPath: "/nowhere"))
+        }
+        #expect(error?.code == .unsupported)
+    }
+}

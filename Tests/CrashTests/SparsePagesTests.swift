@@ -1,0 +1,111 @@
+import Foundation
+import LMDBStore
+import ObjectGraph
+import SQLiteStore
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Many processes that insert little leave pages as full as one process that inserts much (S155).
+@Suite struct SparsePagesTests {
+    static let kinds: [StoreKind] = [.lmdb, .sqlite]
+
+    /// The pages and the objects of an entity.
+    private func pages(_ bed: TestBed) throws -> (pages: Int, objects: Int) {
+        let store = try bed.description.open(Music.model.storeSchema)
+        #expect(try store.verify() == [])
+        let entity = try #require(Music.model.entity(named: "Track")).number
+        let snapshot = try store.snapshot()
+        return (try snapshot.pageNumbers(entity).count, try snapshot.count(StoreQuery(entity: entity)))
+    }
+
+    /// Inserts tracks and closes the store.
+    /// - Parameter dropped: objects that are inserted and rolled back before.
+    private func insert(_ count: Int, dropped: Int = 0, _ bed: TestBed) async throws -> [ObjectID] {
+        let closed = Closed()
+        let ids: [ObjectID]
+        do {
+            let container = try await bed.container()
+            closed.store = container.coordinator.store
+            let worker = container.coordinator.newBackgroundContext()
+            ids = await worker.perform { context in
+                for _ in 0..<dropped { _ = context.makeTrack("dropped") }
+                context.rollback()
+                return (0..<count).map { context.makeTrack("t\($0)").objectID }
+            }
+            try await worker.save()
+        }
+        for _ in 0..<6000 where closed.store != nil { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(closed.store == nil)
+        return ids
+    }
+
+    /// `@unchecked Sendable` is right because the reference is written once, before it is waited for.
+    private final class Closed: @unchecked Sendable {
+        weak var store: (any ObjectStore)?
+    }
+
+    @Test(arguments: kinds, [1, 3])
+    func `S155: processes that insert few objects each fill the pages`(_ kind: StoreKind, each: Int) async throws {
+        let bed = try TestBed(kind)
+        var ids: Set<ObjectID> = []
+        for _ in 0..<40 { ids.formUnion(try await insert(each, bed)) }
+        #expect(ids.count == 40 * each, "no key is given out twice")
+        let found = try pages(bed)
+        #expect(found.objects == 40 * each)
+        #expect(found.pages <= 2 * (40 * each / 64 + 1), "\(found.pages) pages")
+    }
+
+    @Test(arguments: kinds)
+    func `S155: keys of inserts that were rolled back are not given out again, and leave pages half full`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        var ids: Set<ObjectID> = []
+        for _ in 0..<24 { ids.formUnion(try await insert(1, dropped: 1, bed)) }
+        #expect(ids.count == 24)
+        #expect(try pages(bed).pages <= 2)
+    }
+
+    @Test(arguments: kinds)
+    func `S155: processes that insert one object each and are killed leave pages half full`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        for _ in 0..<8 {
+            await #expect(processExitsWith: .signal(SIGKILL)) {
+                [path = bed.file.path as String, kind = kind.rawValue as String] in
+                let url = URL(fileURLWithPath: path)
+                let container = try await PersistentContainer(
+                    model: Music.model, store: kind == "lmdb" ? .lmdb(url) : .sqlite(url))
+                let worker = container.coordinator.newBackgroundContext()
+                await worker.perform { _ = $0.makeTrack("t") }
+                try await worker.save()
+                kill(getpid(), SIGKILL)
+            }
+        }
+        let found = try pages(bed)
+        #expect(found.objects == 8)
+        #expect(found.pages == 1)
+    }
+
+    @Test(arguments: kinds)
+    func `S002: processes that are open at once lease different keys`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        // A store on SQLite has a writer for each opening; one on LMDB is shared within a process, so that its leases are taken here.
+        let stores = try (0..<3).map { _ in try bed.description.open(Music.model.storeSchema) }
+        var keys: [Range<ObjectKey>] = []
+        for round in 0..<20 {
+            let store = stores[round % 3]
+            let taken = try store.write(.durable) { transaction in
+                try transaction.leaseFreeKeys(0) + [transaction.leaseKeys(0, pages: 4)]
+            }
+            keys += taken
+            // Every third process gives back all but its first key of each range.
+            if round % 3 == 0 {
+                try store.write(.durable) { try $0.giveBackKeys(taken.map { $0.dropFirst() }, 0) }
+                keys = keys.dropLast(taken.count) + taken.map { $0.prefix(1) }
+            }
+        }
+        let all = keys.flatMap(Array.init)
+        #expect(Set(all).count == all.count)
+    }
+}
