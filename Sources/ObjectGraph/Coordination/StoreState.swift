@@ -43,6 +43,8 @@ final class StoreState: Sendable {
 struct PendingSave: Sendable {
     var sequence: SaveSequence
     var changes: ChangeSet
+    /// The relationships of the model that it was made with.
+    var rules: RelationshipRules
 }
 
 /// A state of a store that may be kept, and given to contexts to read: `coordinator.snapshot()`, `context.snapshot`.

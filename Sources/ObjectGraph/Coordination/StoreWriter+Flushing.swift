@@ -120,10 +120,10 @@ extension StoreWriter {
         let known = written.base.generation
         try takeSnapshots()
         let (numbers, generation) = try store.write(.durable) { transaction in
-            if let layer, transaction.generation != known {
+            if let layer, let rules = pending.first?.rules, transaction.generation != known {
                 let request = SaveRequest(
                     layers: [layer], base: before, watched: [], policy: .error, durability: .durable, origin: SaveOrigin(),
-                    preserved: [])
+                    preserved: [], rules: rules)
                 var check = SaveCheck(
                     request: request, state: StoreState(base: try newSnapshot(), sequence: before.sequence.next), writer: self)
                 _ = try check.resolvedLayer()

@@ -85,7 +85,7 @@ extension StoreWriter {
             let changes = try writer.stamp(layer, request, after: state)
             layer.seal()
             state = state.adding(layer)
-            pending.append(PendingSave(sequence: state.sequence, changes: changes))
+            pending.append(PendingSave(sequence: state.sequence, changes: changes, rules: request.rules))
             return changes
         }
     }
