@@ -16,11 +16,12 @@ package struct FreeKeys: Sendable, Hashable {
     /// - Parameter ranges: as ``ranges``.
     package init(_ ranges: [Range<ObjectKey>] = []) { self.ranges = ranges }
 
-    /// Takes the keys of a process that opens the store: some of the first page, all of the others. The last range is to be used first.
+    /// Takes the keys of a process that opens the store: some of the last page, all of the others. The last range is to be used first.
     package mutating func take() -> [Range<ObjectKey>] {
-        guard let shared = ranges.first else { return [] }
+        // The last one first, so that what is inserted next comes behind what was there.
+        guard let shared = ranges.last else { return [] }
         let end = min(shared.lowerBound + Self.shareOfProcess, shared.upperBound)
-        let taken = ranges.dropFirst() + [shared.lowerBound..<end]
+        let taken = ranges.dropLast() + [shared.lowerBound..<end]
         ranges = end < shared.upperBound ? [end..<shared.upperBound] : []
         return Array(taken)
     }

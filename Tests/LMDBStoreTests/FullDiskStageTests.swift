@@ -165,6 +165,7 @@ extension FullDiskStageTests {
     /// One index more, a column less, an entity more.
     fileprivate static var changed: StoreSchema {
         var schema = Samples.schema
+        schema.migration.allowedLoss = .everything
         schema.entities[1].columns[1].index = .indexed
         schema.entities[1].columns.remove(at: 3)
         schema.entities.append(EntitySchema(name: "Album", columns: [ColumnSchema(name: "title", type: .string)]))

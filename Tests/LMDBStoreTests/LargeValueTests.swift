@@ -230,6 +230,7 @@ import Testing
             #expect(try chunks(store).count == 4)
         }
         schema.entities[Samples.track].columns.remove(at: 1)
+        schema.migration.allowedLoss = .everything
         let store = try LMDBStore.open(scratch.url, schema: schema)
         while try store.continueMigration() != nil {}
         #expect(try store.verify() == [])

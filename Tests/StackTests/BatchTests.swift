@@ -237,11 +237,11 @@ import Testing
         let result = try await coordinator.insert(
             into: "Album", albums, rows: [[.string("x"), .reference(artist.key)], [.string("y"), .null]])
         #expect(result.insertedCount == 2)
-        await #expect(throws: BatchError.self) {
+        await #expect(throws: SaveError.self) {
             try await coordinator.insert(
                 into: "Album", albums, rows: [[.string("z"), .reference(artist.key)], [.string("z"), .reference(missing)]])
         }
-        await #expect(throws: BatchError.self) {
+        await #expect(throws: SaveError.self) {
             try await coordinator.batchUpdate(EntityFetchRequest("Album"), set: ["artist": .reference(missing)])
         }
         let update = try await coordinator.batchUpdate(EntityFetchRequest("Album"), set: ["artist": .reference(artist.key)])

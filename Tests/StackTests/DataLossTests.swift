@@ -172,7 +172,7 @@ import Testing
         let texts = try await container.newBatchOperationContext().perform { context in
             let fives = try context.count(EntityFetchRequest("Thing", matching: .equal("number", .int(5))))
             #expect(fives == 1)
-            return try context.fetch(EntityFetchRequest("Thing")).map { "\($0["title"] ?? .null) \($0["extra"] ?? .null)" }
+            return try context.fetch(EntityFetchRequest("Thing")).map { "\($0["title"]) \($0["extra"])" }
         }
         #expect(texts == (0..<200).map { "\(Value.string("thing \($0)")) \(Value.string("new"))" })
         let findings = try container.coordinator.store.verify()

@@ -18,8 +18,13 @@ import Testing
 
     /// Saves one item of some kilobytes.
     private func save(_ contract: ContractStore, _ number: Int) throws {
+        let (key, name) = (ObjectKey(64 + number % 100), Value.string(String(repeating: "x", count: 20_000)))
         try contract.save { layer in
-            layer.insertItem(ObjectKey(64 + number % 100), name: String(repeating: "x", count: 20_000), number: Int64(number))
+            if number < 100 {
+                layer.insertItem(key, changing: [0: name, 1: .int(Int64(number))])
+            } else {
+                layer.updateItem(key, [0: name, 1: .int(Int64(number))])
+            }
         }
     }
 

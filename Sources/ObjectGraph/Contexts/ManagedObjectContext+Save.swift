@@ -118,6 +118,7 @@ extension ManagedObjectContext {
             var moved = foundation
             moved.state = outcome.state
             moved.isPinned = false
+            settlesBaseLater = true
             move(to: moved, others)
         }
         if !hasUnsavedLayers { hasOrphans = false }
@@ -131,6 +132,7 @@ extension ManagedObjectContext {
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
         // Of what children handed up, too, the policy may have dropped something.
         let left = mergePolicy.mayDrop ? [adopted, dropped].compactMap(\.self) : []
+        if settlesBaseLater { settleBaseNow() }
         tellFollowers(between.map { ChangeSet.union($0 + left) })
     }
 

@@ -83,6 +83,8 @@ public final class ManagedObjectContext {
     @exclusivity(unchecked) var behind: MergeSignal?
     /// A step of a save or a merge runs, which reads the state that it began with.
     @exclusivity(unchecked) var isMoving = false
+    /// A save is being taken over: see ``settleBaseNow()``.
+    var settlesBaseLater = false
     /// Children that are moved after each save.
     var followers: [WeakContext] = []
     /// What a context reads below its own changes.
@@ -233,15 +235,29 @@ public final class ManagedObjectContext {
         // On the main thread somebody waits for it, and freeing thousands of rows takes as long as everything else here.
         if place.executor == nil { Disposal.letGo(of: foundation.state.deferred) }
         foundation = new
-        // What a context shows must not change under it; one that shows nothing keeps nothing of the file.
-        if isRoot, showsNothing, !new.isPinned {
-            foundation.state = setup.writer.resting(new.state)
-        } else if new.ancestors == nil {
-            new.state.takeBase()
-        }
+        if !settlesBaseLater { settleBase() }
         pin.move(to: foundation.state)
         pages.removeAll()
         epoch += 1
+        rebuildView()
+    }
+
+    /// What a context shows must not change under it; one that shows nothing keeps nothing of the file.
+    private func settleBase() {
+        guard foundation.ancestors == nil else { return }
+        if isRoot, showsNothing, !foundation.isPinned {
+            foundation.state = setup.writer.resting(foundation.state)
+        } else {
+            foundation.state.takeBase()
+        }
+    }
+
+    /// After a save, whose objects are let go of only when they are clean.
+    func settleBaseNow() {
+        settlesBaseLater = false
+        settleBase()
+        pin.move(to: foundation.state)
+        pages.removeAll()
         rebuildView()
     }
 
