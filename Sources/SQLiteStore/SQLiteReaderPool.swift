@@ -8,10 +8,19 @@ final class SQLiteReaderPool: Sendable {
 
     private static let idleLimit = 8
 
-    init(path: String) { self.path = path }
+    /// The file that the path led to when the store was opened.
+    private let file: StoreFile.Identity?
+
+    init(path: String) {
+        self.path = path
+        file = StoreFile.identity(path)
+    }
 
     func take() throws -> SQLiteConnection {
         if let kept = idle.withLock({ $0.popLast() }) { return kept }
+        // Another file would be read in its place, and a file that is gone would be made anew.
+        let found = StoreFile.identity(path)
+        guard found == file else { throw StoreError.fileReplaced(path, isGone: found == nil) }
         return try SQLiteConnection(path: path, role: .reader)
     }
 

@@ -8,7 +8,7 @@ extension SQLiteStore: BackupableStore {
     ///
     /// - Throws: `StoreError`: `.cannotOpen` when the file is there or is this store's, `.inputOutput`, `.damaged`.
     public func backup(to url: URL, existing: ExistingFile) throws -> Generation {
-        guard url.standardizedFileURL.resolvingSymlinksInPath() != URL(fileURLWithPath: path).resolvingSymlinksInPath() else {
+        guard try StoreFile.resolved(url).path != path else {
             throw StoreError(.cannotOpen, "\(path) is a store that is open. Give another name")
         }
         for suffix in ["-wal", "-journal"] where FileManager.default.fileExists(atPath: url.path + suffix) {
@@ -16,7 +16,7 @@ extension SQLiteStore: BackupableStore {
             throw StoreError(
                 .cannotOpen, "\(url.path)\(suffix) is there: the file is open, or was not closed. Close it, or give another name")
         }
-        let partial = try PartialFile(for: url, existing: existing)
+        let partial = try PartialFile(for: url, existing: existing, like: path)
         defer { partial.discard() }
         let generation = try copy(to: partial)
         try partial.finish()
@@ -26,7 +26,7 @@ extension SQLiteStore: BackupableStore {
     /// By way of a file in the temporary folder: SQLite writes its pages in no order.
     public func backup(to descriptor: Int32) throws {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(UUID().uuidString)")
-        let partial = try PartialFile(for: url, existing: .refuse)
+        let partial = try PartialFile(for: url, existing: .refuse, like: path)
         defer { partial.discard() }
         _ = try copy(to: partial)
         let source = try FileHandle(forReadingFrom: URL(fileURLWithPath: partial.path))
