@@ -20,8 +20,6 @@ enum AddressSpace {
 extension Environment {
     /// What LMDB takes when it is told to adopt the size that another process has given the file.
     func sizeInFile() throws(LMDBError) -> Int {
-        var file: mdb_filehandle_t = -1
-        try check(.fileDescriptor) { mdb_env_get_fd(pointer, &file) }
-        return max(try MetaPages.mapSize(file, pageSize: pageSize), 1)
+        max(try MetaPages.mapSize(try fileDescriptor(), pageSize: pageSize), 1)
     }
 }

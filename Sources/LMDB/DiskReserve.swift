@@ -6,8 +6,7 @@ extension Environment {
     ///
     /// - Throws: ``LMDBError`` `.diskFull`, also when the process may not make a file so large.
     public func setAside(from start: Int, to end: Int) throws(LMDBError) {
-        var file: mdb_filehandle_t = -1
-        try check(.fileDescriptor) { mdb_env_get_fd(pointer, &file) }
+        let file = try fileDescriptor()
         try check(.setAside) { strata_set_aside(file, Int64(start), Int64(end)) }
     }
 }

@@ -17,6 +17,8 @@ public final class Environment: @unchecked Sendable {
         case readWrite
         /// For a file that nobody writes: makes no lock file beside it.
         case readOnlyWithoutLock
+        /// For a file that nobody else knows: makes no lock file beside it.
+        case readWriteWithoutLock
     }
 
     public struct Options: Sendable {
@@ -97,8 +99,13 @@ public final class Environment: @unchecked Sendable {
             try check(.setMaxDatabases) { mdb_env_set_maxdbs(made, UInt32(clamping: options.maximumDatabases)) }
             try check(.setMaxReaders) { mdb_env_set_maxreaders(made, Self.readerSlots(options.maximumReaders)) }
             // Never MDB_WRITEMAP, MDB_NOSYNC or MDB_NOMETASYNC: a power cut must neither damage the file nor lose a commit.
-            let access = options.access == .readWrite ? 0 : MDB_RDONLY | MDB_NOLOCK
-            let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS | access)
+            let access: Int32 =
+                switch options.access {
+                case .readWrite: 0
+                case .readOnlyWithoutLock: Int32(MDB_RDONLY | MDB_NOLOCK)
+                case .readWriteWithoutLock: Int32(MDB_NOLOCK)
+                }
+            let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS) | UInt32(access)
             try check(.environmentOpen) { mdb_env_open(made, path, flags, options.fileMode) }
         } catch {
             mdb_env_close(made)
@@ -147,6 +154,13 @@ public final class Environment: @unchecked Sendable {
         return Information(
             mapSize: info.me_mapsize, lastPage: info.me_last_pgno, lastTransaction: UInt64(info.me_last_txnid),
             readerSlots: Int(info.me_maxreaders), usedReaderSlots: Int(info.me_numreaders))
+    }
+
+    /// The descriptor of the open file. The environment closes it.
+    public func fileDescriptor() throws(LMDBError) -> Int32 {
+        var file: mdb_filehandle_t = -1
+        try check(.fileDescriptor) { mdb_env_get_fd(pointer, &file) }
+        return file
     }
 
     /// Frees the slots of readers whose process has died.

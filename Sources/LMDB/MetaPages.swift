@@ -45,18 +45,42 @@ public struct MetaPages: Sendable, Hashable {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
         defer { close(file) }
-        guard let first = try bytes(file, at: 0) else {
-            return try isEmpty(file) ? .empty : .notLMDB("it is shorter than a header")
-        }
-        switch page(first) {
-        case .failure(let problem): return problem.finding
-        case .success(let one):
-            guard let second = try bytes(file, at: one.pageSize) else { return .damaged("it ends before its second meta page") }
-            guard case .success(let two) = page(second), two.pageSize == one.pageSize else {
-                return .damaged("its second meta page is not one")
+        var last: [MetaPages] = []
+        while true {
+            let pages: [MetaPages]
+            switch try both(file) {
+            case .failure(let problem): return problem.finding
+            case .success(let found): pages = found
             }
-            return .sound(two.lastTransaction > one.lastTransaction ? two : one)
+            let numbers = pages.map(\.lastTransaction)
+            // Each commit writes the other of the two: the even ones the first, the odd ones the second.
+            let isSound =
+                numbers == [0, 0] || (numbers[0] % 2 == 0 && (numbers[0] &+ 1 == numbers[1] || numbers[1] &+ 1 == numbers[0]))
+            if isSound { return .sound(numbers[1] > numbers[0] ? pages[1] : pages[0]) }
+            // A process may have committed between the two reads.
+            guard pages != last else {
+                return .damaged("its meta pages are of commits \(numbers[0]) and \(numbers[1]), of which none follows the other")
+            }
+            last = pages
         }
+    }
+
+    private static func both(_ file: Int32) throws(LMDBError) -> Result<[MetaPages], Problem> {
+        guard let first = try bytes(file, at: 0) else {
+            return .failure(Problem(finding: try isEmpty(file) ? .empty : .notLMDB("it is shorter than a header")))
+        }
+        let one: MetaPages
+        switch page(first) {
+        case .failure(let problem): return .failure(problem)
+        case .success(let found): one = found
+        }
+        guard let second = try bytes(file, at: one.pageSize) else {
+            return .failure(Problem(finding: .damaged("it ends before its second meta page")))
+        }
+        guard case .success(let two) = page(second), two.pageSize == one.pageSize else {
+            return .failure(Problem(finding: .damaged("its second meta page is not one")))
+        }
+        return .success([one, two])
     }
 
     /// The meta page of a commit, the newest for nil; nil when it has been written over.

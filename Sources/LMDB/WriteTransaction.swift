@@ -11,6 +11,9 @@ public final class WriteTransaction {
     // Right because `Environment.write` ends the transaction after its body, and nobody keeps it longer.
     let pointer: OpaquePointer
 
+    /// Whether something may have been written.
+    public private(set) var isChanged = false
+
     fileprivate init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
     /// The number that this commit will have.
@@ -26,6 +29,7 @@ public final class WriteTransaction {
     }
 
     public func put(_ database: Database, _ key: UInt64, _ value: UnsafeRawBufferPointer) throws(LMDBError) {
+        isChanged = true
         var value = MDB_val(value)
         try withNumber(key) { (key) throws(LMDBError) in
             try check(.put) { mdb_put(pointer, database.handle, &key, &value, 0) }
@@ -33,6 +37,7 @@ public final class WriteTransaction {
     }
 
     public func put(_ database: Database, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(LMDBError) {
+        isChanged = true
         var key = MDB_val(key)
         var value = MDB_val(value)
         try check(.put) { mdb_put(pointer, database.handle, &key, &value, 0) }
@@ -42,13 +47,15 @@ public final class WriteTransaction {
     /// - Returns: whether it was there.
     @discardableResult
     public func delete(_ database: Database, _ key: UInt64) throws(LMDBError) -> Bool {
-        try withNumber(key) { (key) throws(LMDBError) in
+        isChanged = true
+        return try withNumber(key) { (key) throws(LMDBError) in
             try found(.delete) { mdb_del(pointer, database.handle, &key, nil) }
         }
     }
 
     @discardableResult
     public func delete(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> Bool {
+        isChanged = true
         var key = MDB_val(key)
         return try found(.delete) { mdb_del(pointer, database.handle, &key, nil) }
     }
@@ -57,7 +64,8 @@ public final class WriteTransaction {
     /// - Returns: whether it was there.
     @discardableResult
     public func delete(_ database: Database, _ key: UInt64, value: UInt64) throws(LMDBError) -> Bool {
-        try withNumber(key) { (key) throws(LMDBError) in
+        isChanged = true
+        return try withNumber(key) { (key) throws(LMDBError) in
             try withNumber(value) { (value) throws(LMDBError) in
                 try found(.delete) { mdb_del(pointer, database.handle, &key, &value) }
             }
@@ -66,6 +74,7 @@ public final class WriteTransaction {
 
     @discardableResult
     public func delete(_ database: Database, _ key: UnsafeRawBufferPointer, value: UInt64) throws(LMDBError) -> Bool {
+        isChanged = true
         var key = MDB_val(key)
         return try withNumber(value) { (value) throws(LMDBError) in
             try found(.delete) { mdb_del(pointer, database.handle, &key, &value) }
@@ -74,6 +83,7 @@ public final class WriteTransaction {
 
     /// Deletes all entries of a sub-database.
     public func empty(_ database: Database) throws(LMDBError) {
+        isChanged = true
         try check(.drop) { mdb_drop(pointer, database.handle, 0) }
     }
 
@@ -89,8 +99,9 @@ public final class WriteTransaction {
         try databaseStatistics(pointer, database)
     }
 
-    /// Runs `body` with a cursor, which is valid inside only.
+    /// Runs `body` with a cursor, which is valid inside only. Counts as a change.
     public func withCursor<R>(_ database: Database, _ body: (Cursor) throws -> R) throws -> R {
+        isChanged = true
         let cursor = try Cursor(pointer, database, mapPageSize: nil)
         defer { cursor.close() }
         return try body(cursor)

@@ -33,7 +33,7 @@ struct CompactCopy {
 
     func run() throws {
         try cancellation.check()
-        let partial = try PartialFile(for: target, existing: .refuse)
+        let partial = try PartialFile(for: target, existing: .refuse, like: store.url.path)
         defer { partial.discard() }
         do {
             try copyTables(to: partial.path)
@@ -75,6 +75,13 @@ struct CompactCopy {
                 } while next != nil
             }
         }
+        try writeCheck(copy)
+    }
+
+    /// The commits of the copy have numbers of their own.
+    private func writeCheck(_ copy: Environment) throws {
+        guard store.format > 1 else { return }
+        try copy.write { try MetaCheck.write(try $0.open(MetaTable.name, .bytes), in: $0) }
     }
 
     /// Copies entries from one that was found on, so many bytes of them at most.

@@ -95,7 +95,7 @@ struct Compaction {
             guard isOld else { return .next }
             try cancellation.check()
             do {
-                guard let packed = try packer.pack(bytes),
+                guard let packed = try packer.pack(bytes, place: store.entities[entity].layout.place(number)),
                     cost.pays(packed.count, insteadOf: bytes.count, canSplit: Tails.allows(number))
                 else { return .next }
                 let header = Array(bytes.prefix(PackedPage.headerByteCount))

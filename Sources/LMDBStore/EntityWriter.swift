@@ -79,7 +79,7 @@ struct EntityWriter {
         let large = LargeValues(opened, entity: entity)
         do {
             var old = try (unpacked?.bytes ?? bytes).map { bytes throws(PageError) in
-                try ObjectPage(bytes, layout: layout, check: .checksum, large: large)
+                try ObjectPage(bytes, layout: layout, number: number, check: .checksum, large: large)
             }
             if let old {
                 for slot in SlotIterator(old.presence & page.deleted) {
@@ -88,7 +88,8 @@ struct EntityWriter {
             }
             if !indexes.isEmpty { try noteIndexChanges(old, page, number) }
             var draft = try PageDraft(
-                old: old, changes: page, layout: layout, limit: store.options.largestValueInPage, numbers: numbers)
+                old: old, changes: page, layout: layout, number: number, limit: store.options.largestValueInPage,
+                numbers: numbers)
             if !draft.largeValues.isEmpty {
                 try writeLarge(page, &draft)
                 // That may have moved the old page's bytes, unless they are unpacked.

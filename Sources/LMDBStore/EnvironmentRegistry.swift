@@ -20,6 +20,8 @@ enum EnvironmentRegistry {
     fileprivate struct Entry {
         weak var store: LMDBStore?
         var environment: Environment
+        /// Resolved.
+        var path: String
     }
 
     /// What somebody works on: a file and the name that led to it, or a file that is not there yet.
@@ -50,6 +52,17 @@ enum EnvironmentRegistry {
         try table.wait { table in
             let file = try FileIdentity.of(path: path)
             guard let claims = table.claim(path, file) else { return nil }
+            if let file, let other = table.entries.first(where: { $0.value.path == path && $0.key != file }),
+                !other.value.environment.isOfForkedParent
+            {
+                table.busy.subtract(claims)
+                // Its last reference went, and another thread is about to close it.
+                guard other.value.store != nil else { return nil }
+                // The two would share one lock file, and with it their locks.
+                throw StoreError(
+                    .inUseElsewhere,
+                    "\(path) cannot be opened: another file has taken the place of one that is still open here. Close that first")
+            }
             let openFiles = table.entries.count
             guard let file, let entry = table.entries[file], !entry.environment.isOfForkedParent else {
                 return .claimed(claims, left: nil, openFiles: openFiles)
@@ -67,6 +80,7 @@ enum EnvironmentRegistry {
     private static func release(_ claims: Set<Claim>) { table.withLock { $0.busy.subtract(claims) } }
 
     /// The store of a file that is open, else one that `open` makes. One at a time for a file, so that no two can open it.
+    /// - Parameter path: resolved, here as in the other functions.
     static func store(
         path: String, schema: StoreSchema, open: (_ openFiles: Int) throws -> OpenedFile
     ) throws -> LMDBStore {
@@ -79,7 +93,7 @@ enum EnvironmentRegistry {
             left?.close()
             let opened = try open(openFiles)
             let store = LMDBStore(opened)
-            table.withLock { $0.entries[opened.file] = Entry(store: store, environment: opened.environment) }
+            table.withLock { $0.entries[opened.file] = Entry(store: store, environment: opened.environment, path: path) }
             return store
         }
     }
@@ -138,8 +152,7 @@ extension EnvironmentRegistry.Table {
         _ path: String, _ file: FileIdentity?
     ) -> Set<EnvironmentRegistry.Claim>? {
         // Other names of the file have the same identity, but a migration puts another file under a name.
-        let name = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
-        let claims: Set<EnvironmentRegistry.Claim> = file.map { [.file($0), .name(name)] } ?? [.newFile, .name(name)]
+        let claims: Set<EnvironmentRegistry.Claim> = file.map { [.file($0), .name(path)] } ?? [.newFile, .name(path)]
         forgetClaimsOfParent()
         guard !busy.contains(.newFile), busy.isDisjoint(with: claims) else { return nil }
         busy.formUnion(claims)

@@ -21,7 +21,7 @@ final class FileLock {
 
     /// nil when it cannot be had: somebody has it, the file is in another place now, or its file system has no such locks.
     init?(_ store: LMDBStore, _ kind: Kind) {
-        descriptor = open(store.url.path, O_RDWR | O_CLOEXEC)
+        descriptor = open(store.url.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         guard FileIdentity.of(descriptor: descriptor) == store.file else {
             unlock()

@@ -24,7 +24,7 @@ extension LMDBStore: BackupableStore {
         if let found = try FileIdentity.of(path: url.path), EnvironmentRegistry.isOpen(found) {
             throw StoreError(.cannotOpen, "\(url.path) is a store that is open. Give another name")
         }
-        let partial = try PartialFile(for: url, existing: existing)
+        let partial = try PartialFile(for: url, existing: existing, like: self.url.path)
         defer { partial.discard() }
         let descriptor = try partial.openForWriting()
         do {

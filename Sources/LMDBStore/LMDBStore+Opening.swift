@@ -14,6 +14,7 @@ struct OpenedFile {
     var options: LMDBStore.Options
     var environment: Environment
     var file: FileIdentity
+    var format: UInt64
     var uuid: UUID
     var lineage: StoreLineage
     var schema: StoreSchema
@@ -26,16 +27,19 @@ struct OpenedFile {
 }
 
 extension LMDBStore {
-    /// Opens or creates the file. Blocking: waits for a writer of another process, and reads some pages.
+    /// Opens or creates the file. Blocking: waits for a writer of another process, and reads some pages. Symbolic links are followed
+    /// to the file, so that it has one lock file under whatever names. A new file gets its name when it is whole and on disk.
     ///
     /// When the schema has changed, the new one comes into force without rewriting a page: O(schema), and for a constraint that is
     /// new and unique one look at its columns in all objects. What is left for later (building indexes) is ``continueMigration()``.
     ///
     /// - Throws: `StoreError`: `.notAStore` for files of others, `.damaged` for one that is cut short, `.schemaMismatch` when
     ///   the change needs more than another way of reading, or two objects share what is to be unique, `.schemaTooNew`,
-    ///   `.remoteFileSystem`, `.formatTooNew`, `.cannotOpen`, `.readOnly`. The file is as it was then.
+    ///   `.remoteFileSystem`, `.formatTooNew`, `.cannotOpen` (also for a file with several hard links), `.readOnly`. The file is as it was
+    ///   then.
     public static func open(_ url: URL, schema: StoreSchema, options: Options = Options()) throws -> LMDBStore {
-        try EnvironmentRegistry.store(path: url.path, schema: schema) { openFiles in
+        let url = try StoreFile.resolved(url)
+        return try EnvironmentRegistry.store(path: url.path, schema: schema) { openFiles in
             var options = options
             // A process has 128 TiB: many stores get smaller maps, which grow, so that they leave room for all else.
             if openFiles >= 32 { options.mapSize = min(options.mapSize, 1 << 36) }
@@ -55,10 +59,10 @@ extension LMDBStore {
             }
         }
         do {
-            let gap = try FileCheck.beforeOpening(path, options.openingCheck)
-            let environment = try openEnvironment(path, schema: schema, options: options)
+            try NewFile.make(path) { try createFile($0, schema: schema, options: options) }
+            try FileCheck.beforeOpening(path, options.openingCheck)
+            let environment = try OpenedEnvironment.open(path, maximumDatabases: Tables.count(schema) + 128, options)
             do {
-                try gap?.checkFree(in: environment, path: path)
                 try environment.clearDeadReaders()
                 return try openTables(url, schema: schema, options: options, environment: environment)
             } catch {
@@ -70,34 +74,42 @@ extension LMDBStore {
         }
     }
 
-    private static func openEnvironment(_ path: String, schema: StoreSchema, options: Options) throws(LMDBError) -> Environment {
-        try Environment(
+    /// Makes the file with its meta table under a name that nobody else knows.
+    private static func createFile(_ path: String, schema: StoreSchema, options: Options) throws {
+        let environment = try Environment(
             path: path,
             options: Environment.Options(
-                mapSize: max(options.mapSize, 1 << 20), smallestMapSize: min(options.mapSize, 1 << 28),
-                maximumReaders: max(options.maximumReaders, 8), maximumDatabases: Tables.count(schema) + 128))
+                mapSize: max(min(options.mapSize, 1 << 26), 1 << 20), maximumDatabases: 8, access: .readWriteWithoutLock))
+        defer { environment.close() }
+        try environment.write { transaction in
+            let meta = try transaction.open(MetaTable.name, .bytes)
+            try writeMeta(schema, meta, in: transaction)
+            try MetaCheck.write(meta, in: transaction)
+        }
     }
 
     private static func openTables(
         _ url: URL, schema: StoreSchema, options: Options, environment: Environment
     ) throws -> OpenedFile {
-        guard let file = try FileIdentity.of(path: url.path) else {
+        guard let file = try FileIdentity.of(descriptor: environment.fileDescriptor()) else {
             throw StoreError(.cannotOpen, "\(url.path) has gone while it was opened. Open it again")
         }
         // Also gives LMDB the order of the table of names, without which looking into it calls a null pointer.
         _ = try environment.openDatabases { try $0.open(MetaTable.name, .bytes) }
         return try environment.write { transaction in
-            let isNew = try transaction.statistics(.main).entries == 0
+            let tableCount = try transaction.statistics(.main).entries
+            let isNew = tableCount == 0
             let meta = try metaTable(transaction, isNew: isNew, path: url.path)
+            // LMDB alone has made it, in which a process may have died before it wrote ours.
             if isNew { try writeMeta(schema, meta, in: transaction) }
-            let uuid = try checkMeta(meta, in: transaction, path: url.path)
+            let (format, uuid) = try checkMeta(meta, isNew: isNew, in: transaction, path: url.path)
             let lineage = try StoredLineage.adopt(uuid, meta, in: transaction, path: url.path)
             var schemas = try StoredSchemas(meta, in: transaction, path: url.path)
             let found = schemas.versions
             let change = try schemas.adopt(schema)
             if let change { try LossCount(versions: found, meta: meta, path: url.path).check(change.losses, in: transaction) }
             let tables = try Tables(schemas.current, meta: meta, in: transaction)
-            let layouts = try StoredSchema.layouts(schemas.versions, model: schema)
+            let layouts = try StoredSchema.layouts(schemas.versions, model: schema, format: format)
             if let change {
                 let pages = OpeningPages(
                     tables: tables, dictionaries: Dictionaries(tables), layouts: layouts, schema: schema, path: url.path)
@@ -105,9 +117,11 @@ extension LMDBStore {
                 for index in change.unique { try check.check(index.columns, of: index.entity, in: transaction) }
                 try schemas.write(change, tables: tables, in: transaction)
             }
+            let isChanged = try change != nil || transaction.statistics(.main).entries != tableCount
+            if isChanged, format > 1 { try MetaCheck.write(meta, in: transaction) }
             return OpenedFile(
-                url: url, options: options, environment: environment, file: file, uuid: uuid, lineage: lineage, schema: schema,
-                tables: tables, layouts: layouts, schemas: schemas.versions,
+                url: url, options: options, environment: environment, file: file, format: format, uuid: uuid, lineage: lineage,
+                schema: schema, tables: tables, layouts: layouts, schemas: schemas.versions,
                 unfinished: try StoredSchemas.unfinished(tables, in: transaction),
                 hasUnclaimed: try !MetaTable.entries(MetaTable.Key.unclaimed, meta, in: transaction).isEmpty)
         }
@@ -132,7 +146,9 @@ extension LMDBStore {
         try MetaTable.put(0, MetaTable.Key.generation, meta, in: transaction)
     }
 
-    private static func checkMeta(_ meta: Database, in transaction: WriteTransaction, path: String) throws -> UUID {
+    private static func checkMeta(
+        _ meta: Database, isNew: Bool, in transaction: WriteTransaction, path: String
+    ) throws -> (format: UInt64, uuid: UUID) {
         guard let format = try transaction.metaNumber(MetaTable.Key.format, meta) else {
             throw StoreError(.notAStore, "\(path) is an LMDB file of another program: it has no format of ours. Check the path")
         }
@@ -140,6 +156,16 @@ extension LMDBStore {
             throw StoreError(
                 .formatTooNew,
                 "\(path) has format \(format); this library reads up to \(MetaTable.formatVersion). Update the library")
+        }
+        guard format >= MetaTable.oldestFormatVersion else {
+            throw StoreError(.damaged, "\(path): the format in its meta table is \(format), which none is. Restore a copy")
+        }
+        if format > 1, !isNew {
+            let row = try transaction.metaBytes(MetaTable.Key.check, meta)
+            let problem = try transaction.withCursor(meta) {
+                try MetaCheck.problem(row, at: $0, number: transaction.transactionNumber - 1)
+            }
+            if let problem { throw StoreError(.damaged, "\(path) is damaged: \(problem). Restore a copy") }
         }
         if let line = try transaction.metaBytes(MetaTable.Key.library, meta) {
             let text = String(decoding: line, as: UTF8.self)
@@ -153,6 +179,6 @@ extension LMDBStore {
         guard let uuid = try transaction.metaBytes(MetaTable.Key.uuid, meta), uuid.count == 16 else {
             throw StoreError(.damaged, "\(path): the identity in its meta table cannot be read. Restore a copy")
         }
-        return UUID(uuid: uuid.loadUnaligned(as: uuid_t.self))
+        return (format, UUID(uuid: uuid.loadUnaligned(as: uuid_t.self)))
     }
 }

@@ -22,6 +22,7 @@ extension LMDBStore {
     private func treeDamage() throws -> [String] {
         for _ in 0..<8 {
             let snapshot = try newestSnapshot()
+            if case .damaged(let reason) = try translating({ try MetaPages.read(path: url.path) }) { return [reason] }
             let findings = try translating {
                 try TreeCheck.findings(path: url.path, transaction: snapshot.transactionNumber, scope: .everything)
             }

@@ -65,6 +65,8 @@ public final class LMDBStore: ObjectStore {
     let options: Options
     let environment: Environment
     let file: FileIdentity
+    /// Of the file: see `Docs/FileFormat.md`.
+    let format: UInt64
     let tables: Tables
     let layouts: [PageLayout]
     /// All versions of the schema that the file has had; the last is in force.
@@ -108,6 +110,7 @@ public final class LMDBStore: ObjectStore {
         options = opened.options
         environment = opened.environment
         file = opened.file
+        format = opened.format
         tables = opened.tables
         layouts = opened.layouts
         schemas = opened.schemas

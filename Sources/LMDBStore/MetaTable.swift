@@ -11,12 +11,11 @@ import StoreInterface
 /// The sub-database `meta`: names as keys, values as `Docs/FileFormat.md` lists them. Numbers are little-endian.
 enum MetaTable {
     static let name = "meta"
-    static let formatVersion: UInt64 = 1
+    /// Of new files. Those of format 1 stay what they are: their pages' checksums do not cover their places, and they have no `check`.
+    static let formatVersion: UInt64 = 2
+    static let oldestFormatVersion: UInt64 = 1
     /// The line of LMDB whose files differ from those of other lines.
     static let libraryLine = "0.9"
-
-    /// In a file whose place another one has taken: who still has it open writes no more.
-    static let replacedSchemaNumber = UInt64.max
 
     enum Key {
         static let format = "format"
@@ -31,6 +30,8 @@ enum MetaTable {
         /// Before the name of a sub-database that nothing uses any more: its kind.
         static let drop = "drop "
         static let generation = "generation"
+        /// See ``MetaCheck``.
+        static let check = "check"
         /// Before an entity's number, a space and the number of a large value that no committed save has: who wrote it.
         static let unclaimed = "unclaimed "
         /// Before an entity's number: its first page that was never leased.

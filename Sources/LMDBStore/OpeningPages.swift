@@ -39,7 +39,7 @@ struct OpeningPages {
         _ entry: Cursor.Entry, _ entity: Int, _ transaction: WriteTransaction
     ) throws -> UnpackedPage {
         try Tails(tables).withWhole(entry.value, entity, entry.number, in: transaction) { bytes in
-            let packed = try PackedPage(bytes)
+            let packed = try PackedPage(bytes, place: layouts[entity].place(entry.number))
             return try UnpackedPage(
                 packed, dictionary: try dictionaries.dictionary(entity, packed.dictionaryNumber, in: transaction))
         }

@@ -82,13 +82,7 @@ final class SaveClaims: Sendable {
             if let known = descriptor, !Self.isRemoved(known) { return known }
             if let old = descriptor { close(old) }
             descriptor = nil
-            let made = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
-            guard made >= 0 else {
-                throw StoreError(
-                    .inputOutput,
-                    "saving to \(storePath) failed: \(path), by which processes take turns, cannot be opened: "
-                        + "\(String(cString: strerror(errno))). Check its permissions")
-            }
+            let made = try StoreFile.openBeside(path, of: storePath)
             descriptor = made
             return made
         }

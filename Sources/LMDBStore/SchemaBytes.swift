@@ -26,12 +26,12 @@ import StoreInterface
         }
         guard let current = read.last else { return false }
         _ = read.translated(history, of: history.generation)
-        _ = try StoredSchema.layouts(read, model: current.schema)
+        _ = try StoredSchema.layouts(read, model: current.schema, format: MetaTable.formatVersion)
         let evolution = try SchemaEvolution(from: current.schema, to: model)
         let next = current.evolved(to: model, evolution, number: read.count + 1, generation: 9)
         _ = StoredSchemas.change(from: current, to: next, since: read.count, number: read.count + 1)
         _ = StoredTables(next).all
-        _ = try StoredSchema.layouts(read + [next], model: model)
+        _ = try StoredSchema.layouts(read + [next], model: model, format: MetaTable.formatVersion)
         return true
     }
 }

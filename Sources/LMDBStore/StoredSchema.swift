@@ -120,12 +120,15 @@ struct StoredSchema: Codable, Sendable {
             schemaNumber: UInt32(number), entity: older.schema.entities[place], sources: sources)
     }
 
-    /// - Parameter schemas: all versions, of which the last is in force; their numbers begin with 1.
-    static func layouts(_ schemas: [StoredSchema], model: StoreSchema) throws -> [PageLayout] {
+    /// - Parameters:
+    ///   - schemas: all versions, of which the last is in force; their numbers begin with 1.
+    ///   - format: the file's.
+    static func layouts(_ schemas: [StoredSchema], model: StoreSchema, format: UInt64) throws -> [PageLayout] {
         guard let current = schemas.last else { return [] }
         return try model.entities.indices.map { entity in
             try PageLayout(
                 model.entities[entity], schemaNumber: UInt32(schemas.count),
+                entityNumber: format > 1 ? current.entities[entity].number : nil,
                 older: schemas.dropLast().enumerated().compactMap { position, older in
                     current.sources(of: older, number: position + 1, entity: entity)
                 })

@@ -37,9 +37,6 @@ struct StoredSchemas {
         self.meta = meta
         self.path = path
         let damaged = StoreError(.damaged, "\(path): the schema in its meta table cannot be read. Restore a copy")
-        if try transaction.metaNumber(MetaTable.Key.schemaNumber, meta) == MetaTable.replacedSchemaNumber {
-            throw StoreError(.inUseElsewhere, "\(path) was replaced by a migration while it was opened. Open it again")
-        }
         guard let number = try transaction.metaNumber(MetaTable.Key.schemaNumber, meta), number >= 1, number < 1 << 24,
             let generation = try transaction.metaNumber(MetaTable.Key.generation, meta)
         else { throw damaged }

@@ -39,7 +39,7 @@ extension LMDBStore {
     ) throws -> UnpackedPage {
         do {
             return try tails.withWhole(bytes, entity, number, in: reader) { bytes in
-                let packed = try PackedPage(bytes)
+                let packed = try PackedPage(bytes, place: entities[entity].layout.place(number))
                 let identity = PageIdentity(packed, entity: entity, number: number)
                 if use != .verifying, let known = unpackedPages.page(identity, for: use) { return known }
                 let dictionary = try dictionaries.dictionary(entity, packed.dictionaryNumber, in: reader)
@@ -65,7 +65,7 @@ extension LMDBStore {
         do {
             return try withExtendedLifetime(held) {
                 let page = try ObjectPage(
-                    held?.bytes ?? bytes, layout: entities[entity].layout, check: check,
+                    held?.bytes ?? bytes, layout: entities[entity].layout, number: number, check: check,
                     large: LargeValues(reader, entity: entity))
                 return try body(page)
             }

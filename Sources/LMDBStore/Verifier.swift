@@ -25,6 +25,7 @@ struct Verifier {
 
     mutating func run() throws {
         store.dictionaries.forget()
+        try checkMeta()
         for entity in schema.entities.indices {
             try checkPages(entity)
             try checkLeases(entity)
@@ -39,6 +40,17 @@ struct Verifier {
     private func contains(_ entity: Int, _ key: ObjectKey) -> Bool {
         let mask = presence[entity][PageAddress.page(of: key)] ?? 0
         return mask >> UInt64(PageAddress.slot(of: key)) & 1 != 0
+    }
+
+    private mutating func checkMeta() throws {
+        guard store.format > 1 else { return }
+        let problem = try store.translating {
+            let row = try snapshot.transaction.metaBytes(MetaTable.Key.check, store.tables.meta)
+            return try snapshot.transaction.withCursor(store.tables.meta) {
+                try MetaCheck.problem(row, at: $0, number: snapshot.transactionNumber)
+            }
+        }
+        if let problem { note("\(store.url.path): \(problem)") }
     }
 
     // MARK: Pages

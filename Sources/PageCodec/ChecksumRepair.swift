@@ -1,11 +1,11 @@
 /// Makes the checksums of damaged bytes right again, so that tests and fuzzing reach what lies behind them.
 @_spi(Fuzzing) public enum ChecksumRepair {
     /// Also the byte count. Bytes shorter than a header stay as they are.
-    public static func page(_ bytes: inout [UInt8]) {
+    public static func page(_ bytes: inout [UInt8], place: PagePlace? = nil) {
         guard bytes.count >= PageFormat.headerSize, bytes.count <= PageFormat.maximumByteCount else { return }
         bytes.withUnsafeMutableBytes { page in
             page.storeBytes(of: UInt32(page.count).littleEndian, toByteOffset: PageFormat.byteCountOffset, as: UInt32.self)
-            let hash = PageHash.page(UnsafeRawBufferPointer(page))
+            let hash = PageHash.page(UnsafeRawBufferPointer(page), place)
             page.storeBytes(of: hash.littleEndian, toByteOffset: PageFormat.checksumOffset, as: UInt64.self)
         }
     }

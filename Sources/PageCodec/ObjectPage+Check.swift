@@ -1,16 +1,21 @@
 import StoreInterface
 
 extension ObjectPage {
-    /// - Parameter expected: the flags that the page must have.
-    static func checkStart(_ base: UnsafeRawPointer, count: Int, flags expected: UInt16) throws(PageError) {
+    /// - Parameters:
+    ///   - expected: the flags that the page must have.
+    ///   - format: the version that it must have.
+    @inline(__always)
+    static func checkStart(
+        _ base: UnsafeRawPointer, count: Int, flags expected: UInt16, format: UInt16
+    ) throws(PageError) {
         guard base.number(UInt32.self, at: PageFormat.magicOffset) == PageFormat.magic else {
             throw PageError(offset: PageFormat.magicOffset, field: "magic", reason: "is not that of an object page")
         }
         let version = base.number(UInt16.self, at: PageFormat.versionOffset)
-        guard version == PageFormat.version else {
+        guard version == format else {
             throw PageError(
                 offset: PageFormat.versionOffset, field: "format version",
-                reason: "\(version) is unknown; this library reads \(PageFormat.version)")
+                reason: "\(version) is not that of the file, whose pages have \(format)")
         }
         let flags = base.number(UInt16.self, at: PageFormat.flagsOffset)
         guard flags == expected else {
@@ -89,9 +94,10 @@ extension ObjectPage {
         return PageError(offset: place, field: layout.name(index), reason: reason)
     }
 
-    func checkChecksum() throws(PageError) {
-        guard PageHash.page(bytes) == base.number(UInt64.self, at: PageFormat.checksumOffset) else {
-            throw PageError(offset: PageFormat.checksumOffset, field: "checksum", reason: "does not fit the page's bytes")
+    func checkChecksum(_ place: PagePlace?) throws(PageError) {
+        guard PageHash.page(bytes, place) == base.number(UInt64.self, at: PageFormat.checksumOffset) else {
+            throw PageError(
+                offset: PageFormat.checksumOffset, field: "checksum", reason: "does not fit the page's bytes and place")
         }
     }
 

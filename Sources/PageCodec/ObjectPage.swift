@@ -45,15 +45,17 @@ public struct ObjectPage {
 
     public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: byteCount) }
 
-    /// - Parameter large: where the values are that lie outside of the page; without it reading one throws.
+    /// - Parameters:
+    ///   - number: the page's. Only its checksum needs it.
+    ///   - large: where the values are that lie outside of the page; without it reading one throws.
     /// - Throws: ``PageError`` for bytes that are not a page of this layout.
     public init(
-        _ bytes: UnsafeRawBufferPointer, layout: PageLayout, check: Check, large: LargeValues? = nil
+        _ bytes: UnsafeRawBufferPointer, layout: PageLayout, number: UInt64 = 0, check: Check, large: LargeValues? = nil
     ) throws(PageError) {
         guard let base = bytes.baseAddress, bytes.count >= PageFormat.headerSize else {
             throw PageError(offset: bytes.count, field: "page", reason: "ends inside its header")
         }
-        try Self.checkStart(base, count: bytes.count, flags: 0)
+        try Self.checkStart(base, count: bytes.count, flags: 0, format: layout.formatVersion)
         self.base = base
         self.large = large
         byteCount = bytes.count
@@ -74,7 +76,7 @@ public struct ObjectPage {
             columnCount = older.isIdentity ? storedCount : 0
             try checkSections(older.columns, layout)
         }
-        if check != .header { try checkChecksum() }
+        if check != .header { try checkChecksum(layout.place(number)) }
         if check == .full { try checkContents() }
     }
 

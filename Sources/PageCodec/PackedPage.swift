@@ -21,6 +21,7 @@ public struct PackedPage {
     public let unpackedByteCount: Int
     // Right because the maker keeps the bytes alive and unchanged as long as the view is used.
     private let bytes: UnsafeRawBufferPointer
+    private let place: PagePlace?
 
     /// Whether bytes claim to be a packed page. One look at the flags.
     @inlinable
@@ -46,13 +47,15 @@ public struct PackedPage {
     }
 
     /// Looks at the header and at what the frame says of itself. Some tens of nanoseconds.
+    /// - Parameter place: see ``PageLayout/place(_:)``.
     /// - Throws: ``PageError`` for bytes that are not a packed page.
-    public init(_ bytes: UnsafeRawBufferPointer) throws(PageError) {
+    public init(_ bytes: UnsafeRawBufferPointer, place: PagePlace? = nil) throws(PageError) {
         guard let base = bytes.baseAddress, bytes.count > PageFormat.headerSize else {
             throw PageError(offset: bytes.count, field: "packed page", reason: "ends inside its header")
         }
-        try ObjectPage.checkStart(base, count: bytes.count, flags: PageFormat.packedFlag)
+        try ObjectPage.checkStart(base, count: bytes.count, flags: PageFormat.packedFlag, format: PagePlace.formatVersion(place))
         self.bytes = bytes
+        self.place = place
         checksum = base.number(UInt64.self, at: PageFormat.checksumOffset)
         schemaNumber = base.number(UInt32.self, at: PageFormat.schemaNumberOffset)
         presence = base.number(UInt64.self, at: PageFormat.presenceOffset)
@@ -99,7 +102,7 @@ public struct PackedPage {
         let count = try ZstdCall.decompress(
             decompressor.pointer, UnsafeRawBufferPointer(rebasing: bytes[PageFormat.headerSize...]),
             into: UnsafeMutableRawBufferPointer(rebasing: target[start...]), dictionary: dictionary?.decompression)
-        guard count == unpackedByteCount - start, PageHash.page(UnsafeRawBufferPointer(target)) == checksum else {
+        guard count == unpackedByteCount - start, PageHash.page(UnsafeRawBufferPointer(target), place) == checksum else {
             throw PageError(
                 offset: PageFormat.checksumOffset, field: "checksum", reason: "does not fit the page that the packed bytes give")
         }

@@ -54,7 +54,7 @@ extension PageEncoder {
         _ page: UnsafeMutableRawPointer, count: Int, capacity: Int, base: Generation, generations: Int, width: Int
     ) {
         page.put(PageFormat.magic, at: PageFormat.magicOffset)
-        page.put(PageFormat.version, at: PageFormat.versionOffset)
+        page.put(layout.formatVersion, at: PageFormat.versionOffset)
         page.put(UInt16(0), at: PageFormat.flagsOffset)
         page.put(UInt32(count), at: PageFormat.byteCountOffset)
         page.put(layout.schemaNumber, at: PageFormat.schemaNumberOffset)
@@ -64,7 +64,8 @@ extension PageEncoder {
         page.put(UInt8(width), at: PageFormat.generationWidthOffset)
         page.put(UInt8(capacity), at: PageFormat.capacityOffset)
         page.put(UInt16(layout.columns.count), at: PageFormat.columnCountOffset)
-        page.put(PageHash.page(UnsafeRawBufferPointer(start: page, count: count)), at: PageFormat.checksumOffset)
+        let bytes = UnsafeRawBufferPointer(start: page, count: count)
+        page.put(PageHash.page(bytes, layout.place(number)), at: PageFormat.checksumOffset)
     }
 
     /// Turns the gathered generations into distances from the least of the present ones; absent slots get 0.

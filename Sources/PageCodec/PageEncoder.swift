@@ -6,6 +6,8 @@ import StoreInterface
 struct PageEncoder: ~Copyable {
     var old: ObjectPage?
     let layout: PageLayout
+    /// The page's.
+    let number: UInt64
     /// Zero where nothing was gathered. Numbers as 64 bits; a Bool column is one word; a UUID two words a slot; of strings and
     /// data the position in ``heap`` (or, for kept ones, in the old page's heap) in the high half and the count in the low half.
     let cells: UnsafeMutablePointer<UInt64>
@@ -33,8 +35,9 @@ struct PageEncoder: ~Copyable {
     /// Strings up to this length are copied as two words, so heaps have that much room to spare.
     static let shortCount = 16
 
-    init(old: ObjectPage?, layout: PageLayout, limit: Int) {
+    init(old: ObjectPage?, layout: PageLayout, number: UInt64, limit: Int) {
         self.old = old
+        self.number = number
         self.limit = limit
         self.layout = layout
         presence = old?.presence ?? 0

@@ -4,6 +4,7 @@ import StoreInterface
 enum PageFormat {
     /// "STPG" when read as bytes.
     static let magic: UInt32 = 0x4750_5453
+    /// Of pages whose checksum does not cover their place: see ``PagePlace``.
     static let version: UInt16 = 1
     /// The bytes of the page from ``packedStart`` on are compressed.
     static let packedFlag: UInt16 = 1

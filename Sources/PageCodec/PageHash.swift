@@ -58,11 +58,4 @@ enum PageHash {
         result = result &* factor
         return result ^ result >> 29
     }
-
-    /// The checksum of a page: all its bytes but the checksum itself. Precondition: at least a header.
-    static func page(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
-        let first = bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self)
-        let rest = UnsafeRawBufferPointer(rebasing: bytes[(PageFormat.checksumOffset + 8)...])
-        return hash(rest, seed: UInt64(littleEndian: first))
-    }
 }

@@ -5,6 +5,8 @@ public final class PageLayout: Sendable {
     public let entity: EntitySchema
     /// The number that pages of this layout carry.
     public let schemaNumber: UInt32
+    /// The entity's number in the file, for the checksums of its pages; nil in files of format 1.
+    public let entityNumber: Int?
     let columns: ContiguousArray<Column>
     /// 64-bit words that hold one page's cells of all columns.
     let cellCount: Int
@@ -58,9 +60,11 @@ public final class PageLayout: Sendable {
         }
     }
 
-    /// - Parameter older: with numbers below `schemaNumber`. Pages of numbers that are not told here are refused.
+    /// - Parameters:
+    ///   - entityNumber: in the file; nil when it is of format 1, whose pages do not have it in their checksums.
+    ///   - older: with numbers below `schemaNumber`. Pages of numbers that are not told here are refused.
     /// - Throws: ``PageError`` when the entity has more columns than a ``ColumnSet`` holds.
-    public init(_ entity: EntitySchema, schemaNumber: UInt32, older: [Older] = []) throws {
+    public init(_ entity: EntitySchema, schemaNumber: UInt32, entityNumber: Int? = nil, older: [Older] = []) throws {
         guard entity.columns.count <= EntitySchema.maximumColumns else {
             throw PageError(
                 field: entity.name,
@@ -68,6 +72,7 @@ public final class PageLayout: Sendable {
         }
         self.entity = entity
         self.schemaNumber = schemaNumber
+        self.entityNumber = entityNumber
         (columns, cellCount) = Self.columns(of: entity)
         allColumns = ColumnSet(first: entity.columns.count)
         var translations = [PageTranslation?](repeating: nil, count: older.isEmpty ? 0 : Int(schemaNumber))
@@ -76,6 +81,13 @@ public final class PageLayout: Sendable {
         }
         self.older = translations
     }
+
+    /// The place of a page of this layout; nil where checksums do not cover it.
+    public func place(_ number: UInt64) -> PagePlace? { entityNumber.map { PagePlace(entity: $0, number: number) } }
+
+    /// What pages of the layout have as format version.
+    @inline(__always)
+    var formatVersion: UInt16 { entityNumber == nil ? PageFormat.version : PagePlace.formatVersion }
 
     static func columns(of entity: EntitySchema) -> (columns: ContiguousArray<Column>, cellCount: Int) {
         var cells = 0

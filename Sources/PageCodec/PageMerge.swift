@@ -15,13 +15,14 @@ public struct PageDraft: ~Copyable {
 
     /// - Parameters:
     ///   - old: checked with ``ObjectPage/Check/checksum`` or more, if damage is not to get a fresh checksum.
+    ///   - number: the page's.
     ///   - limit: strings and data of more bytes are left out.
     ///   - numbers: the generations of the rows' versions.
     /// - Throws: ``PageError`` naming entity and column when a value does not fit its column.
     public init(
-        old: ObjectPage?, changes: LayerPage, layout: PageLayout, limit: Int, numbers: CommitNumbers = .none
+        old: ObjectPage?, changes: LayerPage, layout: PageLayout, number: UInt64 = 0, limit: Int, numbers: CommitNumbers = .none
     ) throws(PageError) {
-        encoder = PageEncoder(old: old, layout: layout, limit: limit)
+        encoder = PageEncoder(old: old, layout: layout, number: number, limit: limit)
         try encoder.gather(changes, numbers)
     }
 
@@ -51,8 +52,8 @@ public struct PageMerge {
     /// All values of the changes lie in the new page; ``PageDraft`` is for those that are to lie elsewhere.
     /// - Parameter old: checked with ``ObjectPage/Check/checksum`` or more, if damage is not to get a fresh checksum.
     /// - Throws: ``PageError`` naming entity and column when a value does not fit its column, and for bad offsets in `old`.
-    public init(old: ObjectPage?, changes: LayerPage, layout: PageLayout) throws(PageError) {
-        self = try PageDraft(old: old, changes: changes, layout: layout, limit: .max).merge(old: old)
+    public init(old: ObjectPage?, changes: LayerPage, layout: PageLayout, number: UInt64 = 0) throws(PageError) {
+        self = try PageDraft(old: old, changes: changes, layout: layout, number: number, limit: .max).merge(old: old)
     }
 
     /// 0: no object is left, so the page is to be deleted.

@@ -50,15 +50,16 @@ public final class PagePacker {
 
     /// Packs one raw page, whatever the gain. 10 µs to 1 ms a page of 4 KB, as the level is.
     ///
+    /// - Parameter place: see ``PageLayout/place(_:)``.
     /// - Returns: nil for pages that are packed already, or too large to be packed.
     /// - Throws: ``PageError`` for bytes whose header or checksum is not that of a page: damage is not packed.
-    public func pack(_ page: UnsafeRawBufferPointer) throws(PageError) -> [UInt8]? {
+    public func pack(_ page: UnsafeRawBufferPointer, place: PagePlace? = nil) throws(PageError) -> [UInt8]? {
         guard !PackedPage.isPacked(page), page.count <= PageFormat.maximumUnpackedByteCount else { return nil }
         guard let base = page.baseAddress, page.count >= PageFormat.headerSize else {
             throw PageError(offset: page.count, field: "page", reason: "ends inside its header")
         }
-        try ObjectPage.checkStart(base, count: page.count, flags: 0)
-        guard PageHash.page(page) == base.number(UInt64.self, at: PageFormat.checksumOffset) else {
+        try ObjectPage.checkStart(base, count: page.count, flags: 0, format: PagePlace.formatVersion(place))
+        guard PageHash.page(page, place) == base.number(UInt64.self, at: PageFormat.checksumOffset) else {
             throw PageError(offset: PageFormat.checksumOffset, field: "checksum", reason: "does not fit the page's bytes")
         }
         let rest = UnsafeRawBufferPointer(rebasing: page[PageFormat.packedStart...])

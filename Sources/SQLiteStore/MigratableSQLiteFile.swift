@@ -14,7 +14,9 @@ struct MigratableSQLiteFile: MigratableFile {
     init(_ url: URL) { self.url = url }
 
     func storedSchema() throws -> StoreSchema? {
-        guard FileManager.default.fileExists(atPath: url.path) else { return nil }
+        let url = try StoreFile.resolved(url)
+        guard StoreFile.isFilled(url.path) else { return nil }
+        try SQLiteFile.checkNames(url.path)
         let connection = try SQLiteConnection(path: url.path, role: .reader)
         return try connection.withLock {
             guard try connection.integer("SELECT COUNT(*) FROM sqlite_master WHERE name = 'strata_meta'") == 1,
@@ -25,64 +27,54 @@ struct MigratableSQLiteFile: MigratableFile {
     }
 
     func makeCopy() throws -> any MigrationCopy {
-        let copy = URL(fileURLWithPath: url.path + ".migrating")
-        Self.remove(copy)
+        let url = try StoreFile.resolved(url)
+        let copy = try PartialFile(for: url, existing: .replace, like: url.path)
         do {
-            return SQLiteMigrationCopy(original: url, copy: copy, generation: try fill(copy))
+            return SQLiteMigrationCopy(copy: copy, generation: try fill(copy))
         } catch {
-            Self.remove(copy)
+            copy.discard()
             throw error
         }
     }
 
     /// - Returns: the newest save that the copy has.
-    private func fill(_ copy: URL) throws -> Int64? {
-        let connection = try SQLiteConnection(path: url.path, role: .writer)
+    private func fill(_ copy: PartialFile) throws -> Int64? {
+        let connection = try SQLiteConnection(path: copy.target, role: .writer)
         return try connection.withLock {
             let version = try connection.integer("PRAGMA data_version")
             let generation = try connection.integer("SELECT generation FROM strata_state")
+            // Into the empty file that is there, so that it keeps its mode.
             let statement = try connection.statement("VACUUM INTO ?")
             statement.bind([.string(copy.path)])
             try statement.run()
             guard try connection.integer("PRAGMA data_version") == version else {
-                throw StoreError(.inUseElsewhere, "\(url.path) was changed while it was copied. Open it again")
+                throw StoreError(.inUseElsewhere, "\(copy.target) was changed while it was copied. Open it again")
             }
             return generation
-        }
-    }
-
-    static func remove(_ file: URL) {
-        for path in [file.path, file.path + "-wal", file.path + "-shm", file.path + "-signal"] {
-            // It is not there, mostly.
-            try? FileManager.default.removeItem(atPath: path)
         }
     }
 }
 
 struct SQLiteMigrationCopy: MigrationCopy {
-    fileprivate let original: URL
-    fileprivate let copy: URL
+    fileprivate let copy: PartialFile
     fileprivate let generation: Int64?
 
-    var store: StoreDescription { .sqlite(copy) }
+    var store: StoreDescription { .sqlite(URL(fileURLWithPath: copy.path, isDirectory: false)) }
 
     func replaceOriginal() throws {
         // Closed again: the log is in the one file of the copy, and on disk.
         try SQLiteConnection(path: copy.path, role: .writer).withoutLog { _ in }
-        try SQLiteConnection(path: original.path, role: .writer).withoutLog { connection in
-            guard try connection.integer("SELECT generation FROM strata_state") == generation else {
-                throw StoreError(.inUseElsewhere, "\(original.path) was changed while it was migrated. Open it again")
+        let original = try SQLiteConnection(path: copy.target, role: .writer)
+        try original.withoutLog { connection in
+            guard try !connection.hasMoved, try connection.integer("SELECT generation FROM strata_state") == generation else {
+                throw StoreError(.inUseElsewhere, "\(copy.target) was changed while it was migrated. Open it again")
             }
-            guard rename(copy.path, original.path) == 0 else {
-                throw StoreError(errorNumber: errno, "\(original.path) cannot be replaced")
-            }
+            try copy.finish()
         }
-        // The name is on disk only when its folder is.
-        try PartialFile.syncFolder(of: original)
-        MigratableSQLiteFile.remove(copy)
+        copy.discard()
     }
 
-    func discard() { MigratableSQLiteFile.remove(copy) }
+    func discard() { copy.discard() }
 }
 
 extension SQLiteConnection {

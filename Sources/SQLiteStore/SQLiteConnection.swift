@@ -12,6 +12,8 @@ final class SQLiteConnection: @unchecked Sendable {
         case writer, reader
         /// Changes nothing about the file, not even where its log ends.
         case observer
+        /// Of a file that nobody else knows yet: without a log beside it.
+        case creator
     }
 
     private let queue: DatabaseQueue
@@ -139,6 +141,16 @@ final class SQLiteConnection: @unchecked Sendable {
         var found: [String] = []
         while try statement.step() { found.append(statement.text(column)) }
         return found
+    }
+
+    /// Whether the file was deleted, moved or replaced since the connection was opened. One `stat`.
+    var hasMoved: Bool {
+        get throws {
+            var moved: Int32 = 0
+            let code = sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved)
+            // File systems without the question have SQLITE_NOTFOUND.
+            return code == SQLITE_OK && moved != 0
+        }
     }
 
     /// The rows that the last statement changed.

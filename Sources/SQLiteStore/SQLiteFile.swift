@@ -44,6 +44,22 @@ enum SQLiteFile {
         }
     }
 
+    /// Makes the file when there is none. The tables are on disk before it gets its name.
+    static func makeIfMissing(_ layout: SQLiteLayout, _ path: String) throws {
+        try NewFile.make(path) { newPath in
+            // SQLite would take a log that an earlier file has left for the new file's.
+            for suffix in ["-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: path + suffix) }
+            _ = try prepare(try SQLiteConnection(path: newPath, role: .creator), layout, newPath)
+        }
+        try checkNames(path)
+    }
+
+    /// Refuses links under the names of the file and of those beside it.
+    static func checkNames(_ path: String) throws {
+        try StoreFile.checkSingleName(path)
+        try StoreFile.checkBeside(path, ["-wal", "-shm", "-journal", "-signal"])
+    }
+
     /// Makes the tables in an empty file, or holds the file to the schema.
     static func prepare(_ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String) throws -> StoreLineage {
         try connection.withLock {

@@ -10,17 +10,31 @@ final class SQLiteReaderPool: Sendable {
 
     private static let idleLimit = 8
 
-    init(path: String) { self.path = path }
+    /// The file that the path led to when the store was opened.
+    private let file: StoreFile.Identity?
+
+    init(path: String) {
+        self.path = path
+        file = StoreFile.identity(path)
+    }
 
     func take() throws -> SQLiteConnection {
-        let connection = try idle.withLock { $0.popLast() } ?? SQLiteConnection(path: path, role: .reader)
+        let connection = try idleOrNew()
         lent.withLock { $0[ObjectIdentifier(connection)] = connection }
         return connection
     }
 
+    private func idleOrNew() throws -> SQLiteConnection {
+        if let kept = idle.withLock({ $0.popLast() }) { return kept }
+        // Another file would be read in its place, and a file that is gone would be made anew.
+        let found = StoreFile.identity(path)
+        guard found == file else { throw StoreError.fileReplaced(path, isGone: found == nil) }
+        return try SQLiteConnection(path: path, role: .reader)
+    }
+
     /// Runs `body` with a connection that reads nothing.
     func withIdle<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
-        let connection = try idle.withLock { $0.popLast() } ?? SQLiteConnection(path: path, role: .reader)
+        let connection = try idleOrNew()
         defer { keep(connection) }
         return try body(connection)
     }

@@ -6,7 +6,7 @@ extension SQLiteStore: BackupableStore {
     ///
     /// - Throws: `StoreError`: `.cannotOpen` when the file is there or is this store's, `.inputOutput`, `.damaged`; `CancellationError`.
     public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
-        guard url.standardizedFileURL.resolvingSymlinksInPath() != URL(fileURLWithPath: path).resolvingSymlinksInPath() else {
+        guard try StoreFile.resolved(url).path != path else {
             throw StoreError(.cannotOpen, "\(path) is a store that is open. Give another name")
         }
         for suffix in ["-wal", "-journal"] where FileManager.default.fileExists(atPath: url.path + suffix) {
@@ -14,7 +14,7 @@ extension SQLiteStore: BackupableStore {
             throw StoreError(
                 .cannotOpen, "\(url.path)\(suffix) is there: the file is open, or was not closed. Close it, or give another name")
         }
-        let partial = try PartialFile(for: url, existing: existing)
+        let partial = try PartialFile(for: url, existing: existing, like: path)
         defer { partial.discard() }
         let generation = try SQLiteCopy.make(from: path, to: partial, cancellation)
         try cancellation.check()
@@ -25,7 +25,7 @@ extension SQLiteStore: BackupableStore {
     /// By way of a file in the temporary folder: SQLite writes its pages in no order.
     public func backup(to descriptor: Int32, cancellation: Cancellation) throws {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(UUID().uuidString)")
-        let partial = try PartialFile(for: url, existing: .refuse)
+        let partial = try PartialFile(for: url, existing: .refuse, like: path)
         defer { partial.discard() }
         _ = try SQLiteCopy.make(from: path, to: partial, cancellation)
         let source = try FileHandle(forReadingFrom: URL(fileURLWithPath: partial.path))

@@ -36,9 +36,10 @@ public final class SQLiteStore: ObjectStore {
     /// Opens the file, or makes it. Blocks on the disk, and up to 30 seconds while another connection makes the file.
     /// - Throws: `StoreError`: a directory, a file of another kind, another model's store.
     public init(url: URL, schema: StoreSchema, routing: Routing = .snapshot) throws {
-        path = url.path
+        path = try StoreFile.resolved(url).path
         self.routing = routing
         layout = SQLiteLayout(schema)
+        try SQLiteFile.makeIfMissing(layout, path)
         try SQLiteFile.checkOwner(path)
         writer = try SQLiteConnection(path: path, role: .writer)
         try writer.useLog()
@@ -112,6 +113,9 @@ public final class SQLiteStore: ObjectStore {
                     // A commit of nothing does not sync the saves before it, and SQLite leaves out an update to an equal value.
                     try writer.run("UPDATE strata_state SET generation = generation + 1")
                     try writer.run("UPDATE strata_state SET generation = generation - 1")
+                }
+                if try writer.hasMoved {
+                    throw StoreError.fileReplaced(path, isGone: !FileManager.default.fileExists(atPath: path))
                 }
                 try writer.run("COMMIT")
                 syncing.withLock { $0.owes = durability != .durable }

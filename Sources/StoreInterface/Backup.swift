@@ -83,47 +83,74 @@ public struct PartialFile: Sendable {
     public let target: String
     /// Where to write.
     public let path: String
-    private let folder: String
     private let existing: ExistingFile
 
     /// Makes the file under its temporary name, empty.
+    /// - Parameter source: a file whose mode and owner the new one gets; nil: those of any new file.
     /// - Throws: `StoreError` `.cannotOpen` when there is a file of the wanted name and it is not to be replaced, `.inputOutput`.
-    public init(for url: URL, existing: ExistingFile) throws {
+    public init(for url: URL, existing: ExistingFile, like source: String? = nil) throws {
+        // A link of that name is something that is there; to be replaced is the file that it leads to.
+        try Self.checkFree(url.path, existing)
+        let url = try StoreFile.resolved(url)
         target = url.path
         self.existing = existing
-        let folder = url.deletingLastPathComponent().path
-        self.folder = folder.isEmpty ? "." : folder
-        let prefix = ".\(url.lastPathComponent).partial-"
-        path = "\(self.folder)/\(prefix)\(SaveOrigin.thisProcess)-\(UUID().uuidString)"
-        try Self.checkFree(target, existing)
-        Self.removeLeftovers(prefix, in: self.folder)
-        let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o644)
+        let prefix = Self.prefix(url)
+        path = "\(prefix)\(SaveOrigin.thisProcess)-\(UUID().uuidString)"
+        Self.removeLeftovers(of: target)
+        let access = source.flatMap { FileAccess(of: $0) }
+        let mode: mode_t = access == nil ? 0o644 : 0o600
+        let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw failure("cannot be made beside it") }
+        access?.apply(to: descriptor)
         close(descriptor)
+    }
+
+    /// What the temporary names of a file begin with.
+    private static func prefix(_ url: URL) -> String {
+        url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).partial-").path
     }
 
     private static func checkFree(_ target: String, _ existing: ExistingFile) throws {
         var status = stat()
-        if existing == .refuse, stat(target, &status) == 0 {
-            throw StoreError(
-                .cannotOpen, "\(target) is there already. Give another name, remove it, or ask for it to be replaced")
-        }
+        if existing == .refuse, lstat(target, &status) == 0 { throw isThere(target) }
+    }
+
+    private static func isThere(_ target: String) -> StoreError {
+        StoreError(.cannotOpen, "\(target) is there already. Give another name, remove it, or ask for it to be replaced")
     }
 
     /// Opens the temporary file for writing; the caller closes it.
     public func openForWriting() throws -> Int32 {
-        let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+        let descriptor = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("cannot be opened under its temporary name") }
         return descriptor
     }
 
     /// Puts the file on disk and gives it its name.
     public func finish() throws {
-        try sync(path)
-        try Self.checkFree(target, existing)
-        guard rename(path, target) == 0 else { throw failure("cannot be given to the copy") }
+        try Self.sync(path, for: target)
+        try Self.name(path, target, existing: existing)
+    }
+
+    /// Gives a file that is on disk another name, and puts that on disk.
+    /// - Throws: `StoreError` `.cannotOpen` when there is a file of that name that is not to be replaced.
+    package static func name(_ path: String, _ target: String, existing: ExistingFile) throws {
+        switch existing {
+        case .replace: guard rename(path, target) == 0 else { throw failure(target, "cannot be given to the copy") }
+        case .refuse:
+            // Unlike a rename, a link never takes the place of a file that somebody has made meanwhile.
+            if link(path, target) == 0 {
+                unlink(path)
+            } else if errno == EEXIST {
+                throw isThere(target)
+            } else {
+                // A file system without hard links.
+                try checkFree(target, existing)
+                guard rename(path, target) == 0 else { throw failure(target, "cannot be given to the copy") }
+            }
+        }
         // The name is on disk only when its folder is.
-        try sync(folder)
+        try syncFolder(of: URL(fileURLWithPath: target, isDirectory: false))
     }
 
     /// Puts the names of a file's folder on disk.
@@ -134,10 +161,8 @@ public struct PartialFile: Sendable {
 
     /// Removes the file under its temporary name, and what stands beside it; nothing when it is finished.
     public func discard() {
-        for suffix in ["", "-lock", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
+        for suffix in ["", "-lock", "-wal", "-shm", "-journal", "-signal"] { unlink(path + suffix) }
     }
-
-    private func sync(_ path: String) throws { try Self.sync(path, for: target) }
 
     /// Puts a file on disk.
     /// - Parameter target: what an error names.
@@ -154,8 +179,10 @@ public struct PartialFile: Sendable {
         StoreError(errorNumber: errno, "\(target) \(what)")
     }
 
-    /// Temporary files for the same name whose process is gone.
-    private static func removeLeftovers(_ prefix: String, in folder: String) {
+    /// Removes temporary files for the same name whose process is gone.
+    static func removeLeftovers(of target: String) {
+        let start = URL(fileURLWithPath: prefix(URL(fileURLWithPath: target, isDirectory: false)), isDirectory: false)
+        let (folder, prefix) = (start.deletingLastPathComponent().path, start.lastPathComponent)
         for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] where name.hasPrefix(prefix) {
             guard let process = name.dropFirst(prefix.count).split(separator: "-").first.flatMap({ Int32($0) }),
                 kill(process, 0) != 0, errno == ESRCH

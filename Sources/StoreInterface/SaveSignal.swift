@@ -14,19 +14,20 @@ import Locking
 ///
 /// What it holds, the number of the save, is for people who look; readers ask the store itself. One store object has one.
 public final class SaveSignal: Sendable {
-    package let path: String
+    private let file: String
+    package var path: String { file + "-signal" }
     /// Opened at the first use.
     private let descriptor = Mutex<Int32?>(nil)
 
     /// - Parameter path: of the store's file.
-    public init(besideFile path: String) { self.path = path + "-signal" }
+    public init(besideFile path: String) { file = path }
 
     deinit { if let descriptor = descriptor.withLock({ $0 }) { close(descriptor) } }
 
     /// Called after a commit. One write of 8 bytes, about 0.5 µs. A signal that cannot be written makes no save fail: others learn
     /// of it when they look.
     public func send(_ generation: Generation) {
-        guard let descriptor = opened() else { return }
+        guard let descriptor = try? opened() else { return }
         withUnsafeBytes(of: generation.littleEndian) { bytes in
             _ = pwrite(descriptor, bytes.baseAddress, bytes.count, 0)
         }
@@ -36,21 +37,18 @@ public final class SaveSignal: Sendable {
     ///
     /// - Throws: `StoreError` `.inputOutput` when the file cannot be made or watched.
     public func watch(_ body: @escaping @Sendable () -> Void) throws -> any StoreWatch {
-        guard opened() != nil else {
-            throw StoreError(
-                .inputOutput, "\(path) cannot be made: \(String(cString: strerror(errno))). Check the folder's permissions")
-        }
+        _ = try opened()
         return try FileWatch(path: path, body)
     }
 
-    private func opened() -> Int32? {
-        descriptor.withLock { descriptor in
-            if descriptor == nil {
-                let made = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-                if made >= 0 { descriptor = made }
-            }
-            return descriptor
+    private func opened() throws -> Int32 {
+        let outcome: Result<Int32, any Error> = descriptor.withLock { descriptor in
+            if let descriptor { return .success(descriptor) }
+            let made = Result { try StoreFile.openBeside(path, of: file) }
+            descriptor = try? made.get()
+            return made
         }
+        return try outcome.get()
     }
 }
 
@@ -73,7 +71,9 @@ package final class FileWatch: StoreWatch, @unchecked Sendable {
         #else
             let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
             guard descriptor >= 0 else { throw Self.failure(path) }
-            guard inotify_add_watch(descriptor, path, UInt32(event == .writes ? IN_MODIFY : IN_ATTRIB)) >= 0 else {
+            guard inotify_add_watch(
+                descriptor, path, UInt32(event == .writes ? IN_MODIFY : IN_ATTRIB) | UInt32(IN_DONT_FOLLOW)) >= 0
+            else {
                 let failure = Self.failure(path)
                 close(descriptor)
                 throw failure

@@ -63,7 +63,7 @@ import Testing
         _ = try await store.compact(all)
         try expectSamples(try store.snapshot(), keys)
         #expect(try store.verify() == [])
-        try store.environment.write { transaction in
+        try store.tamper { transaction in
             let table = store.tables.pages[Samples.track]
             var bytes = Array(try #require(try transaction.get(table, 3)))
             bytes[bytes.count - 9] ^= 0x10
@@ -208,7 +208,7 @@ import Testing
         let store = try scratch.store()
         let keys = try store.insertTracks(64)
         _ = try await store.compact(all)
-        try store.environment.write { transaction in
+        try store.tamper { transaction in
             let table = store.tables.pages[Samples.track]
             var bytes = Array(try #require(try transaction.get(table, 1)))
             bytes[min(offset, bytes.count - 1)] ^= 0x41
@@ -232,7 +232,7 @@ import Testing
             let store = try scratch.store()
             let keys = try store.insertTracks(64 * 100)
             _ = try await store.compact(all)
-            try store.environment.write { transaction in
+            try store.tamper { transaction in
                 let key = store.dictionaries.key(Samples.track, 1)
                 var bytes = Array(try #require(try transaction.get(store.tables.dictionaries, key)))
                 bytes[bytes.count / 2] ^= 1
@@ -289,7 +289,7 @@ import Testing
         #expect(try tails() == 38)
         #expect(try store.verify() == [])
         try expectNames(before)
-        try store.environment.write { try store.tails.delete(Samples.artist, 9, in: $0) }
+        try store.tamper { try store.tails.delete(Samples.artist, 9, in: $0) }
         #expect(try !store.verify().isEmpty)
         #expect(throws: StoreError.self) {
             try store.snapshot().value(Samples.artist, PageAddress.key(page: 9, slot: 0), 0)

@@ -10,7 +10,7 @@ import Testing
     private func damaged(_ scratch: Scratch, at offset: (Int) -> Int) throws -> LMDBStore {
         let store = try scratch.store()
         try store.insertTracks(64)
-        try store.environment.write { transaction in
+        try store.tamper { transaction in
             let table = store.tables.pages[Samples.track]
             var bytes = Array(try #require(try transaction.get(table, 1)))
             bytes[offset(bytes.count)] ^= 0x40
@@ -44,14 +44,14 @@ import Testing
         let store = try scratch.store()
         let keys = try store.insertTracks(10)
         let index = try #require(store.tables.index(Samples.track, 2))
-        try store.environment.write {
+        try store.tamper {
             try $0.withCursor(index.database) { cursor in
                 _ = try cursor.move(.first)
                 try cursor.delete()
             }
         }
         #expect(try store.verify().contains { $0.description.contains("missing in the index on plays") })
-        try store.environment.write {
+        try store.tamper {
             try $0.withCursor(index.database) { cursor in
                 let bytes: [UInt8] = [1, 0x80, 0, 0, 0, 0, 0, 0, 99]
                 _ = try bytes.withUnsafeBytes { try cursor.add($0, value: keys[0]) }
@@ -65,7 +65,7 @@ import Testing
         let scratch = try Scratch()
         let store = try scratch.store()
         try store.insertTracks(1)
-        try store.environment.write { transaction in
+        try store.tamper { transaction in
             let row = Array(try #require(try transaction.get(store.tables.history, 1)))
             try row.withUnsafeBytes { try transaction.put(store.tables.history, 0, $0) }
         }
@@ -76,9 +76,9 @@ import Testing
         let scratch = try Scratch()
         let store = try scratch.store()
         for _ in 0..<4 { try store.insertTracks(1) }
-        try store.environment.write { _ = try $0.delete(store.tables.history, 2) }
+        try store.tamper { _ = try $0.delete(store.tables.history, 2) }
         #expect(try store.verify().map(\.description) == ["history: save 3 follows save 1"])
-        try store.environment.write { transaction in
+        try store.tamper { transaction in
             let row = Array(try #require(try transaction.get(store.tables.history, 1)))
             try row.withUnsafeBytes { try transaction.put(store.tables.history, 2, $0) }
         }
@@ -91,7 +91,7 @@ import Testing
         try store.insertTracks(200)
         #expect(try store.verify() == [])
         let name = MetaTable.Key.nextPage(store.tables.entityNumbers[Samples.track])
-        try store.environment.write { try MetaTable.put(2, name, store.tables.meta, in: $0) }
+        try store.tamper { try MetaTable.put(2, name, store.tables.meta, in: $0) }
         #expect(try store.verify().contains { $0.description.contains("the first that was never leased") })
     }
 
@@ -102,7 +102,7 @@ import Testing
         let scratch = try Scratch()
         let store = try scratch.store()
         for _ in 0..<4 { try store.insertTracks(1) }
-        try store.environment.write { transaction in
+        try store.tamper { transaction in
             try [UInt8](repeating: 0xFF, count: 9).withUnsafeBytes { try transaction.put(store.tables.history, 2, $0) }
         }
         let count = try store.write(.durable) { try $0.deleteHistory(cut, limit: 3) }
@@ -116,13 +116,13 @@ import Testing
         try store.insertTracks(1)
         let name = MetaTable.Key.nextPage(store.tables.entityNumbers[Samples.track])
         for next in [UInt64.max, UInt64.max - 1, 1 << 58] as [UInt64] {
-            try store.environment.write { try MetaTable.put(next, name, store.tables.meta, in: $0) }
+            try store.tamper { try MetaTable.put(next, name, store.tables.meta, in: $0) }
             let error = #expect(throws: StoreError.self) {
                 try store.write(.durable) { try $0.leaseKeys(Samples.track, pages: 8) }
             }
             #expect(error?.code == .damaged)
         }
-        try store.environment.write {
+        try store.tamper {
             try MetaTable.put(1, name, store.tables.meta, in: $0)
             try MetaTable.put(UInt64.max, MetaTable.Key.generation, store.tables.meta, in: $0)
         }
@@ -136,7 +136,7 @@ import Testing
         let keys = try store.insertTracks(2, artist: 999)
         try store.save { layer, _ in layer.setLink(0, keys[0], keys[1], linked: true) }
         #expect(try store.verify().contains { $0.description.contains("refers to object 999 of Artist") })
-        _ = try store.environment.write { try $0.delete(store.tables.links[0].backward, keys[1]) }
+        _ = try store.tamper { try $0.delete(store.tables.links[0].backward, keys[1]) }
         #expect(try store.verify().contains { $0.description.contains("stored one way only") })
     }
 }

@@ -9,9 +9,10 @@ import Testing
 /// A fixture is made once, when its format is released, and never again:
 /// `STRATA_WRITE_FIXTURE=1 swift test --filter FixtureTests`.
 @Suite struct FixtureTests {
-    /// Written by format 1, under two versions of a schema: one page packed, one of the older schema, one of the newer.
-    private static let url = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .appendingPathComponent("Fixtures/format-1.lmdb")
+    /// Written by each format, under two versions of a schema: one page packed, one of the older schema, one of the newer.
+    private static func url(format: Int) -> URL {
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures/format-\(format).lmdb")
+    }
 
     private static let types = ColumnType.allCases.filter { $0 != .reference }
     private static let count = 36
@@ -91,6 +92,7 @@ import Testing
             layer.put(row, entity: 0, key: key(30))
             layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: 0), entity: 0, key: key(35))
         }
+        let url = url(format: Int(MetaTable.formatVersion))
         try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
         try? FileManager.default.removeItem(at: url)
         try #require(store).environment.copy(to: url.path)
@@ -98,11 +100,11 @@ import Testing
 
     // MARK: Reading
 
-    @Test func S163_aFileOfFormat1IsReadWithEachOfItsValues() async throws {
-        if ProcessInfo.processInfo.environment["STRATA_WRITE_FIXTURE"] == "1" { try await Self.write(to: try Scratch()) }
+    @Test(arguments: [1, 2]) func S163_aFileOfAnOlderFormatIsReadWithEachOfItsValues(format: Int) async throws {
+        if ProcessInfo.processInfo.environment["STRATA_WRITE_FIXTURE"] == "1", format == 2 { try await Self.write(to: try Scratch()) }
         // Opening writes to a file.
         let scratch = try Scratch()
-        try FileManager.default.copyItem(at: Self.url, to: scratch.url)
+        try FileManager.default.copyItem(at: Self.url(format: format), to: scratch.url)
         let store = try LMDBStore.open(scratch.url, schema: Self.second)
         let snapshot = try store.newestSnapshot()
         #expect(snapshot.generation == 3)
@@ -131,10 +133,19 @@ import Testing
         #expect(history[1].change(of: 0)?.updatedKeys == [Self.key(15)])
         let findings = try store.verify()
         #expect(findings == [])
+        // It goes on in its format.
+        #expect(store.format == UInt64(format))
+        try store.save { layer, _ in
+            let row = Row.make(kind: .update, layer: layer.id, columnCount: Self.second.entities[0].columns.count)
+            row[0] = .string("again")
+            layer.put(row, entity: 0, key: Self.key(15))
+        }
+        #expect(try store.verify() == [])
+        #expect(try store.newestSnapshot().value(0, Self.key(15), 0) == .string("again"))
     }
 
-    @Test func aFixtureIsSmall() throws {
-        let bytes = try FileManager.default.attributesOfItem(atPath: Self.url.path)[.size] as? Int
+    @Test(arguments: [1, 2]) func aFixtureIsSmall(format: Int) throws {
+        let bytes = try FileManager.default.attributesOfItem(atPath: Self.url(format: format).path)[.size] as? Int
         #expect(try #require(bytes) <= 1 << 16)
     }
 }

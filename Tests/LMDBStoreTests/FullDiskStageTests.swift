@@ -91,7 +91,7 @@ import Testing
                 }
             }
             let left = try FileManager.default.contentsOfDirectory(atPath: scratch.folder.path)
-            #expect(!left.contains { $0.contains("migrating") })
+            #expect(!left.contains { $0.contains(".partial-") })
             let stored = try #require(try file.storedSchema())
             #expect(stored.entities.count == (isReplaced ? 3 : 2) || disk.lastCall == .commit, "\(disk)")
             try Self.finishBuild(scratch.url, tracks: Self.tracks)

@@ -134,7 +134,7 @@ import Testing
         let scratch = try Scratch()
         let store = try store(scratch)
         let table = store.tables.large[Samples.track]
-        try store.environment.write { transaction in
+        try store.tamper { transaction in
             func bytes(_ index: Int) throws -> [UInt8] {
                 Array(try #require(try transaction.get(table, LargeChunk.key(1, index))))
             }

@@ -99,7 +99,7 @@ import Testing
         let findings = try again.verify()
         #expect(findings == [])
         // What was dropped is empty.
-        let rest = try again.environment.write { transaction in
+        let rest = try again.tamper { transaction in
             try transaction.statistics(transaction.open("index.1.3", .bytesToIntegers)).entries
                 + transaction.statistics(transaction.open("index.1.2", .bytesToIntegers)).entries
         }
@@ -111,7 +111,7 @@ import Testing
         let store = try scratch.store()
         try store.insertTracks(3)
         // As another process would.
-        try store.environment.write { try MetaTable.put(2, MetaTable.Key.schemaNumber, store.tables.meta, in: $0) }
+        try store.tamper { try MetaTable.put(2, MetaTable.Key.schemaNumber, store.tables.meta, in: $0) }
         let error = #expect(throws: StoreError.self) { try store.insertTracks(1) }
         #expect(error?.code == .schemaTooNew)
     }

@@ -94,6 +94,42 @@ import Testing
         }
     }
 
+    @Test func aPageOfFormat2DiffersInVersionAndChecksumWhichCoversItsPlace() throws {
+        let entity = EntitySchema(name: "Artist", columns: [ColumnSchema(name: "age", type: .int8)])
+        let layer = Layer(schema: StoreSchema(entities: [entity]))
+        let row = Row.make(kind: .insert, layer: layer.id, columnCount: 1)
+        row[0] = .int(7)
+        layer.put(row, entity: 0, key: 3)
+        let changes = try #require(layer.entity(0)?.page(0))
+        func bytes(_ layout: PageLayout, _ number: UInt64) throws -> [UInt8] {
+            try PageMerge(old: nil, changes: changes, layout: layout, number: number).withBytes { Array($0) }
+        }
+        let old = try bytes(PageLayout(entity, schemaNumber: 7), 5)
+        let layout = try PageLayout(entity, schemaNumber: 7, entityNumber: 1)
+        let new = try bytes(layout, 5)
+        #expect(Array(new[..<4]) == Array(old[..<4]) && Array(new[16...]) == Array(old[16...]))
+        #expect(Array(old[4..<6]) == [1, 0] && Array(new[4..<6]) == [2, 0])
+        let checksums = try Set([
+            Array(old[8..<16]), Array(new[8..<16]), Array(bytes(layout, 6)[8..<16]),
+            Array(bytes(PageLayout(entity, schemaNumber: 7, entityNumber: 2), 5)[8..<16]),
+        ])
+        #expect(checksums.count == 4)
+        func check(_ page: [UInt8], _ layout: PageLayout, _ number: UInt64) throws {
+            try page.withUnsafeBytes { _ = try ObjectPage($0, layout: layout, number: number, check: .full) }
+        }
+        try check(new, layout, 5)
+        #expect(throws: PageError.self) { try check(new, layout, 6) }
+        #expect(throws: PageError.self) { try check(old, layout, 5) }
+        #expect(throws: PageError.self) { try check(new, PageLayout(entity, schemaNumber: 7), 5) }
+        let packer = try PagePacker(dictionary: nil, number: 0, level: 1)
+        let packed = try #require(try new.withUnsafeBytes { try packer.pack($0, place: layout.place(5)) })
+        func unpacked(_ number: UInt64) throws -> [UInt8] {
+            try packed.withUnsafeBytes { try PackedPage($0, place: layout.place(number)).unpacked(nil) }
+        }
+        #expect(try unpacked(5) == new)
+        #expect(throws: PageError.self) { try unpacked(6) }
+    }
+
     @Test func aValueThatDoesNotFitIsRefusedByName() throws {
         let entity = EntitySchema(
             name: "Artist", columns: [ColumnSchema(name: "age", type: .int8), ColumnSchema(name: "name", type: .string)])

@@ -96,7 +96,7 @@ enum People {
     }
 
     private static func leftovers(_ bed: TestBed) throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: bed.folder.path).filter { $0.contains("migrating") }
+        try FileManager.default.contentsOfDirectory(atPath: bed.folder.path).filter { $0.contains(".partial-") }
     }
 
     @Test(arguments: kinds) func S164_customStagesRunInOrderWithProgress(_ kind: StoreKind) async throws {

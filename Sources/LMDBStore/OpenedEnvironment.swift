@@ -1,0 +1,56 @@
+import LMDB
+import StoreInterface
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Opens a file with the lock file that belongs to it: whoever writes under another one overwrites what others save.
+///
+/// LMDB opens the lock file and then the file, both by name. A migration in stages, or somebody who restores a copy by hand, may
+/// put another file in its place in between. So both are looked at again, before anything is written.
+enum OpenedEnvironment {
+    private static let tries = 100
+
+    /// - Parameter path: resolved. The file is there.
+    static func open(_ path: String, maximumDatabases: Int, _ options: LMDBStore.Options) throws -> Environment {
+        let settings = Environment.Options(
+            mapSize: max(options.mapSize, 1 << 20), smallestMapSize: min(options.mapSize, 1 << 28),
+            maximumReaders: max(options.maximumReaders, 8), maximumDatabases: maximumDatabases)
+        for _ in 0..<tries {
+            let lock = try lockFile(path)
+            let environment = try Environment(path: path, options: settings)
+            do {
+                if try fits(environment, path, lock) { return environment }
+                environment.close()
+            } catch {
+                environment.close()
+                throw error
+            }
+            usleep(10_000)
+        }
+        throw StoreError(
+            .inUseElsewhere,
+            "\(path) cannot be opened: its lock file belongs to another file of that name, which a process still has open. "
+                + "Close it there")
+    }
+
+    /// Makes the lock file where there is none, with the mode of the file and without following a link. Where that fails LMDB says why.
+    private static func lockFile(_ path: String) throws -> FileIdentity? {
+        try StoreFile.checkBeside(path, ["-lock", "-signal"])
+        let lock = path + "-lock"
+        if let found = try FileIdentity.of(path: lock) { return found }
+        if let made = try? StoreFile.openBeside(lock, of: path) { close(made) }
+        return try FileIdentity.of(path: lock)
+    }
+
+    private static func fits(_ environment: Environment, _ path: String, _ lock: FileIdentity?) throws -> Bool {
+        guard try FileIdentity.of(descriptor: environment.fileDescriptor()) == FileIdentity.of(path: path),
+            try FileIdentity.of(path: path + "-lock") == lock
+        else { return false }
+        // As long as a process has it open, the lock file counts the commits; nothing is written here.
+        return try environment.write { try $0.transactionNumber == environment.information().lastTransaction + 1 }
+    }
+}

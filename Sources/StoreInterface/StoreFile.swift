@@ -1,0 +1,177 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The file of a store and the files beside it, by name. Locks and logs lie beside a file under its name, so a file has one name:
+/// symbolic links are resolved before, further hard links are refused.
+package enum StoreFile {
+    /// Symbolic links that are followed at most, as the system does.
+    private static let mostLinks = 40
+
+    /// The absolute path of a file without symbolic links, also of a file that is not there yet.
+    /// - Throws: `StoreError` `.cannotOpen` for a folder that does not exist and for links that lead nowhere but to themselves.
+    package static func resolved(_ url: URL) throws -> URL {
+        var path = url.path
+        for _ in 0..<mostLinks {
+            if let found = realPath(path) { return URL(fileURLWithPath: found, isDirectory: false) }
+            guard errno == ENOENT else { throw unresolvable(url, errno) }
+            // Not there: its folder is resolved, and a link to a file that is still to be made is followed.
+            let (folder, name) = parts(path)
+            guard let realFolder = realPath(folder) else {
+                guard errno == ENOENT else { throw unresolvable(url, errno) }
+                throw StoreError(.cannotOpen, "\(url.path) cannot be created: its folder does not exist. Create the folder")
+            }
+            let place = realFolder == "/" ? "/\(name)" : "\(realFolder)/\(name)"
+            guard let target = linkTarget(place) else { return URL(fileURLWithPath: place, isDirectory: false) }
+            path = target.hasPrefix("/") ? target : "\(realFolder)/\(target)"
+        }
+        throw unresolvable(url, ELOOP)
+    }
+
+    private static func parts(_ path: String) -> (folder: String, name: String) {
+        let url = URL(fileURLWithPath: path, isDirectory: false)
+        let folder = url.deletingLastPathComponent().path
+        return (folder.isEmpty ? "." : folder, url.lastPathComponent)
+    }
+
+    private static func realPath(_ path: String) -> String? {
+        guard let found = realpath(path, nil) else { return nil }
+        defer { free(found) }
+        return String(cString: found)
+    }
+
+    /// Where a symbolic link leads; nil for anything else.
+    private static func linkTarget(_ path: String) -> String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX) + 1) { buffer in
+            guard let base = buffer.baseAddress else { return nil }
+            let count = readlink(path, base, Int(PATH_MAX))
+            guard count > 0 else { return nil }
+            return String(decoding: UnsafeRawBufferPointer(start: base, count: count), as: UTF8.self)
+        }
+    }
+
+    private static func unresolvable(_ url: URL, _ number: Int32) -> StoreError {
+        let remedy = number == ELOOP ? "Its symbolic links lead in a circle; remove them" : "Check the path and its permissions"
+        return StoreError(.cannotOpen, "\(url.path) cannot be found: \(String(cString: strerror(number))). \(remedy)")
+    }
+
+    // MARK: What stands under the names
+
+    /// Refuses a file that has further names, under which it would have other locks and logs.
+    /// - Parameter path: resolved; nothing is refused where no file is.
+    package static func checkSingleName(_ path: String) throws {
+        var status = stat()
+        for isRetry in [false, true] {
+            guard stat(path, &status) == 0, status.st_nlink > 1, status.st_mode & S_IFMT == S_IFREG else { return }
+            // A process that died while it gave the file its name has left the temporary one.
+            if !isRetry { PartialFile.removeLeftovers(of: path) }
+        }
+        // Another one is about to remove it.
+        for _ in 0..<50 {
+            usleep(2_000)
+            guard stat(path, &status) == 0, status.st_nlink > 1 else { return }
+        }
+        throw StoreError(
+            .cannotOpen,
+            "\(path) cannot be opened: it has \(status.st_nlink) names (hard links), and each would have locks of its own. "
+                + "Remove the other names, or open a copy made by a backup")
+    }
+
+    /// Refuses symbolic links, folders and devices under the names of files that the store makes beside its own.
+    package static func checkBeside(_ path: String, _ suffixes: [String]) throws {
+        for suffix in suffixes {
+            var status = stat()
+            guard lstat(path + suffix, &status) == 0 else { continue }
+            guard status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 else { throw foreign(path + suffix) }
+        }
+    }
+
+    private static func foreign(_ path: String) -> StoreError {
+        StoreError(
+            .cannotOpen,
+            "\(path) is a link, or not a file: a store would write through it. Find out who made it, and remove it")
+    }
+
+    /// Opens a small file beside a store's for reading and writing; makes it, with the mode and owner of the store's file, when it
+    /// is not there. Never follows a link.
+    /// - Returns: a descriptor, which the caller closes.
+    package static func openBeside(_ path: String, of file: String) throws -> Int32 {
+        for _ in 0..<16 {
+            let found = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+            if found >= 0 {
+                var status = stat()
+                if fstat(found, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink <= 1 { return found }
+                close(found)
+                throw foreign(path)
+            }
+            if errno == ELOOP { throw foreign(path) }
+            guard errno == ENOENT else { throw StoreError(errorNumber: errno, "\(path) cannot be opened") }
+            let made = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            if made >= 0 {
+                FileAccess(of: file)?.apply(to: made)
+                do { try PartialFile.syncFolder(of: URL(fileURLWithPath: path)) } catch {
+                    close(made)
+                    throw error
+                }
+                return made
+            }
+            // Another process was faster.
+            guard errno == EEXIST else { throw StoreError(errorNumber: errno, "\(path) cannot be made") }
+        }
+        throw foreign(path)
+    }
+
+    /// Which file has a name now; nil when there is none.
+    package static func identity(_ path: String) -> Identity? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return Identity(
+            device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(truncatingIfNeeded: status.st_ino))
+    }
+
+    /// Tells a file from others, whatever its name.
+    package struct Identity: Sendable, Hashable {
+        var device: UInt64
+        var inode: UInt64
+    }
+
+    /// Whether a file with bytes in it is there.
+    package static func isFilled(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_size > 0
+    }
+}
+
+/// Who may read and write a file.
+package struct FileAccess: Sendable, Hashable {
+    private var mode: mode_t
+    private var owner: uid_t
+    private var group: gid_t
+
+    /// nil when there is no file.
+    package init?(of path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        (mode, owner, group) = (status.st_mode & 0o777, status.st_uid, status.st_gid)
+    }
+
+    /// Gives a new file the same owner, where the process may, and the same mode. Where it may not, the file is open to fewer.
+    package func apply(to descriptor: Int32) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return }
+        if status.st_uid != owner || status.st_gid != group {
+            if fchown(descriptor, owner, group) != 0 { _ = fchown(descriptor, uid_t.max, group) }
+            guard fstat(descriptor, &status) == 0 else { return }
+        }
+        fchmod(descriptor, status.st_gid == group ? mode : mode & ~0o070)
+    }
+}

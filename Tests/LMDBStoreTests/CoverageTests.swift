@@ -1,0 +1,110 @@
+import Foundation
+import LMDB
+import PageCodec
+import StoreInterface
+import Testing
+
+@testable import LMDBStore
+
+/// What checksums cover beside the bytes of a page: its place, the single values of the store, and which commit is the newest.
+@Suite struct CoverageTests {
+    @Test func `a page under another number or of another entity is found`() throws {
+        for (from, to) in [(1, 9), (2, 3)] as [(UInt64, UInt64)] {
+            let scratch = try Scratch()
+            let store = try scratch.store()
+            try store.insertTracks(128)
+            // Artists have an index on one column only, which the objects below have no entry in: their count still fits.
+            try store.tamper { transaction in
+                let pages = store.tables.pages[Samples.track]
+                let bytes = Array(try #require(try transaction.get(pages, from)))
+                try transaction.delete(pages, from)
+                try bytes.withUnsafeBytes { try transaction.put(pages, to, $0) }
+            }
+            #expect(try store.verify().contains { $0.description.contains("checksum") })
+        }
+    }
+
+    @Test(arguments: ["uuid", "format", "library", "generation", "schema number", "schema 1", "check", "next page 1"])
+    func `a flipped bit of a single value is found by opening and by verify`(name: String) throws {
+        let scratch = try Scratch()
+        var store: LMDBStore? = try scratch.store()
+        try store?.insertTracks(10)
+        let opened = try #require(store)
+        try opened.environment.write { transaction in
+            var bytes = Array(try #require(try transaction.metaBytes(name, opened.tables.meta)))
+            bytes[bytes.count / 2] ^= 1
+            try bytes.withUnsafeBytes { try MetaTable.put($0, name, opened.tables.meta, in: transaction) }
+        }
+        if name != "schema number", name != "generation" { #expect(try !opened.verify().isEmpty) }
+        store = nil
+        withExtendedLifetime(opened) {}
+    }
+
+    @Test func `opening refuses a file whose identity was changed`() throws {
+        let scratch = try Scratch()
+        do {
+            let store = try scratch.store()
+            try store.insertTracks(10)
+            try store.environment.write { transaction in
+                var bytes = Array(try #require(try transaction.metaBytes(MetaTable.Key.uuid, store.tables.meta)))
+                bytes[3] ^= 0x10
+                try bytes.withUnsafeBytes { try MetaTable.put($0, MetaTable.Key.uuid, store.tables.meta, in: transaction) }
+            }
+        }
+        let error = #expect(throws: StoreError.self) { try scratch.store() }
+        #expect(error?.code == .damaged)
+    }
+
+    /// The number of the newest commit stands at 144 on its meta page. Bit 1 may give the number of the commit two before, which is
+    /// what stands there when the newest was never written.
+    @Test func `a flipped bit of the newest commit's number is found`() throws {
+        let scratch = try Scratch()
+        do {
+            let store = try scratch.store()
+            for _ in 0..<9 { try store.insertTracks(10) }
+        }
+        let whole = try Data(contentsOf: scratch.url)
+        let numbers = [0, 4096].map { page in
+            whole.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: page + 144, as: UInt64.self) }
+        }
+        let newest = numbers[0] > numbers[1] ? 0 : 4096
+        for bit in 0..<62 {
+            let changed = max(numbers[0], numbers[1]) ^ 1 << UInt64(bit)
+            if changed + 1 == min(numbers[0], numbers[1]) { continue }
+            var bytes = whole
+            bytes[newest + 144 + bit / 8] ^= 1 << UInt8(bit % 8)
+            try bytes.write(to: scratch.url)
+            let error = #expect(throws: StoreError.self, "bit \(bit)") { try scratch.store() }
+            #expect(error?.code == .damaged, "bit \(bit)")
+        }
+        try whole.write(to: scratch.url)
+        #expect(try scratch.store().verify() == [])
+    }
+
+    @Test func `copies fit their checksums and go on`() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        for _ in 0..<5 { try store.insertTracks(100) }
+        let names = ["backup", "compact"].map { scratch.folder.appendingPathComponent($0) }
+        _ = try store.backup(to: names[0], existing: .refuse)
+        try await store.compactCopy(to: names[1])
+        for url in names {
+            let copy = try LMDBStore.open(url, schema: Samples.schema)
+            #expect(try copy.verify() == [])
+            try copy.insertTracks(5)
+            #expect(try copy.verify() == [])
+            #expect(try copy.snapshot().generation == 6)
+        }
+    }
+
+    @Test func `a write that changes nothing commits nothing`() throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        try store.insertTracks(1)
+        let before = try store.environment.information().lastTransaction
+        try store.write(.durable) { _ in }
+        #expect(try store.environment.information().lastTransaction == before)
+        _ = try scratch.store()
+        #expect(try store.environment.information().lastTransaction == before)
+    }
+}

@@ -1,0 +1,227 @@
+import Foundation
+import LMDBStore
+import SQLiteStore
+import StoreInterface
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The stores that lie in a file, by their name for a child process.
+enum FileKind: String, CaseIterable, Sendable {
+    case lmdb, sqlite
+
+    /// Opens a file, without the snapshots of a container.
+    func open(_ path: String) throws -> any ObjectStore {
+        let url = URL(fileURLWithPath: path)
+        return switch self {
+        case .lmdb: try LMDBStore.open(url, schema: Sample.schema)
+        case .sqlite: try SQLiteStore(url: url, schema: Sample.schema)
+        }
+    }
+
+    func description(_ path: String) -> StoreDescription {
+        let url = URL(fileURLWithPath: path)
+        return self == .lmdb ? .lmdb(url) : .sqlite(url)
+    }
+
+    /// Names that the store gives to files beside its own.
+    var besides: [String] { self == .lmdb ? ["-lock", "-signal"] : ["-signal", "-wal", "-shm", "-journal"] }
+
+    /// Reads an owner's number, adds one and saves, so many times: what is lost is missing in the end.
+    func count(_ path: String, times: Int) throws {
+        let store = try open(path)
+        for _ in 0..<times {
+            try store.write(.durable) { transaction in
+                let before = try store.snapshot().pageValues(Sample.item, 64)?[Sample.number] ?? .int(0)
+                guard case .int(let number) = before else { return }
+                let layer = Layer(schema: store.schema)
+                layer.insertItem(64, number: number + 1)
+                layer.stamp(transaction.generation + 1)
+                layer.seal()
+                try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin(author: "")))
+            }
+        }
+    }
+}
+
+/// A store is one file of one name, made in one step, with the locks and logs of that name.
+@Suite struct FileTests {
+    private func code(_ body: () throws -> Void) -> StoreError.Code? {
+        do {
+            try body()
+            return nil
+        } catch let error as StoreError {
+            #expect(!error.message.contains("\n"))
+            return error.code
+        } catch {
+            Issue.record(error)
+            return nil
+        }
+    }
+
+    private func path(_ folder: TemporaryFolder, _ name: String = "store") -> String {
+        folder.url.appendingPathComponent(name).path
+    }
+
+    private func mode(_ path: String) -> Int {
+        var status = stat()
+        return lstat(path, &status) == 0 ? Int(status.st_mode & 0o777) : -1
+    }
+
+    private func insert(_ store: any ObjectStore, _ key: ObjectKey) throws {
+        try ContractStore.save(store, .durable) { $0.insertItem(key, name: "item \(key)") }
+    }
+
+    // MARK: Names
+
+    @Test(arguments: FileKind.allCases)
+    func `S067: two processes that open a file by its name and by a link lose no save`(_ kind: FileKind) async throws {
+        let folder = try TemporaryFolder()
+        let direct = path(folder)
+        let link = path(folder, "elsewhere/link")
+        try FileManager.default.createDirectory(atPath: path(folder, "elsewhere"), withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "../store")
+        async let first: Void = Self.counting(kind, direct)
+        async let second: Void = Self.counting(kind, link)
+        _ = await (first, second)
+        let store = try kind.open(path(folder))
+        #expect(try store.snapshot().pageValues(Sample.item, 64)?[Sample.number] == .int(80))
+        #expect(try store.snapshot().generation == 80)
+        #expect(try store.verify() == [])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path(folder, "elsewhere")) == ["link"])
+    }
+
+    private static func counting(_ kind: FileKind, _ path: String) async {
+        await #expect(processExitsWith: .success) { [name = kind.rawValue as String, path = path as String] in
+            try #require(FileKind(rawValue: name)).count(path, times: 40)
+        }
+    }
+
+    @Test(arguments: FileKind.allCases) func `a link to a file that is not there yet makes the file`(_ kind: FileKind) throws {
+        let folder = try TemporaryFolder()
+        try FileManager.default.createSymbolicLink(atPath: path(folder, "link"), withDestinationPath: path(folder, "target"))
+        try insert(try kind.open(path(folder, "link")), 64)
+        #expect(mode(path(folder, "target")) > 0)
+        #expect(try kind.open(path(folder, "target")).snapshot().generation == 1)
+    }
+
+    @Test(arguments: FileKind.allCases) func `links in a circle and missing folders are errors`(_ kind: FileKind) throws {
+        let folder = try TemporaryFolder()
+        try FileManager.default.createSymbolicLink(atPath: path(folder, "a"), withDestinationPath: path(folder, "b"))
+        try FileManager.default.createSymbolicLink(atPath: path(folder, "b"), withDestinationPath: path(folder, "a"))
+        #expect(code { _ = try kind.open(path(folder, "a")) } == .cannotOpen)
+        #expect(code { _ = try kind.open(path(folder, "missing/store")) } == .cannotOpen)
+        #expect(code { _ = try kind.open(path(folder, "a/store")) } == .cannotOpen)
+        #expect(code { _ = try kind.open(folder.url.path) } == .cannotOpen)
+    }
+
+    @Test(arguments: FileKind.allCases) func `names with spaces, percent signs and accents work`(_ kind: FileKind) throws {
+        let folder = try TemporaryFolder()
+        for name in ["my store", "100%41.db", "ünï 🗄", ".hidden", "a?b#c"] {
+            try insert(try kind.open(path(folder, name)), 64)
+            #expect(try kind.open(path(folder, name)).snapshot().generation == 1)
+            #expect(mode(path(folder, name)) == 0o644)
+        }
+    }
+
+    @Test(arguments: FileKind.allCases) func `a file with two hard links is refused under both`(_ kind: FileKind) throws {
+        let folder = try TemporaryFolder()
+        try insert(try kind.open(path(folder)), 64)
+        try FileManager.default.linkItem(atPath: path(folder), toPath: path(folder, "other"))
+        for name in ["store", "other"] { #expect(code { _ = try kind.open(path(folder, name)) } == .cannotOpen) }
+        try FileManager.default.removeItem(atPath: path(folder, "other"))
+        #expect(try kind.open(path(folder)).snapshot().generation == 1)
+    }
+
+    @Test(arguments: FileKind.allCases) func `a planted link beside a store is refused and not followed`(_ kind: FileKind) throws
+    {
+        for suffix in kind.besides {
+            let folder = try TemporaryFolder()
+            try insert(try kind.open(path(folder)), 64)
+            try? FileManager.default.removeItem(atPath: path(folder) + suffix)
+            let victim = path(folder, "victim")
+            try Data("precious".utf8).write(to: URL(fileURLWithPath: victim))
+            try FileManager.default.createSymbolicLink(atPath: path(folder) + suffix, withDestinationPath: victim)
+            #expect(code { _ = try kind.open(path(folder)) } == .cannotOpen, "\(suffix)")
+            #expect(try Data(contentsOf: URL(fileURLWithPath: victim)) == Data("precious".utf8))
+        }
+    }
+
+    @Test(arguments: FileKind.allCases)
+    func `a link that is planted under a store's temporary names is not followed`(_ kind: FileKind) throws {
+        for name in [".store.new", ".store.making"] {
+            let folder = try TemporaryFolder()
+            let victim = path(folder, "victim")
+            try Data("precious".utf8).write(to: URL(fileURLWithPath: victim))
+            try FileManager.default.createSymbolicLink(atPath: path(folder, name), withDestinationPath: victim)
+            _ = try? kind.open(path(folder))
+            #expect(try Data(contentsOf: URL(fileURLWithPath: victim)) == Data("precious".utf8))
+        }
+    }
+
+    @Test(arguments: FileKind.allCases) func `a signal that becomes a link is not written through`(_ kind: FileKind) throws {
+        let folder = try TemporaryFolder()
+        let store = try kind.open(path(folder))
+        let victim = path(folder, "victim")
+        try Data("precious".utf8).write(to: URL(fileURLWithPath: victim))
+        try FileManager.default.createSymbolicLink(atPath: path(folder) + "-signal", withDestinationPath: victim)
+        try insert(store, 64)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: victim)) == Data("precious".utf8))
+        #expect(code { _ = try store.watch {} } == .cannotOpen)
+    }
+
+    // MARK: Modes
+
+    @Test(arguments: FileKind.allCases)
+    func `copies of a private file, and what lies beside them, are private`(_ kind: FileKind) async throws {
+        let folder = try TemporaryFolder()
+        _ = FileManager.default.createFile(atPath: path(folder), contents: nil)
+        chmod(path(folder), 0o600)
+        let store = try kind.open(path(folder))
+        let watch = try store.watch {}
+        try insert(store, 64)
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.url.path) {
+            #expect(mode(path(folder, name)) == 0o600, "\(name)")
+        }
+        let backup = folder.url.appendingPathComponent("backup")
+        _ = try (store as? any BackupableStore)?.backup(to: backup, existing: .refuse)
+        _ = try (store as? any BackupableStore)?.backup(to: backup, existing: .replace)
+        #expect(mode(backup.path) == 0o600)
+        if let store = store as? any CompactableStore {
+            try await store.compactCopy(to: folder.url.appendingPathComponent("compact"))
+            #expect(mode(path(folder, "compact")) == 0o600)
+        }
+        withExtendedLifetime(watch) {}
+    }
+
+    @Test(arguments: FileKind.allCases) func `a migrated file keeps its mode`(_ kind: FileKind) throws {
+        let folder = try TemporaryFolder()
+        try insert(try kind.open(path(folder)), 64)
+        chmod(path(folder), 0o640)
+        let copy = try #require(try kind.description(path(folder)).migration?.makeCopy())
+        try copy.replaceOriginal()
+        #expect(mode(path(folder)) == 0o640)
+        #expect(try kind.open(path(folder)).snapshot().generation == 1)
+    }
+
+    @Test(arguments: FileKind.allCases) func `a backup refuses a link of its name and replaces what it leads to`(_ kind: FileKind)
+        throws
+    {
+        let folder = try TemporaryFolder()
+        let store = try kind.open(path(folder))
+        try insert(store, 64)
+        let target = path(folder, "target")
+        let link = folder.url.appendingPathComponent("link")
+        try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: target)
+        let backups = try #require(store as? any BackupableStore)
+        #expect(code { _ = try backups.backup(to: link, existing: .refuse) } == .cannotOpen)
+        #expect(mode(target) == -1)
+        _ = try backups.backup(to: link, existing: .replace)
+        #expect(try kind.open(target).snapshot().generation == 1)
+        #expect(code { _ = try backups.backup(to: URL(fileURLWithPath: path(folder)), existing: .replace) } == .cannotOpen)
+    }
+}
