@@ -103,11 +103,14 @@ extension LMDBStore {
             // LMDB alone has made it, in which a process may have died before it wrote ours.
             if isNew { try writeMeta(schema, meta, in: transaction) }
             let (format, uuid) = try checkMeta(meta, isNew: isNew, in: transaction, path: url.path)
+            let known = try StoredLineage.read(uuid, meta, in: transaction, path: url.path)
             let lineage = try StoredLineage.adopt(uuid, meta, in: transaction, path: url.path)
             var schemas = try StoredSchemas(meta, in: transaction, path: url.path)
             let found = schemas.versions
             let change = try schemas.adopt(schema)
-            if let change { try LossCount(versions: found, meta: meta, path: url.path).check(change.losses, in: transaction) }
+            if let change {
+                try LossCount(versions: found, meta: meta, format: format, path: url.path).check(change.losses, in: transaction)
+            }
             let tables = try Tables(schemas.current, meta: meta, in: transaction)
             let layouts = try StoredSchema.layouts(schemas.versions, model: schema, format: format)
             if let change {
@@ -117,7 +120,9 @@ extension LMDBStore {
                 for index in change.unique { try check.check(index.columns, of: index.entity, in: transaction) }
                 try schemas.write(change, tables: tables, in: transaction)
             }
-            let isChanged = try change != nil || transaction.statistics(.main).entries != tableCount
+            let isChanged =
+                try change != nil || lineage.copies.count != known.copies.count
+                || transaction.statistics(.main).entries != tableCount
             if isChanged, format > 1 { try MetaCheck.write(meta, in: transaction) }
             return OpenedFile(
                 url: url, options: options, environment: environment, file: file, format: format, uuid: uuid, lineage: lineage,

@@ -9,6 +9,8 @@ struct LossCount {
     /// All versions of the schema up to the one that the file has.
     let versions: [StoredSchema]
     let meta: Database
+    /// The file's.
+    let format: UInt64
     let path: String
 
     func check(_ losses: [SchemaLoss], in transaction: WriteTransaction) throws {
@@ -66,6 +68,7 @@ struct LossCount {
         var definition = found.schema.entities[entity]
         let layout = try PageLayout(
             definition, schemaNumber: UInt32(versions.count),
+            entityNumber: format > 1 ? found.entities[entity].number : nil,
             older: versions.dropLast().enumerated().compactMap { position, older in
                 found.sources(of: older, number: position + 1, entity: entity)
             })

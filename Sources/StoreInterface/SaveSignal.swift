@@ -66,13 +66,15 @@ package final class FileWatch: StoreWatch, @unchecked Sendable {
         #if canImport(Darwin)
             let descriptor = open(path, O_EVTONLY | O_CLOEXEC)
             guard descriptor >= 0 else { throw Self.failure(path) }
-            source = DispatchSource.makeFileSystemObjectSource(fileDescriptor: descriptor, eventMask: event == .writes ? .write : .attrib, queue: queue)
+            source = DispatchSource.makeFileSystemObjectSource(
+                fileDescriptor: descriptor, eventMask: event == .writes ? .write : .attrib, queue: queue)
             source.setEventHandler { body() }
         #else
             let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
             guard descriptor >= 0 else { throw Self.failure(path) }
-            guard inotify_add_watch(
-                descriptor, path, UInt32(event == .writes ? IN_MODIFY : IN_ATTRIB) | UInt32(IN_DONT_FOLLOW)) >= 0
+            guard
+                inotify_add_watch(
+                    descriptor, path, UInt32(event == .writes ? IN_MODIFY : IN_ATTRIB) | UInt32(IN_DONT_FOLLOW)) >= 0
             else {
                 let failure = Self.failure(path)
                 close(descriptor)

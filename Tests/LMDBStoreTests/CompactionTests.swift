@@ -193,8 +193,8 @@ import Testing
         _ = try await store.compact(all)
         store = try scratch.store()
         var numbers: Set<UInt32> = []
-        try store.newestSnapshot().eachPage(Samples.track) { _, bytes in
-            numbers.insert(try PackedPage(bytes).dictionaryNumber)
+        try store.newestSnapshot().eachPage(Samples.track) { number, bytes in
+            numbers.insert(try PackedPage(bytes, place: store.layouts[Samples.track].place(number)).dictionaryNumber)
             return .next
         }
         #expect(numbers == [1, 2])

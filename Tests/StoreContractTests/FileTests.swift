@@ -36,10 +36,13 @@ enum FileKind: String, CaseIterable, Sendable {
         let store = try open(path)
         for _ in 0..<times {
             try store.write(.durable) { transaction in
-                let before = try store.snapshot().pageValues(Sample.item, 64)?[Sample.number] ?? .int(0)
-                guard case .int(let number) = before else { return }
+                let before = try store.snapshot().pageValues(Sample.item, 64)?[Sample.number]
                 let layer = Layer(schema: store.schema)
-                layer.insertItem(64, number: number + 1)
+                if case .int(let number)? = before {
+                    layer.updateItem(64, [Sample.number: .int(number + 1)])
+                } else {
+                    layer.insertItem(64, number: 1)
+                }
                 layer.stamp(transaction.generation + 1)
                 layer.seal()
                 try transaction.apply(layer, changes: layer.changeSet(origin: SaveOrigin(author: "")))

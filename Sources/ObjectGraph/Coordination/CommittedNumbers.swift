@@ -17,7 +17,9 @@ struct CommittedNumbers: Sendable {
     mutating func note(_ numbers: CommitNumbers) {
         for (position, sequence) in numbers.sequences.enumerated() {
             let generation = numbers.first + UInt64(position)
-            if let last = runs.last, sequence.rawValue == last.first.rawValue + last.count, generation == last.generation + last.count {
+            if let last = runs.last, sequence.rawValue == last.first.rawValue + last.count,
+                generation == last.generation + last.count
+            {
                 runs[runs.count - 1].count += 1
             } else {
                 runs.append(Run(first: sequence, count: 1, generation: generation))

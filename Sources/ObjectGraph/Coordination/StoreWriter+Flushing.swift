@@ -99,12 +99,14 @@ extension StoreWriter {
             let own = rest.prefix { save in layer.version.sequence.map { save.sequence <= $0 } ?? false }
             rest = rest.dropFirst(own.count)
             do {
-                try write(layer, Array(own), above: StoreState(base: flush.state.base, deferred: below, sequence: .zero), &written)
+                try write(
+                    layer, Array(own), above: StoreState(base: flush.state.base, deferred: below, sequence: .zero), &written)
             } catch let error where Self.isTransient(error) {
                 throw error
             } catch {
                 let contexts = own.map(\.changes.origin.contextName)
-                Self.log.error("a deferred save of \(contexts.joined(separator: ", ")) cannot be written and is left out: \(error)")
+                Self.log.error(
+                    "a deferred save of \(contexts.joined(separator: ", ")) cannot be written and is left out: \(error)")
                 written.failures += own.map { DeferredSaveFailure(origin: $0.changes.origin, error: error) }
             }
             below.insert(layer, at: 0)
@@ -144,7 +146,8 @@ extension StoreWriter {
     private static func isTransient(_ error: any Error) -> Bool {
         guard let error = error as? StoreError else { return false }
         return switch error.code {
-        case .full, .readersFull, .storeBusy, .inputOutput, .readOnly, .usedAfterFork, .closed, .schemaMismatch, .schemaTooNew: true
+        case .full, .readersFull, .storeBusy, .inputOutput, .readOnly, .usedAfterFork, .closed, .schemaMismatch, .schemaTooNew:
+            true
         default: false
         }
     }

@@ -25,7 +25,8 @@ extension StoreWriter {
             try transaction { transaction in
                 let base = try currentBase(start, transaction)
                 let pending = shared.withLock { $0.pending }
-                try base.writePending(pending, CommitNumbers(pending.map(\.sequence), after: transaction.generation), in: transaction)
+                try base.writePending(
+                    pending, CommitNumbers(pending.map(\.sequence), after: transaction.generation), in: transaction)
                 var check = SaveCheck(request: request, state: base, writer: self)
                 // Also when it throws: the conflicts are the answer then.
                 defer { preview.conflicts = check.met }

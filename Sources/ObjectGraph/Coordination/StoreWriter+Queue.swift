@@ -122,7 +122,8 @@ extension StoreWriter {
             var sequence = shared.state.sequence
             if isMoved {
                 sequence = sequence.next
-                shared.recent.append(.external(after: shared.state.base.generation, through: group.start.base.generation), sequence)
+                shared.recent.append(
+                    .external(after: shared.state.base.generation, through: group.start.base.generation), sequence)
             }
             for case .success(let changes) in group.results where !changes.isEmpty {
                 sequence = sequence.next
