@@ -64,7 +64,7 @@ extension LMDBStore {
             let environment = try OpenedEnvironment.open(path, maximumDatabases: Tables.count(schema) + 128, options)
             do {
                 try environment.clearDeadReaders()
-                return try openTables(url, schema: schema, options: options, environment: environment)
+                return try openOrChangeTables(url, schema: schema, options: options, environment: environment)
             } catch {
                 environment.close()
                 throw error
@@ -88,8 +88,26 @@ extension LMDBStore {
         }
     }
 
-    private static func openTables(
+    /// Thrown to begin again: another process may hold saves of the schema that is to change.
+    private struct ClaimNeeded: Error {}
+
+    /// A schema is changed when no process holds saves back, which it could not write any more (S067).
+    private static func openOrChangeTables(
         _ url: URL, schema: StoreSchema, options: Options, environment: Environment
+    ) throws -> OpenedFile {
+        do {
+            return try openTables(url, schema: schema, options: options, environment: environment, mayChange: false)
+        } catch is ClaimNeeded {
+            let path = url.path
+            let claims = SaveClaims(signalPath: path + "-signal", storePath: path, timeout: options.busyTimeout)
+            let claim = try claims.claim(.committing)
+            defer { claim.release() }
+            return try openTables(url, schema: schema, options: options, environment: environment, mayChange: true)
+        }
+    }
+
+    private static func openTables(
+        _ url: URL, schema: StoreSchema, options: Options, environment: Environment, mayChange: Bool
     ) throws -> OpenedFile {
         guard let file = try FileIdentity.of(descriptor: environment.fileDescriptor()) else {
             throw StoreError(.cannotOpen, "\(url.path) has gone while it was opened. Open it again")
@@ -109,6 +127,7 @@ extension LMDBStore {
             let found = schemas.versions
             let change = try schemas.adopt(schema)
             if let change {
+                guard mayChange else { throw ClaimNeeded() }
                 try LossCount(versions: found, meta: meta, format: format, path: url.path).check(change.losses, in: transaction)
             }
             let tables = try Tables(schemas.current, meta: meta, in: transaction)

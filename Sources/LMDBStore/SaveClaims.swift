@@ -178,7 +178,10 @@ final class SaveClaims: Sendable {
 }
 
 extension LMDBStore {
-    public func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)? { try claims.claim(kind) }
+    public func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)? {
+        try checkProcess()
+        return try claims.claim(kind)
+    }
 
     public func watchClaimRequests(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? {
         try claims.watchRequests(body)

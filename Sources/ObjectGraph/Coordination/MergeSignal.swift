@@ -47,7 +47,7 @@ final class MergeSignal: Sendable {
         let now = clock.now
         let step = state.withLock { state -> Step in
             if state.isScheduled {
-                guard state.isWaiting, !state.isAnnounced else { return .nothing }
+                guard !state.isAnnounced else { return .nothing }
                 state.isAnnounced = true
                 return .announce
             }

@@ -52,7 +52,7 @@ extension StoreWriter {
         let current = state
         // While saves are pending the base has their generation; a failure leaves the old snapshot, which is right too.
         guard current.pendingSaves > 0 else { return replaceState(resting(current)) }
-        guard let base = try? newSnapshot(), base.generation == current.base.generation else { return }
+        guard let base = try? newSnapshot(), base.generation == current.committed else { return }
         replaceState(current.reading(base))
     }
 }

@@ -11,22 +11,30 @@ final class StoreState: Sendable {
     let pendingSaves: Int
     /// The newest step of the writer in this state: orders the states of one writer.
     let sequence: SaveSequence
+    /// The newest save in the file that the state holds. A base that is taken later may hold newer ones of other processes; the state
+    /// counts as older then, so that no check takes them for known.
+    let committed: Generation
 
-    init(base: any StoreSnapshot, deferred: [Layer] = [], pendingSaves: Int = 0, sequence: SaveSequence) {
+    init(
+        base: any StoreSnapshot, committed: Generation? = nil, deferred: [Layer] = [], pendingSaves: Int = 0,
+        sequence: SaveSequence
+    ) {
         self.base = base
+        self.committed = committed ?? base.generation
         self.deferred = deferred
         self.pendingSaves = pendingSaves
         self.sequence = sequence
     }
 
     /// The generation that the newest save in this state has, or will have when it is committed.
-    var generation: Generation { base.generation + UInt64(pendingSaves) }
+    var generation: Generation { committed + UInt64(pendingSaves) }
 
     var view: LayeredView { LayeredView(base: base, layers: deferred) }
 
     /// The state after one more save, which is held in memory.
     func adding(_ layer: Layer) -> StoreState {
-        StoreState(base: base, deferred: [layer] + deferred, pendingSaves: pendingSaves + 1, sequence: sequence.next)
+        StoreState(
+            base: base, committed: committed, deferred: [layer] + deferred, pendingSaves: pendingSaves + 1, sequence: sequence.next)
     }
 
     /// Makes the state one that does not change any more, whatever other processes save. A store that cannot be read says so at the
@@ -35,7 +43,8 @@ final class StoreState: Sendable {
 
     /// The same saves read from another snapshot.
     func reading(_ base: any StoreSnapshot) -> StoreState {
-        StoreState(base: base, deferred: deferred, pendingSaves: pendingSaves, sequence: sequence)
+        StoreState(
+            base: base, committed: committed, deferred: deferred, pendingSaves: pendingSaves, sequence: sequence)
     }
 }
 

@@ -39,28 +39,34 @@ extension StoreWriter {
             defer { untaken = [] }
             return untaken.compactMap(\.snapshot)
         }
-        for snapshot in waiting { try snapshot.take() }
+        do {
+            for snapshot in waiting { try snapshot.take() }
+        } catch {
+            untaken.withLock { $0 += waiting.map { WeakSnapshot(snapshot: $0) } }
+            throw error
+        }
     }
 
     /// The same saves for a context that has read nothing: a state whose base is not taken.
     func resting(_ state: StoreState) -> StoreState {
-        let isNewest = shared.withLock { shared in
-            !shared.isCommitting && shared.state.sequence == state.sequence && shared.state.pendingSaves == 0
+        // Under the lock, so that no commit of this process comes between.
+        shared.withLock { shared in
+            guard !shared.isCommitting, shared.state.sequence == state.sequence, shared.state.pendingSaves == 0,
+                state.pendingSaves == 0
+            else { return state }
+            return state.reading(lazySnapshot(after: state.committed))
         }
-        guard isNewest, state.pendingSaves == 0 else { return state }
-        return state.reading(lazySnapshot(after: state.base.generation))
     }
 
-    /// Runs a commit of this process between taking what is to show the state before it and publishing the state after it.
-    func committing<R>(_ body: () throws -> R) throws -> R {
-        shared.withLock { $0.isCommitting = true }
-        do {
-            try takeSnapshots()
-            return try body()
-        } catch {
-            shared.withLock { $0.isCommitting = false }
-            throw error
+    /// Inside the transaction of a commit, which no other process's can follow any more: takes what is to show the state before it.
+    /// - Returns: the state that the commit follows.
+    func beginCommit() throws -> StoreState {
+        let state = shared.withLock { shared in
+            shared.isCommitting = true
+            return shared.state
         }
+        try takeSnapshots()
+        return state
     }
 
     /// After somebody has read through the writer's state: lets go of the snapshot when no save has come for a while.
@@ -88,7 +94,7 @@ extension StoreWriter {
     /// The newest state, saves of other processes and connections included. Waits for nobody.
     func newestState() -> StoreState {
         let current = state
-        guard current.pendingSaves == 0, store.mayHaveCommitted(after: current.base.generation) else { return current }
+        guard current.pendingSaves == 0, store.mayHaveCommitted(after: current.committed) else { return current }
         // Where the store cannot be read, the state that is known is the newest.
         try? adoptExternalSaves()
         return state
@@ -101,10 +107,10 @@ extension StoreWriter {
         let (moved, listeners) = shared.withLock { shared -> (StoreState?, [Listener]) in
             // While saves are pending no other process commits.
             let start = shared.state
-            guard base.generation > start.base.generation, start.pendingSaves == 0, !shared.isCommitting else { return (nil, []) }
+            guard base.generation > start.committed, start.pendingSaves == 0, !shared.isCommitting else { return (nil, []) }
             let moved = StoreState(base: lazySnapshot(after: base.generation), sequence: start.sequence.next)
             shared.state = moved
-            shared.recent.append(.external(after: start.base.generation, through: base.generation), moved.sequence)
+            shared.recent.append(.external(after: start.committed, through: base.generation), moved.sequence)
             return (moved, Array(shared.listeners.values))
         }
         if let moved { for listener in listeners { listener(moved, 0) } }

@@ -21,6 +21,8 @@ extension StoreWriter {
     struct Written: Sendable {
         /// The store's state after the last commit.
         var base: any StoreSnapshot
+        /// Its generation.
+        var committed: Generation
         var commits: [CommitNumbers]
         /// Saves that could not be written by themselves.
         var failures: [DeferredSaveFailure] = []
@@ -41,7 +43,7 @@ extension StoreWriter {
             folded.seal()
             newer.replaceSubrange(tail, with: folded.isEmpty ? [] : [folded])
             let shorter = StoreState(
-                base: state.base, deferred: newer.reversed() + state.deferred.suffix(written),
+                base: state.base, committed: state.committed, deferred: newer.reversed() + state.deferred.suffix(written),
                 pendingSaves: state.pendingSaves, sequence: state.sequence)
             shared.withLock { $0.state = shorter }
         }
@@ -51,8 +53,8 @@ extension StoreWriter {
     /// Writes all pending saves now, on the disk's queue. On the queue, when no flush is running.
     func startFlush() {
         let flush = shared.withLock { shared -> Flush? in
-            shared.deadline = nil
             guard shared.flush == nil, !shared.pending.isEmpty else { return nil }
+            shared.deadline = nil
             let flush = Flush(state: shared.state, pending: shared.pending)
             shared.flush = flush
             return flush
@@ -82,18 +84,18 @@ extension StoreWriter {
     private func writeTogether(_ state: StoreState, _ pending: [PendingSave]) throws -> Written {
         try takeSnapshots()
         let (numbers, generation) = try store.write(.durable) { transaction in
-            guard transaction.generation == state.base.generation else { throw Overtaken() }
+            guard transaction.generation == state.committed else { throw Overtaken() }
             let numbers = CommitNumbers(pending.map(\.sequence), after: transaction.generation)
             try state.writePending(pending, numbers, in: transaction)
             return (numbers, transaction.generation)
         }
-        return Written(base: lazySnapshot(after: generation), commits: [numbers])
+        return Written(base: lazySnapshot(after: generation), committed: generation, commits: [numbers])
     }
 
     /// Writes each layer in a transaction of its own and leaves out what cannot be written, so that one save does not block all others.
     private func writeEach(_ flush: Flush) throws -> Written {
         var rest = flush.pending[...]
-        var written = Written(base: flush.state.base, commits: [])
+        var written = Written(base: flush.state.base, committed: flush.state.committed, commits: [])
         var below: [Layer] = []
         for layer in flush.state.deferred.reversed() {
             let own = rest.prefix { save in layer.version.sequence.map { save.sequence <= $0 } ?? false }
@@ -119,7 +121,7 @@ extension StoreWriter {
     /// - Parameter before: what the layer was accepted upon. It is checked anew if other connections have committed since, which
     ///   only a file whose claims were removed lets them do.
     private func write(_ layer: Layer?, _ pending: [PendingSave], above before: StoreState, _ written: inout Written) throws {
-        let known = written.base.generation
+        let known = written.committed
         try takeSnapshots()
         let (numbers, generation) = try store.write(.durable) { transaction in
             if let layer, let rules = pending.first?.rules, transaction.generation != known {
@@ -140,6 +142,7 @@ extension StoreWriter {
         written.commits.append(numbers)
         if numbers.first != known + 1 { written.isOvertaken = true }
         written.base = lazySnapshot(after: generation)
+        written.committed = generation
     }
 
     /// Whether the same write may succeed later: the disk is at fault, not what is written.
@@ -186,14 +189,17 @@ extension StoreWriter {
             let isChanged = !written.failures.isEmpty || written.isOvertaken
             let sequence = isChanged ? shared.state.sequence.next : shared.state.sequence
             shared.flush = nil
-            shared.state = StoreState(base: written.base, deferred: Array(newer), pendingSaves: pending, sequence: sequence)
+            shared.state = StoreState(
+                base: written.base, committed: written.committed, deferred: Array(newer), pendingSaves: pending, sequence: sequence)
             shared.pending.removeFirst(flush.pending.count)
             if !isChanged { for commit in written.commits { shared.numbers.note(commit) } }
             shared.failures += written.failures
             if isChanged { shared.recent.append(.unknown, sequence) }
-            return (shared.state, isChanged ? Array(shared.listeners.values) : [])
+            return (shared.state, Array(shared.listeners.values))
         }
-        for listener in listeners { listener(moved, 0) }
+        // Contexts let go of the snapshot before the commit, and of the layers that are in the file now.
+        let origin: UInt64 = written.failures.isEmpty && !written.isOvertaken ? .max : 0
+        for listener in listeners { listener(moved, origin) }
         if moved.pendingSaves == 0 {
             releaseClaim()
         } else if claim.withLock({ $0 })?.isWanted == true {
@@ -211,7 +217,7 @@ extension StoreWriter {
         guard store.deferralStyle == .native else { return startFlush() }
         // What such a store has committed without a sync; nobody waits for it.
         shared.withLock { $0.deadline = nil }
-        enqueue(Job(request: nil, origin: 0, completion: { _ in }))
+        enqueue(Job(request: nil, origin: .max, completion: { _ in }))
     }
 }
 

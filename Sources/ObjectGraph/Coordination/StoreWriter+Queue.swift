@@ -30,6 +30,10 @@ extension StoreWriter {
     private func process(_ jobs: [Job]) throws {
         // What is being written must be on disk first, a full memory emptied, and another process may be waiting.
         let isWanted = claim.withLock { $0 }?.isWanted ?? false
+        if store.deferralStyle == .layered, state.pendingSaves == 0, jobs.allSatisfy({ $0.request == nil }) {
+            for job in jobs { job.completion(outcome(of: job, .success(ChangeSet()), state)) }
+            return
+        }
         if Group(jobs: jobs, writer: self).mustWrite || isFull || isWanted { finishFlush() }
         if Group(jobs: jobs, writer: self).mustWrite || isFull || isWanted {
             try write(jobs)
@@ -42,13 +46,13 @@ extension StoreWriter {
 
     /// Accepts saves that are held back in memory.
     private func hold(_ jobs: [Job]) throws {
+        defer { if state.pendingSaves == 0 { releaseClaim() } }
         try claimHoldingBack()
         // What is held back lies over a state that stays.
         try (state.base as? LazySnapshot)?.take()
         let group = Group(jobs: jobs, writer: self)
         try group.check(from: state)
         publish(group, after: nil)
-        if state.pendingSaves == 0 { releaseClaim() }
         compactDeferred()
     }
 
@@ -56,11 +60,13 @@ extension StoreWriter {
         let isHeld = claim.withLock { $0 != nil }
         let turn = isHeld ? nil : try store.claimSaves(.committing)
         defer { turn?.release() }
-        let (group, start) = try committing {
-            let group = Group(jobs: jobs, writer: self)
-            let start = group.start
+        let group = Group(jobs: jobs, writer: self)
+        var start = group.start
+        do {
             let generation = try disk.sync {
                 try store.write(group.durability) { transaction in
+                    // From here on no other process commits.
+                    start = try beginCommit()
                     group.start = try currentBase(start, transaction)
                     try group.check(from: group.start)
                     try group.write(in: transaction)
@@ -68,7 +74,9 @@ extension StoreWriter {
                 }
             }
             group.didWrite(lazySnapshot(after: generation))
-            return (group, start)
+        } catch {
+            shared.withLock { $0.isCommitting = false }
+            throw error
         }
         publish(group, after: start)
         releaseClaim()
@@ -79,12 +87,17 @@ extension StoreWriter {
     /// From now on no other process saves before what this one holds back. On the queue.
     private func claimHoldingBack() throws {
         guard claim.withLock({ $0 == nil }), let made = try store.claimSaves(.holdingBack) else { return }
-        claim.withLock { $0 = made }
-        try claimRequests.withLock { watch in
-            guard watch == nil else { return }
-            watch = try store.watchClaimRequests { [weak self] in self?.flushForOthers() }
+        do {
+            try adoptExternalSaves()
+            try claimRequests.withLock { watch in
+                guard watch == nil else { return }
+                watch = try store.watchClaimRequests { [weak self] in self?.flushForOthers() }
+            }
+        } catch {
+            made.release()
+            throw error
         }
-        try adoptExternalSaves()
+        claim.withLock { $0 = made }
     }
 
     /// On the queue, when no save is pending.
@@ -105,7 +118,7 @@ extension StoreWriter {
 
     /// The state to check against inside a transaction: ours, or a newer one when another process or connection wrote.
     func currentBase(_ state: StoreState, _ transaction: any StoreTransaction) throws -> StoreState {
-        guard transaction.generation != state.base.generation else { return state }
+        guard transaction.generation != state.committed else { return state }
         return try following(state, newSnapshot())
     }
 
@@ -123,7 +136,7 @@ extension StoreWriter {
             if isMoved {
                 sequence = sequence.next
                 shared.recent.append(
-                    .external(after: shared.state.base.generation, through: group.start.base.generation), sequence)
+                    .external(after: shared.state.committed, through: group.start.committed), sequence)
             }
             for case .success(let changes) in group.results where !changes.isEmpty {
                 sequence = sequence.next
@@ -164,7 +177,7 @@ extension StoreWriter {
     private func outcome(
         of job: Job, _ result: Result<ChangeSet, any Error>, _ state: StoreState
     ) -> Result<SaveOutcome, any Error> {
-        guard job.request == nil else { return result.map { SaveOutcome(state: state, changes: $0) } }
+        guard job.request == nil, job.origin == 0 else { return result.map { SaveOutcome(state: state, changes: $0) } }
         let failures = shared.withLock { shared in
             defer { shared.failures = [] }
             return shared.failures

@@ -53,7 +53,7 @@ extension StoreWriter {
     }
 
     private func report(_ live: [SnapshotPins.Live]) throws -> [LiveSnapshot] {
-        let newest = state.base.generation
+        let newest = state.committed
         let retention = try store.retention(of: live.map(\.base))
         let now = ContinuousClock.now
         let own = zip(live, retention.bytes).map { entry, bytes in

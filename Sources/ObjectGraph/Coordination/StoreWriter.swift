@@ -84,10 +84,11 @@ final class StoreWriter: Sendable {
         valueRules = store.schema.entities.map(ValueRules.init)
         queue = DispatchQueue(label: "strata.writer")
         disk = DispatchQueue(label: "strata.disk")
-        let pins = pins
-        let base = LazySnapshot(store, generation: try store.snapshot().generation) { pins.note($0) }
-        untaken = Mutex([WeakSnapshot(snapshot: base)])
+        untaken = Mutex([])
+        let base = try store.snapshot()
         shared = Mutex(Shared(state: StoreState(base: base, sequence: .zero)))
+        let resting = lazySnapshot(after: base.generation)
+        shared.withLock { $0.state = $0.state.reading(resting) }
         startMigration()
     }
 
@@ -132,7 +133,7 @@ final class StoreWriter: Sendable {
     /// Starts writing what is deferred; the queue keeps the writer alive until it is done.
     func flushAtRelease() {
         guard state.pendingSaves > 0 else { return }
-        enqueue(Job(request: nil, origin: 0, completion: { _ in }))
+        enqueue(Job(request: nil, origin: .max, completion: { _ in }))
     }
 
     /// Runs a transaction that is no save of objects, after those under way. Blocking: for the writer's queues.
@@ -264,12 +265,12 @@ final class StoreWriter: Sendable {
         let (steps, committed) = shared.withLock { shared in
             (
                 shared.recent.steps(after: old.sequence, through: new.sequence),
-                old.pendingSaves == 0 ? old.base.generation : shared.numbers.generation(of: old.sequence)
+                old.pendingSaves == 0 ? old.committed : shared.numbers.generation(of: old.sequence)
             )
         }
         guard let steps else {
             guard let committed, new.pendingSaves == 0 else { return nil }
-            return stored(after: committed, through: new.base.generation)
+            return stored(after: committed, through: new.committed)
         }
         var changes: [ChangeSet] = []
         for step in steps {
@@ -285,7 +286,7 @@ final class StoreWriter: Sendable {
     }
 
     private func stored(after old: Generation, through new: Generation) -> [ChangeSet]? {
-        guard let changes = try? store.changes(after: old) else { return nil }
+        guard new > old, let changes = try? store.history(after: old, limit: Int(clamping: new - old)) else { return nil }
         let wanted = changes.filter { $0.generation <= new }
         return wanted.isEmpty ? nil : wanted
     }
