@@ -34,7 +34,8 @@ final class StoreState: Sendable {
     /// The state after one more save, which is held in memory.
     func adding(_ layer: Layer) -> StoreState {
         StoreState(
-            base: base, committed: committed, deferred: [layer] + deferred, pendingSaves: pendingSaves + 1, sequence: sequence.next)
+            base: base, committed: committed, deferred: [layer] + deferred, pendingSaves: pendingSaves + 1,
+            sequence: sequence.next)
     }
 
     /// Makes the state one that does not change any more, whatever other processes save. A store that cannot be read says so at the

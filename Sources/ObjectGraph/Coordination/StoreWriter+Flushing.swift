@@ -190,7 +190,8 @@ extension StoreWriter {
             let sequence = isChanged ? shared.state.sequence.next : shared.state.sequence
             shared.flush = nil
             shared.state = StoreState(
-                base: written.base, committed: written.committed, deferred: Array(newer), pendingSaves: pending, sequence: sequence)
+                base: written.base, committed: written.committed, deferred: Array(newer), pendingSaves: pending,
+                sequence: sequence)
             shared.pending.removeFirst(flush.pending.count)
             if !isChanged { for commit in written.commits { shared.numbers.note(commit) } }
             shared.failures += written.failures
