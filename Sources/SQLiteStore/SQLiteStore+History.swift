@@ -62,7 +62,7 @@ extension SQLiteTransaction {
 }
 
 /// A change set as JSON.
-enum HistoryText {
+private enum HistoryText {
     static func text(_ changes: ChangeSet) throws -> String {
         String(decoding: try JSONEncoder().encode(changes), as: UTF8.self)
     }

@@ -94,10 +94,8 @@ extension LMDBStore {
         try save { layer, transaction in
             keys = Array(try transaction.leaseKeys(Samples.track, pages: (count + 63) / 64).prefix(count))
             for (number, key) in keys.enumerated() {
-                var values = Samples.trackValues(number, artist: artist)
-                // Unique among all tracks; the first ones have their numbers.
-                values[0] = .string("isrc-\(key - 64)")
-                layer.put(Samples.row(values, in: layer), entity: Samples.track, key: key)
+                layer.put(
+                    Samples.row(Samples.trackValues(number, artist: artist), in: layer), entity: Samples.track, key: key)
             }
         }
         return keys
