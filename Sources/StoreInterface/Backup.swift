@@ -86,7 +86,8 @@ public struct PartialFile: Sendable {
     private let existing: ExistingFile
 
     /// Makes the file under its temporary name, empty.
-    /// - Parameter source: a file whose mode and owner the new one gets; nil: those of any new file.
+    /// It gets the mode and owner of `source`; nil: those of any new file.
+    ///
     /// - Throws: `StoreError` `.cannotOpen` when there is a file of the wanted name and it is not to be replaced, `.inputOutput`.
     public init(for url: URL, existing: ExistingFile, like source: String? = nil) throws {
         // A link of that name is something that is there; to be replaced is the file that it leads to.

@@ -31,7 +31,8 @@ public struct SchemaEvolution: Sendable, Hashable {
     /// Names that were exchanged, in words.
     public private(set) var exchanges: [String] = []
 
-    /// - Parameter exchanging: the exchanges of names that the old schema has not seen yet.
+    /// `exchanging` are the exchanges of names that the old schema has not seen yet.
+    ///
     /// - Throws: `StoreError` `.schemaMismatch`, naming entity, property and remedy, when the change needs more than another
     ///   way of reading.
     public init(from old: StoreSchema, to new: StoreSchema, exchanging: ExchangedNames = ExchangedNames()) throws {

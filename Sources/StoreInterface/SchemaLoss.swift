@@ -38,7 +38,8 @@ public struct SchemaLoss: Sendable, Hashable {
 }
 
 extension [SchemaLoss] {
-    /// - Parameter count: how much the file holds of a subject. Reads the file as far as that takes.
+    /// `count` tells how much the file holds of a subject, and reads the file as far as that takes.
+    ///
     /// - Throws: `StoreError` `.schemaMismatch`, naming each loss with its count, unless the file holds nothing of any.
     public func check(path: String, counting count: (SchemaLoss.Subject) throws -> Int) throws {
         let counted = try map { ($0, try count($0.subject)) }.filter { $0.1 > 0 }

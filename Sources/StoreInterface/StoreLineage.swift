@@ -24,7 +24,7 @@ public struct StoreLineage: Sendable, Hashable, Codable {
     /// Those that copies began.
     public private(set) var copies: [Incarnation]
 
-    /// - Parameter copies: oldest first. The incarnation before the first of them has the store's own UUID.
+    /// `copies` are in order, oldest first. The incarnation before the first of them has the store's own UUID.
     public init(store: UUID, copies: [Incarnation] = []) {
         self.store = store
         self.copies = copies
