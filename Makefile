@@ -67,7 +67,7 @@ shootout: strata-bench ## build and run the shootout: every stack on LMDB and on
 test: setup ## run the tests of the package and of the benchmarks
 	@$(call say,"Tests")
 	@$(call run_tests)
-	@$(call say,"Simulated crashes, a short run")
+	@$(call say,"Short run of simulated crashes")
 	@$(MAKE) --no-print-directory crash-runs NO_MACROS=
 	@$(call simulate_power_cuts,420)
 	@$(CRASH_RUNS) kill kills=60 $(CRASH_SEED)

@@ -9,7 +9,7 @@ package struct FreeKeys: Sendable, Hashable {
 
     /// How many keys of a shared page a process leases when it opens the store. If each inserted one object and died, pages would be half
     /// full.
-    package static let shareOfProcess: ObjectKey = 64
+    package static let shareOfProcess: ObjectKey = 2
     /// More are dropped: so many pages may stay as sparse as they are.
     package static let limit = 64
 

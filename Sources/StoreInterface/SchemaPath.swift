@@ -58,6 +58,7 @@ public struct SchemaPath: Sendable {
     /// - Parameters:
     ///   - file: the schema that the file has.
     ///   - exchanged: the exchanges of names that the file has recorded.
+    ///   - model: the schema that the program has.
     ///   - path: the file's, for messages.
     /// - Throws: `StoreError` `.schemaTooNew` when the file belongs to a model of a higher version; `.schemaMismatch` when the model
     ///   has nothing in common with the file, or when a step needs more than another way of reading.

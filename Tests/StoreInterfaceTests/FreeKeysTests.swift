@@ -20,10 +20,11 @@ import Testing
         #expect(free.ranges == [130..<192])
     }
 
-    @Test func `a process takes all keys that were given back`() {
+    @Test func `a process takes two keys of the last page and all of the others`() {
         var free = FreeKeys([67..<128, 140..<192])
-        #expect(free.take() == [67..<128, 140..<192])
-        #expect(free.ranges.isEmpty)
+        #expect(free.take() == [67..<128, 140..<142])
+        #expect(free.ranges == [142..<192])
+        #expect(free.take() == [142..<144])
         var last = FreeKeys([127..<128])
         #expect(last.take() == [127..<128])
         #expect(last.ranges.isEmpty && last.take().isEmpty)

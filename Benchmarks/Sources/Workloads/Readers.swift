@@ -112,9 +112,9 @@ public struct Readers: Sendable {
                 try await write(container, model, ids, until: end)
             }
             if durability == .deferred { try await container.flush() }
-            return (figures: figures, updates: updates, first: ids[0])
+            return (figures: figures, updates: updates, ids: RowIDs(ids))
         } check: { container, work in
-            try await Checksum.records(container, model.entities[0], first: work.first)
+            try await Checksum.records(container, model.entities[0], ids: work.ids)
                 .check("readers, \(store.rawValue): records after \(work.updates) updates", expected(work.updates))
         }.figures
     }

@@ -108,19 +108,19 @@ public struct Scale: Sendable {
         figures.memoryBytes = max(0, Memory.anonymousBytes() - before)
         figures.fileBytes = folder.fileBytes()
         let expected = ExpectedRecords(size, seed: checkedSeed, picks: reads, updates: updates)
-        let first = filled.result.first
+        let ids = filled.result.ids
         let start = Clock.now()
         let used = try await folder.open(setting, model.model) { container in
             figures.openNanoseconds = Double(Clock.now() - start)
             let reader = await container.newBackgroundContext(name: "reader")
             (figures.read, figures.scan) = try await reader.perform { context throws -> (Double, Double) in
-                try (pointReads(context, model, engine, first, reads, expected), scan(context, engine, size, expected))
+                try (pointReads(context, model, engine, ids, reads, expected), scan(context, engine, size, expected))
             }
-            figures.update = try await update(container, model, first, updates)
+            figures.update = try await update(container, model, ids, updates)
         }
         figures.insert = filled.result.nanoseconds
         _ = try await folder.open(setting, model.model) { container in
-            try await Checksum.records(container, model.entities[0], first: first)
+            try await Checksum.records(container, model.entities[0], ids: ids)
                 .check("scale, \(engine.rawValue): \(size) records after the updates", expected.checksum)
         }
         withExtendedLifetime((filled.kept, used.kept)) {}
@@ -132,18 +132,13 @@ public struct Scale: Sendable {
         return (0..<Self.picks).map { _ in random.below(size) }
     }
 
-    /// Keys of one importer are dense, so any object is one addition away from the first.
-    private func object(_ row: Int, _ first: ObjectID) -> ObjectID {
-        ObjectID(store: first.store, entity: first.entity, key: first.key + UInt64(row))
-    }
-
-    /// Imports; gives the first id, and the nanoseconds an object.
+    /// Imports; gives the ids, and the nanoseconds an object.
     private func fill(
         _ container: PersistentContainer, _ size: Int, _ model: DatasetModel
-    ) async throws -> (first: ObjectID, nanoseconds: Double) {
+    ) async throws -> (ids: RowIDs, nanoseconds: Double) {
         let importer = await container.newBackgroundContext(name: "import")
         var random = SeededNumbers(seed: seed)
-        var first: ObjectID?
+        var ids = RowIDs()
         var made: UInt64 = 0
         let start = Clock.now()
         for begin in stride(from: 0, to: size, by: saveEvery) {
@@ -151,32 +146,27 @@ public struct Scale: Sendable {
             let making = Clock.now()
             let rows = (begin..<min(size, begin + saveEvery)).map { _ in RecordData.values(&random) }
             made += Clock.now() - making
-            let id = await importer.perform { context in
-                var id: ObjectID?
-                for values in rows {
-                    let object = context.insert(model.entities[0], values: values)
-                    if id == nil { id = object.objectID }
-                }
-                return id
+            ids = await importer.perform { [ids] context in
+                var ids = ids
+                for values in rows { ids.append(context.insert(model.entities[0], values: values).objectID) }
+                return ids
             }
-            first = first ?? id
             try await importer.save(durability.durability)
         }
         if durability == .deferred { try await container.flush() }
         let nanoseconds = Double(Clock.now() - start - made) / Double(size)
-        guard let first else { throw VerificationError("scale: nothing was imported") }
-        return (first, nanoseconds)
+        return (ids, nanoseconds)
     }
 
     private func pointReads(
-        _ context: ManagedObjectContext, _ model: DatasetModel, _ engine: Engine, _ first: ObjectID, _ rows: [Int],
+        _ context: ManagedObjectContext, _ model: DatasetModel, _ engine: Engine, _ ids: RowIDs, _ rows: [Int],
         _ expected: ExpectedRecords
     ) throws -> Double {
         let attribute = model.entities[0].attributes[0]
-        let ids = rows.map { object($0, first) }
+        let picked = rows.map { ids[$0] }
         var sum = 0
-        let result = cost(ids.count) {
-            for id in ids {
+        let result = cost(picked.count) {
+            for id in picked {
                 if case .int(let number) = context.object(with: id)[attribute: attribute] { sum += Int(number) }
             }
         }
@@ -199,7 +189,7 @@ public struct Scale: Sendable {
     }
 
     private func update(
-        _ container: PersistentContainer, _ model: DatasetModel, _ first: ObjectID, _ rows: [Int]
+        _ container: PersistentContainer, _ model: DatasetModel, _ ids: RowIDs, _ rows: [Int]
     ) async throws -> Double {
         let updater = await container.newBackgroundContext(name: "updater")
         let start = Clock.now()
@@ -207,7 +197,7 @@ public struct Scale: Sendable {
             await updater.perform { context in
                 let amount = model.entities[0].attributes[RecordData.amount]
                 for number in begin..<min(rows.count, begin + saveEvery) {
-                    context.object(with: object(rows[number], first))[attribute: amount] = .double(Double(number))
+                    context.object(with: ids[rows[number]])[attribute: amount] = .double(Double(number))
                 }
             }
             try await updater.save(durability.durability)

@@ -14,7 +14,7 @@ extension Storage {
         let work = try await folder.run(.siblings(store), model.model) { container in
             try await self.work(container, model, engine, folder)
         } check: { container, work in
-            try await Checksum.records(container, model.entities[0], first: work.first)
+            try await Checksum.records(container, model.entities[0], ids: RowIDs(work.ids))
                 .check("storage, \(engine.rawValue): records after the updates", Checksum(updated.tables[0]))
         }
         figures.fileBytes = work.figures.fileBytes
@@ -35,10 +35,10 @@ extension Storage {
         }
     }
 
-    /// Gives the id of the first record too.
+    /// Gives the records' ids too.
     private func work(
         _ container: PersistentContainer, _ model: DatasetModel, _ engine: Engine, _ folder: RunFolder
-    ) async throws -> (figures: EngineFigures, first: ObjectID) {
+    ) async throws -> (figures: EngineFigures, ids: [ObjectID]) {
         var figures = EngineFigures()
         let importer = Importer(
             dataset: records, model: model, savePoints: .every(saveEvery), durability: durability.durability)
@@ -53,7 +53,7 @@ extension Storage {
         }
         figures.costs[.scan] = try await reader.perform { context throws -> Double in try scan(context, engine) }
         figures.costs[.update] = try await update(container, model, ids)
-        return (figures, ids[0])
+        return (figures, ids)
     }
 
     private func update(_ container: PersistentContainer, _ model: DatasetModel, _ ids: [ObjectID]) async throws -> Double {

@@ -240,7 +240,8 @@ final class StoreWriter: Sendable {
                     for (entity, rest) in rests.enumerated() where !rest.isEmpty { try transaction.giveBackKeys(rest, entity) }
                 }
             } catch {
-                Self.log.warning("giving back keys failed, so some pages stay sparse: \(error)")
+                // Nothing is lost but the numbers: often the file is gone by now.
+                Self.log.debug("giving back keys failed, so some pages stay sparse: \(error)")
             }
         }
     }

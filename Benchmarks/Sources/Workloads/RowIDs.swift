@@ -1,0 +1,45 @@
+import ObjectGraph
+
+/// The ids of inserted rows, by row: one entry for each run of adjacent keys, of which one importer makes few.
+struct RowIDs: Sendable {
+    private struct Run {
+        var row: Int
+        var first: ObjectID
+        var count: Int
+    }
+
+    private var runs: [Run] = []
+    private(set) var count = 0
+
+    init() {}
+
+    init(_ ids: some Sequence<ObjectID>) {
+        for id in ids { append(id) }
+    }
+
+    mutating func append(_ id: ObjectID) {
+        if let last = runs.indices.last, runs[last].first.key + UInt64(runs[last].count) == id.key {
+            runs[last].count += 1
+        } else {
+            runs.append(Run(row: count, first: id, count: 1))
+        }
+        count += 1
+    }
+
+    subscript(row: Int) -> ObjectID {
+        var (low, high) = (0, runs.count)
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if runs[middle].row <= row { low = middle } else { high = middle }
+        }
+        let run = runs[low]
+        return ObjectID(store: run.first.store, entity: run.first.entity, key: run.first.key + UInt64(row - run.row))
+    }
+
+    /// The row of an object; nil when it was not inserted as one of these.
+    func row(of id: ObjectID) -> Int? {
+        runs.lazy.compactMap { run in
+            id.key >= run.first.key && id.key - run.first.key < UInt64(run.count) ? run.row + Int(id.key - run.first.key) : nil
+        }.first
+    }
+}
