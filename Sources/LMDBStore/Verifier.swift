@@ -4,7 +4,7 @@ import StoreInterface
 
 /// One walk over a snapshot, gathering what is wrong.
 struct Verifier {
-    static let maximumFindings = 200
+    static let maximumFindings = RelationCheck.maximumFindings
 
     let snapshot: LMDBSnapshot
     private(set) var findings: [VerificationFinding] = []
@@ -31,6 +31,7 @@ struct Verifier {
             try checkLeases(entity)
         }
         for entity in schema.entities.indices where !isFull { try checkObjects(entity) }
+        if !isFull { for problem in try RelationCheck.problems(snapshot) { note(problem) } }
         for link in schema.links.indices where !isFull { try checkLink(link) }
         try checkHistory()
         let tails = try store.translating { try store.tails.count(in: snapshot.transaction) }
@@ -121,11 +122,6 @@ struct Verifier {
         let column = schema.entities[entity].columns[index.column]
         let subject = "\(schema.entities[entity].name), object \(key)"
         if let destination = value.referenceKey {
-            if let target = column.destination, !contains(target, destination) {
-                note(
-                    "\(subject): \(column.name) refers to object \(destination) of \(schema.entities[target].name), which is not there"
-                )
-            }
             let isThere = try store.translating {
                 try snapshot.transaction.withCursor(index.database) { try $0.has(destination, value: key) }
             }
@@ -183,9 +179,8 @@ struct Verifier {
             }
         }
         for (source, destination) in pairs where problems.count < Self.maximumFindings {
-            if !contains(link.source, source) || !contains(link.destination, destination) {
-                problems.append("relationship \(link.name): pair \(source), \(destination) has an end that is not there")
-            }
+            let missing = RelationCheck.missingEnd(link, source, destination, schema) { contains($0, $1) }
+            if let missing { problems.append(missing) }
             let isMirrored = try store.translating {
                 try snapshot.transaction.withCursor(tables.backward) { try $0.has(destination, value: source) }
             }

@@ -53,29 +53,12 @@ public final class MemoryStore: ObjectStore {
         }
     }
 
-    /// References and links that lead to no object.
+    /// References, links, one-to-one ends, unique values, the indexes against the objects both ways, and the history. At most 200
+    /// findings.
     public func verify() throws -> [VerificationFinding] {
         let state = state.withLock { $0 }
-        var findings: [VerificationFinding] = []
-        for (number, entity) in schema.entities.enumerated() {
-            for (column, definition) in entity.columns.enumerated() {
-                guard let destination = definition.destination else { continue }
-                for (key, record) in state.records[number] {
-                    guard let target = record.values[column].referenceKey, state.records[destination][target] == nil
-                    else { continue }
-                    findings.append(.init("\(entity.name) \(key): \(definition.name) refers to \(target), which does not exist"))
-                }
-            }
-        }
-        for (number, link) in schema.links.enumerated() {
-            for (source, targets) in state.links[number].forward {
-                for target in targets
-                where state.records[link.source][source] == nil || state.records[link.destination][target] == nil {
-                    findings.append(.init("\(link.name): a pair (\(source), \(target)) has an end that does not exist"))
-                }
-            }
-        }
-        return findings
+        let found = try RelationCheck.problems(MemorySnapshot(schema: schema, state: state)) + state.problems(schema)
+        return found.prefix(RelationCheck.maximumFindings).map { VerificationFinding($0) }
     }
 
     /// 0: there is no file.

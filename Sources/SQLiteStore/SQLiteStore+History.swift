@@ -62,7 +62,7 @@ extension SQLiteTransaction {
 }
 
 /// A change set as JSON.
-private enum HistoryText {
+enum HistoryText {
     static func text(_ changes: ChangeSet) throws -> String {
         String(decoding: try JSONEncoder().encode(changes), as: UTF8.self)
     }

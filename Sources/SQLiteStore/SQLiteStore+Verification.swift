@@ -1,41 +1,35 @@
 import StoreInterface
 
 extension SQLiteStore {
-    /// SQLite's own check of pages and indexes, then references and links that lead to no object, then values of the wrong kind.
-    /// Reads the whole file, in one snapshot.
+    /// SQLite's own check of pages and indexes, references and links that lead to no object, one-to-one ends, unique values, values of
+    /// the wrong kind, and the history. Reads the whole file, in one snapshot. At most 200 findings.
     public func verify() throws -> [VerificationFinding] {
         let reader = try reader(.snapshot)
         return try reader.connection.withLock {
-            let integrity = try reader.connection.texts("PRAGMA integrity_check").filter { $0 != "ok" }
-            var findings = integrity.map { VerificationFinding($0) }
+            var found = try reader.connection.texts("PRAGMA integrity_check").filter { $0 != "ok" }
+            found += try RelationCheck.problems(reader)
             for (number, entity) in schema.entities.enumerated() {
+                found += try late(reader, number)
                 for (column, definition) in entity.columns.enumerated() {
-                    try findings.append(contentsOf: dangling(reader, number, column, definition))
-                    try findings.append(contentsOf: wrong(reader, number, column, definition))
+                    found += try wrong(reader, number, column, definition)
                 }
             }
-            for number in schema.links.indices { try findings.append(contentsOf: loose(reader, number)) }
-            return findings
+            for number in schema.links.indices { found += try loose(reader, number) }
+            found += try historyProblems(reader)
+            return found.prefix(RelationCheck.maximumFindings).map { VerificationFinding($0) }
         }
     }
 
-    private func dangling(
-        _ reader: SQLiteSnapshot, _ entity: Int, _ column: Int, _ definition: ColumnSchema
-    ) throws -> [VerificationFinding] {
-        guard let destination = definition.destination else { return [] }
-        let name = layout.columns[entity][column]
-        let sql = """
-            SELECT id FROM \(layout.tables[entity]) WHERE \(name) IS NOT NULL \
-            AND \(name) NOT IN (SELECT id FROM \(layout.tables[destination])) ORDER BY id
-            """
-        return try reader.read(sql) { try $0.keys() }.map { key in
-            .init("\(schema.entities[entity].name) \(key): \(definition.name) refers to an object that does not exist")
-        }
+    private func late(_ reader: SQLiteSnapshot, _ entity: Int) throws -> [String] {
+        try reader.read("SELECT id FROM \(layout.tables[entity]) WHERE version > ? ORDER BY id") { statement in
+            statement.bind(reader.generation, 1)
+            return try statement.keys()
+        }.map { "\(schema.entities[entity].name) \($0): was written by a later save" }
     }
 
     private func wrong(
         _ reader: SQLiteSnapshot, _ entity: Int, _ column: Int, _ definition: ColumnSchema
-    ) throws -> [VerificationFinding] {
+    ) throws -> [String] {
         let kinds =
             switch definition.type {
             case .float, .double, .date: "'real', 'text'"
@@ -48,19 +42,44 @@ extension SQLiteStore {
             typeof(\(layout.columns[entity][column])) NOT IN (\(kinds), 'null') ORDER BY id
             """
         return try reader.read(sql) { try $0.keys() }.map { key in
-            .init(
-                "\(schema.entities[entity].name) \(key): what is stored in \(definition.name) is not \(definition.type.rawValue)")
+            "\(schema.entities[entity].name) \(key): what is stored in \(definition.name) is not \(definition.type.rawValue)"
         }
     }
 
-    private func loose(_ reader: SQLiteSnapshot, _ number: Int) throws -> [VerificationFinding] {
+    private func loose(_ reader: SQLiteSnapshot, _ number: Int) throws -> [String] {
         let link = schema.links[number]
         let sql = """
-            SELECT source FROM \(layout.links[number]) WHERE source NOT IN (SELECT id FROM \(layout.tables[link.source])) \
-            OR destination NOT IN (SELECT id FROM \(layout.tables[link.destination])) ORDER BY source
+            SELECT source, destination FROM \(layout.links[number]) \
+            WHERE source NOT IN (SELECT id FROM \(layout.tables[link.source])) \
+            OR destination NOT IN (SELECT id FROM \(layout.tables[link.destination])) ORDER BY source, destination LIMIT 200
             """
-        return try reader.read(sql) { try $0.keys() }.map { key in
-            .init("\(link.name): a pair of \(key) has an end that does not exist")
+        let pairs = try reader.read(sql) { statement in
+            defer { statement.reset() }
+            var pairs: [(ObjectKey, ObjectKey)] = []
+            while try statement.step() {
+                pairs.append((ObjectKey(bitPattern: statement.integer(0)), ObjectKey(bitPattern: statement.integer(1))))
+            }
+            return pairs
         }
+        return try pairs.compactMap { pair in
+            try RelationCheck.missingEnd(link, pair.0, pair.1, schema) { try reader.exists($0, $1) }
+        }
+    }
+
+    private func historyProblems(_ reader: SQLiteSnapshot) throws -> [String] {
+        var problems: [String] = []
+        var rows: [(number: Generation, written: Generation)] = []
+        try reader.read("SELECT generation, changes FROM strata_history ORDER BY generation") { statement in
+            defer { statement.reset() }
+            while try statement.step() {
+                let number = Generation(bitPattern: statement.integer(0))
+                var written = number
+                do { written = try HistoryText.changes(statement.text(1), path).generation } catch let error as StoreError {
+                    problems.append("the history of save \(number): \(error.message)")
+                }
+                rows.append((number, written))
+            }
+        }
+        return problems + HistoryOrder.problems(rows, newest: reader.generation)
     }
 }

@@ -23,7 +23,7 @@ import Testing
     private func expectSamples(_ snapshot: any StoreSnapshot, _ keys: [ObjectKey]) throws {
         var wrong = 0
         for (number, key) in keys.enumerated() {
-            for (column, value) in Samples.trackValues(number).enumerated()
+            for (column, value) in Samples.trackValues(number, key: key).enumerated()
             where try snapshot.value(Samples.track, key, column) != value {
                 wrong += 1
             }

@@ -135,7 +135,7 @@ import Testing
         let store = try scratch.store()
         let keys = try store.insertTracks(2, artist: 999)
         try store.save { layer, _ in layer.setLink(0, keys[0], keys[1], linked: true) }
-        #expect(try store.verify().contains { $0.description.contains("refers to object 999 of Artist") })
+        #expect(try store.verify().contains { $0.description.contains("leads to Artist 999, which does not exist.") })
         _ = try store.tamper { try $0.delete(store.tables.links[0].backward, keys[1]) }
         #expect(try store.verify().contains { $0.description.contains("stored one way only") })
     }

@@ -38,8 +38,8 @@ private struct Reference {
             }
             if round % 20 == 19 {
                 try check(store, reference)
-                // Whoever deletes an object clears what refers to it; these saves do not.
-                #expect(try store.verify().filter { !$0.description.contains("refers to object") } == [])
+                // The writer clears references to deleted objects and refuses a second unique value. These saves pass it by.
+                #expect(try store.verify().filter { !Self.isExpected($0) } == [])
             }
             if round == 70 { store = try scratch.store() }
         }
@@ -52,6 +52,10 @@ private struct Reference {
         try checkQueries(store, reference, &random)
         #expect(try store.changes(after: 0)?.count == 120)
         #expect(try store.changes(after: 118)?.map(\.generation) == [119, 120])
+    }
+
+    private static func isExpected(_ finding: VerificationFinding) -> Bool {
+        ["which does not exist.", "but it is unique."].contains { finding.description.hasSuffix($0) }
     }
 
     private func step(_ store: LMDBStore, _ reference: inout Reference, _ random: inout SeededGenerator) throws {

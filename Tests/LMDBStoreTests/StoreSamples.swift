@@ -55,9 +55,10 @@ enum Samples {
         return row
     }
 
-    static func trackValues(_ number: Int, artist: ObjectKey? = nil) -> [Value] {
+    /// - Parameter key: gives the track an isrc that is unique in its store. The first track has the one of number 0.
+    static func trackValues(_ number: Int, key: ObjectKey? = nil, artist: ObjectKey? = nil) -> [Value] {
         [
-            .string("isrc-\(number)"), .string("title \(number % 7)"), .int(Int64(number % 10)),
+            .string("isrc-\(key.map { Int($0) - 64 } ?? number)"), .string("title \(number % 7)"), .int(Int64(number % 10)),
             number % 3 == 0 ? .null : .double(Double(number) / 4), artist.map { .reference($0) } ?? .null,
             .bool(number % 2 == 0),
         ]
@@ -94,8 +95,8 @@ extension LMDBStore {
         try save { layer, transaction in
             keys = Array(try transaction.leaseKeys(Samples.track, pages: (count + 63) / 64).prefix(count))
             for (number, key) in keys.enumerated() {
-                layer.put(
-                    Samples.row(Samples.trackValues(number, artist: artist), in: layer), entity: Samples.track, key: key)
+                let values = Samples.trackValues(number, key: key, artist: artist)
+                layer.put(Samples.row(values, in: layer), entity: Samples.track, key: key)
             }
         }
         return keys

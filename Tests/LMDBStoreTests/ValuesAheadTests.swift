@@ -50,7 +50,7 @@ import Testing
             let layer = Layer(schema: store.schema)
             keys = Array(try transaction.leaseKeys(Samples.track, pages: titles.count / 64 + 1).prefix(titles.count))
             for (key, title) in zip(keys, titles) {
-                var values = Samples.trackValues(Int(key))
+                var values = Samples.trackValues(Int(key), key: key)
                 values[1] = .string(title)
                 layer.put(Samples.row(values, in: layer), entity: Samples.track, key: key)
             }
