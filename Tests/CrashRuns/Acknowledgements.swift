@@ -37,6 +37,8 @@ struct Acknowledgements {
     private(set) var failures: [String] = []
     /// What had been accepted when a writer's save or flush, or a copy, began.
     private var before: [String: [Int: Int]] = [:]
+    /// A writer that may be dead: what it holds back may be lost, and no other writer's save waits for it any more.
+    private var dying: Int?
     private var rest = ""
 
     /// Takes what was appended to the file.
@@ -59,10 +61,10 @@ struct Acknowledgements {
         case "durable":
             accepted[writer] = number + 1
             // A durable save comes after all saves that had returned before it began, of every writer.
-            require(before["\(writer)"] ?? [:])
-            require([writer: number + 1])
+            require(before["\(writer)"] ?? [:], by: writer)
+            require([writer: number + 1], by: writer)
         case "flush": before["\(writer)"] = accepted
-        case "flushed": require(before["\(writer)"] ?? [:])
+        case "flushed": require(before["\(writer)"] ?? [:], by: writer)
         case "copy": before[words[1]] = accepted
         case "copied": copies[words[1]] = before[words[1]] ?? [:]
         case "version": version = writer
@@ -71,13 +73,22 @@ struct Acknowledgements {
         }
     }
 
+    /// A writer is about to be killed. Until it restarts, only what it acknowledges itself is required of its saves.
+    mutating func willKill(_ writer: Int) { dying = writer }
+
     /// As after a crash: what is there has been acknowledged, and the writer's next save follows it.
     mutating func restart(_ writer: Int, at saves: Int) {
+        dying = nil
         started[writer] = saves
         accepted[writer] = saves
         required[writer] = saves
         before["\(writer)"] = nil
+        // What others began meanwhile does not wait for what the dead writer has taken along.
+        for other in before.keys where before[other]?[writer] ?? 0 > saves { before[other]?[writer] = saves }
     }
 
-    private mutating func require(_ saves: [Int: Int]) { required.merge(saves) { max($0, $1) } }
+    private mutating func require(_ saves: [Int: Int], by writer: Int) {
+        let sure = saves.filter { $0.key != dying || $0.key == writer }
+        required.merge(sure) { max($0, $1) }
+    }
 }

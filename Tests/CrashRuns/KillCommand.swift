@@ -80,6 +80,8 @@ struct KillFile {
             // One in four is killed while it starts.
             if Int.random(in: 0..<4, using: &random) > 0 { try await waitForSave(victim) }
             try await Task.sleep(for: .microseconds(Int.random(in: 0...40_000, using: &random)))
+            try readAcknowledgements()
+            promised.willKill(victim)
             let output = workers[victim].kill()
             kills += 1
             if !output.isEmpty { findings.append("writer \(victim) printed: \(output.suffix(1500))") }
