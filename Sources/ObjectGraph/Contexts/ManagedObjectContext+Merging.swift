@@ -145,7 +145,7 @@ extension ManagedObjectContext {
         sealed.removeLast(sealed.count - inFlight)
         top = Layer(schema: model.storeSchema)
         epoch += 1
-        hasOrphans = false
+        orphans = Orphans()
         rebuildView()
         for layer in affected {
             forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
@@ -175,7 +175,7 @@ extension ManagedObjectContext {
         sealed.removeLast(sealed.count - inFlight)
         top = Layer(schema: model.storeSchema)
         resetCount += 1
-        hasOrphans = false
+        orphans = Orphans()
         changeLog.removeAll()
         registry.forEach { object in
             registry.forget(object)

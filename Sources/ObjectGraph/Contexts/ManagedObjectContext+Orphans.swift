@@ -1,5 +1,26 @@
 import StoreInterface
 
+/// The columns that were changed here of objects that are gone below; the rest of such a row is what the context showed before.
+struct Orphans: Sendable {
+    struct Place: Hashable {
+        var entity: Int
+        var key: ObjectKey
+    }
+
+    private(set) var changed: [Place: ColumnSet] = [:]
+
+    var isEmpty: Bool { changed.isEmpty }
+
+    fileprivate mutating func add(_ place: Place, _ columns: ColumnSet) {
+        changed[place, default: ColumnSet()].formUnion(columns)
+    }
+
+    /// Notes a later change.
+    mutating func note(_ entity: Int, _ key: ObjectKey, _ column: Int) {
+        changed[Place(entity: entity, key: key)]?.insert(column)
+    }
+}
+
 /// Updates of objects that somebody else deletes meanwhile (S106). Nothing shows such an object; the next save treats it by its merge
 /// policy, as if the deletion had not been merged yet.
 extension ManagedObjectContext {
@@ -25,7 +46,6 @@ extension ManagedObjectContext {
                     rethrowing({ try exists(place.entity, key) && !below.exists(place.entity, key) })
                 else { continue }
                 complete(place.entity, key)
-                hasOrphans = true
             }
         }
     }
@@ -58,6 +78,12 @@ extension ManagedObjectContext {
 
     private func complete(_ entity: Int, _ key: ObjectKey) {
         let row = makeWritableRow(entity, key)
+        let place = Orphans.Place(entity: entity, key: key)
+        if orphans.changed[place] == nil {
+            var changed = row.set
+            for layer in sealed { if let older = layer.row(entity, key) { changed.formUnion(older.set) } }
+            orphans.add(place, changed)
+        }
         for column in 0..<row.columnCount where !row.isSet(column) {
             row[column] = readBelow(entity, key, column) ?? .null
             top.didSet(column, of: row, entity: entity, key: key)

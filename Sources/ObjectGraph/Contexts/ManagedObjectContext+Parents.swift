@@ -10,8 +10,8 @@ struct Push: Sendable {
     var parentResetCount: UInt64
     /// The child, and who it says is the author.
     var origin: SaveOrigin
-    /// Whether the child may update objects that were gone when it was moved to its parent's state.
-    var mayHaveOrphans = false
+    /// The child's updates of objects that were gone when it was moved to its parent's state.
+    var orphans = Orphans()
 }
 
 /// A child's save through this context that waits for the running one.
@@ -102,7 +102,7 @@ extension ManagedObjectContext {
         layer.seal()
         return Push(
             layer: layer, changes: layer.changeSet(origin: origin), parentEpoch: foundation.parentEpoch,
-            parentResetCount: foundation.parentResetCount, origin: origin, mayHaveOrphans: hasOrphans)
+            parentResetCount: foundation.parentResetCount, origin: origin, orphans: orphans)
     }
 
     nonisolated(nonsending) func pushOneLevel(_ push: Push) async throws -> PlaceAbove {
@@ -155,7 +155,7 @@ extension ManagedObjectContext {
         try checkNotReset(push)
         sealTop()
         let showsTheSame = epoch == push.parentEpoch
-        let taken = showsTheSame && !hasDeletes && !push.mayHaveOrphans ? push : applicable(push)
+        let taken = showsTheSame && !hasDeletes && push.orphans.isEmpty ? push : applicable(push)
         let layers = layersAbove(sealed, [taken.layer])
         if setup.coordinator.routing == .ancestors {
             for layer in layers { materialise(layer) }
@@ -251,7 +251,7 @@ extension ManagedObjectContext {
         if isRoot {
             let own = Array(sealed.prefix(inFlight))
             var request = saveRequest(own + layersAbove(own, pushes.map(\.layer)), durability)
-            if pushes.contains(where: { $0.parentEpoch != epoch }) { request.mayHaveOrphans = true }
+            if pushes.contains(where: { $0.parentEpoch != epoch || !$0.orphans.isEmpty }) { request.mayHaveOrphans = true }
             request.origin = pushes[0].origin.orAuthor(transactionAuthor)
             setup.writer.submit(request, origin: number) { result in
                 host.enqueue { _ in then(result.map { .written($0) }) }
@@ -314,7 +314,8 @@ extension ManagedObjectContext {
         guard push.parentResetCount == resetCount else { throw SaveError.parentGone(context: push.origin.contextName) }
     }
 
-    /// A child's changes without those of objects that are gone here, or were rolled back: they have nothing to apply to (S056).
+    /// A child's changes without those of objects that are gone here, or were rolled back: they have nothing to apply to (S056). Objects
+    /// that are back get what the child changed of them and no more.
     func applicable(_ push: Push) -> Push {
         var kept: Layer?
         for change in push.changes.entities {
@@ -324,6 +325,15 @@ extension ManagedObjectContext {
                 layer.forgetLinks(of: change.entity, key, model.storeSchema)
                 kept = layer
             }
+        }
+        // What the child did not change itself must not come over newer values.
+        for (place, changed) in push.orphans.changed {
+            guard let row = (kept ?? push.layer).row(place.entity, place.key), row.kind == .update else { continue }
+            let layer = kept ?? Layer(copying: push.layer)
+            let own = row.copy(layer: layer.id)
+            row.set.forEach { if !changed.contains($0) { own.clear($0) } }
+            layer.put(own, entity: place.entity, key: place.key)
+            kept = layer
         }
         guard let kept else { return push }
         kept.seal()

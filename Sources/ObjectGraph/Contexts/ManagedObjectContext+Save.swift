@@ -102,7 +102,7 @@ extension ManagedObjectContext {
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
         SaveRequest(
             layers: layers, base: foundation.state, watched: Array(watched), policy: mergePolicy, durability: durability,
-            origin: origin, preserved: traits.preserved, rules: traits.rules, mayHaveOrphans: hasOrphans)
+            origin: origin, preserved: traits.preserved, rules: traits.rules, mayHaveOrphans: !orphans.isEmpty)
     }
 
     /// Who changes things here. Time and process follow when it is saved.
@@ -121,7 +121,7 @@ extension ManagedObjectContext {
             settlesBaseLater = true
             move(to: moved, others)
         }
-        if !hasUnsavedLayers { hasOrphans = false }
+        if !hasUnsavedLayers { orphans = Orphans() }
         clean(written)
         watched = []
         let dropped = dropped(of: written, outcome.changes, others: others)

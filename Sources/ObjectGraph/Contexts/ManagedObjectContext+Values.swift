@@ -65,6 +65,7 @@ extension ManagedObjectContext {
         if let row = object.row, row.layer == topID, row.isSet(column) {
             guard row.change(column, to: value) else { return }
             if top.mustKeepIndexes { top.didSet(column, of: row, entity: object.entity, key: object.key) }
+            if !orphans.isEmpty { orphans.note(object.entity, object.key, column) }
             changeLog.note(object.entity, object.key)
             return
         }
@@ -74,6 +75,7 @@ extension ManagedObjectContext {
         let row = writableRow(object)
         row[column] = value
         top.didSet(column, of: row, entity: object.entity, key: object.key)
+        if !orphans.isEmpty { orphans.note(object.entity, object.key, column) }
         changeLog.note(object.entity, object.key)
     }
 
@@ -86,6 +88,7 @@ extension ManagedObjectContext {
         let row = makeWritableRow(entity, key)
         row[column] = value
         top.didSet(column, of: row, entity: entity, key: key)
+        if !orphans.isEmpty { orphans.note(entity, key, column) }
         changeLog.note(entity, key)
     }
 

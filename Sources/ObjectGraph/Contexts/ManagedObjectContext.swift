@@ -77,7 +77,7 @@ public final class ManagedObjectContext {
     var nextObserver: UInt64 = 0
     var isFolding = false
     /// Whether objects may be among the updated ones that others have deleted.
-    var hasOrphans = false
+    var orphans = Orphans()
     var watched: Set<ObjectID> = []
     /// Told of saves that this context is to merge and has not merged yet, before the turn that reads next.
     @exclusivity(unchecked) var behind: MergeSignal?

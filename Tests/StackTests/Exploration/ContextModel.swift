@@ -183,8 +183,6 @@ struct ContextModel {
                 default: contexts[parent].pending[object] = .update(new)
                 }
             case .delete:
-                // Known to leave a deletion of nothing in the parent: not compared until it does not (S056).
-                if shownAbove[object] == nil { isUndecided = true }
                 delete(parent, object)
             }
         }

@@ -52,4 +52,29 @@ import Testing
         try await root.save()
         #expect(try container.coordinator.store.verify() == [])
     }
+
+    /// Found by the exploration: the parent got the whole row, as the child had last seen it.
+    @Test(arguments: StoreKind.allCases)
+    func `S106: a child's update of an object that its parent deleted and rolled back carries only what the child changed`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let root = container.coordinator.newBackgroundContext()
+        let id = await root.perform { $0.makeTrack("first").objectID }
+        try await root.save()
+        let sibling = container.coordinator.newBackgroundContext()
+        let child = await root.perform { $0.newBackgroundChild() }
+        try await child.perform { try $0.existingObject(with: id)["plays"] = .int(7) }
+        try await root.perform { $0.delete(try $0.existingObject(with: id)) }
+        try await child.refreshFromParent()
+        await root.perform { $0.rollback() }
+        try await sibling.perform { try $0.existingObject(with: id)["title"] = .string("newer") }
+        try await sibling.save()
+        await root.perform { $0.refreshAllObjects() }
+        try await child.save()
+        #expect(try await root.perform { try $0.existingObject(with: id).changedValues } == ["plays": .int(7)])
+        try await root.save()
+        #expect(try await root.perform { try $0.existingObject(with: id)["title"] } == .string("newer"))
+    }
 }
