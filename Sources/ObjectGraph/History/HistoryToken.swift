@@ -14,7 +14,10 @@ public struct HistoryToken: Sendable, Hashable, Codable, Comparable {
     /// The save behind which the token stands; 0 is before the first.
     public let generation: Generation
 
-    /// - Parameter incarnation: nil: the one that the store began with.
+    /// - Parameters:
+    ///   - store: the store's id.
+    ///   - incarnation: nil: the one that the store began with.
+    ///   - generation: the save after which the history is asked for.
     public init(store: UUID, incarnation: UUID? = nil, generation: Generation) {
         self.store = store
         self.incarnation = incarnation ?? store
