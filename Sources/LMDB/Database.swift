@@ -31,6 +31,8 @@ public struct Database: Sendable, Hashable {
     public static let main = Database(handle: 1)
     /// The pages that are free: keys are transaction numbers, values lists of page numbers with their count first.
     public static let free = Database(handle: 0)
+    /// Stands for a sub-database that a file does not have. To look-ups and statistics it is empty; it has no cursors, and is not written.
+    public static let absent = Database(handle: .max)
 }
 
 /// Pages and entries of one sub-database, or of the main one.

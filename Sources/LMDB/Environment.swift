@@ -19,6 +19,8 @@ public final class Environment: @unchecked Sendable {
         case readOnlyWithoutLock
         /// For a file that nobody else knows: makes no lock file beside it.
         case readWriteWithoutLock
+        /// Takes part in the table of readers, so that writers of other processes keep the pages that it reads.
+        case readOnly
     }
 
     public struct Options: Sendable {
@@ -104,6 +106,7 @@ public final class Environment: @unchecked Sendable {
                 case .readWrite: 0
                 case .readOnlyWithoutLock: Int32(MDB_RDONLY | MDB_NOLOCK)
                 case .readWriteWithoutLock: Int32(MDB_NOLOCK)
+                case .readOnly: Int32(MDB_RDONLY)
                 }
             let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS) | UInt32(access)
             try check(.environmentOpen) { mdb_env_open(made, path, flags, options.fileMode) }

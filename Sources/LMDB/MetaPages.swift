@@ -95,6 +95,11 @@ public struct MetaPages: Sendable, Hashable {
         return [one, two].first { $0.lastTransaction == transaction }
     }
 
+    /// Whether one of a file's meta pages is of a commit.
+    public static func hasCommit(_ transaction: UInt64, path: String) throws(LMDBError) -> Bool {
+        try commit(transaction, path: path) != nil
+    }
+
     /// The larger map of the two meta pages of an open file, at least up to its last page.
     static func mapSize(_ file: Int32, pageSize: Int) throws(LMDBError) -> Int {
         var size = 0

@@ -113,6 +113,7 @@ extension Environment {
 }
 
 func lookUp(_ transaction: OpaquePointer, _ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
+    if database == .absent { return nil }
     var value = MDB_val()
     let isThere = try withNumber(key) { (key) throws(LMDBError) in
         try found(.get) { mdb_get(transaction, database.handle, &key, &value) }
@@ -135,6 +136,6 @@ func openDatabase(_ transaction: OpaquePointer, _ name: String, _ flags: UInt32)
 
 func databaseStatistics(_ transaction: OpaquePointer, _ database: Database) throws(LMDBError) -> DatabaseStatistics {
     var stat = MDB_stat()
-    try check(.statistics) { mdb_stat(transaction, database.handle, &stat) }
+    if database != .absent { try check(.statistics) { mdb_stat(transaction, database.handle, &stat) } }
     return DatabaseStatistics(stat)
 }

@@ -44,7 +44,11 @@ extension StoreError {
         case .system(ENOENT):
             self.init(.cannotOpen, "\(path) cannot be created: its folder does not exist. Create the folder")
         case .permission:
-            self.init(.readOnly, "\(path) cannot be written, nor its lock file: \(error)")
+            self =
+                FilePermission.failure(path, companions: LMDBStore.companions, isReadOnly: false)
+                ?? StoreError(
+                    .readOnly,
+                    "cannot open \(path) for writing: \(error). Check its permissions, or open it with readOnly: true")
         case .system(EAGAIN), .system(EBUSY):
             self.init(.inUseElsewhere, "\(path) is in use: \(error). Close it there")
         case .system:

@@ -9,7 +9,7 @@ extension LMDBStore {
 
     /// Builds a part of an index, or empties a part of what is no longer used: 64 pages or 2,048 keys, then a durable commit.
     public func continueMigration() throws -> MigrationProgress? {
-        guard let item = unfinished.first else { return nil }
+        guard !isReadOnly, let item = unfinished.first else { return nil }
         let (progress, isDone) = try write(.durable) { transaction -> (MigrationProgress, Bool) in
             guard let transaction = transaction as? LMDBTransaction else {
                 throw StoreError(.internalInconsistency, "a transaction of another store; report this as a bug")

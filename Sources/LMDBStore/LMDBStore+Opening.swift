@@ -24,6 +24,8 @@ struct OpenedFile {
     var unfinished: [UnfinishedWork.Item]
     /// Whether the file has large values that a save was, or is, to claim.
     var hasUnclaimed: Bool
+    /// Set for a file that is read without a place in the table of readers.
+    var readerless: ReaderlessFile?
 }
 
 extension LMDBStore {
@@ -39,25 +41,24 @@ extension LMDBStore {
     ///   then.
     public static func open(_ url: URL, schema: StoreSchema, options: Options = Options()) throws -> LMDBStore {
         let url = try StoreFile.resolved(url)
-        return try EnvironmentRegistry.store(path: url.path, schema: schema) { openFiles in
+        let store = try EnvironmentRegistry.store(path: url.path, schema: schema) { openFiles in
             var options = options
             // A process has 128 TiB: many stores get smaller maps, which grow, so that they leave room for all else.
             if openFiles >= 32 { options.mapSize = min(options.mapSize, 1 << 36) }
-            return try openFile(url, schema: schema, options: options)
+            return try options.isReadOnly
+                ? openReadOnly(url, schema: schema, options: options) : openFile(url, schema: schema, options: options)
         }
+        guard store.isReadOnly == options.isReadOnly else { throw StoreError.openOtherwise(store) }
+        return store
     }
+
+    /// The files beside a store's file that are opened for writing.
+    static let companions = ["-lock", "-signal"]
 
     private static func openFile(_ url: URL, schema: StoreSchema, options: Options) throws -> OpenedFile {
         let path = url.path
-        if options.remoteFileSystems == .refuse {
-            let folder = url.deletingLastPathComponent().path
-            if let kind = FileSystem.remoteKind(ofFolder: folder.isEmpty ? "." : folder) {
-                throw StoreError(
-                    .remoteFileSystem,
-                    "\(path) lies on \(kind), where locks and maps are not to be trusted. Move it to a local disk, or open it with remoteFileSystems: .allow"
-                )
-            }
-        }
+        try checkFileSystem(url, options)
+        if let failure = FilePermission.failure(path, companions: companions, isReadOnly: false) { throw failure }
         do {
             try NewFile.make(path) { try createFile($0, schema: schema, options: options) }
             try FileCheck.beforeOpening(path, options.openingCheck)
@@ -72,6 +73,16 @@ extension LMDBStore {
         } catch let error as LMDBError {
             throw StoreError(opening: error, path: path)
         }
+    }
+
+    static func checkFileSystem(_ url: URL, _ options: Options) throws {
+        guard options.remoteFileSystems == .refuse else { return }
+        let folder = url.deletingLastPathComponent().path
+        guard let kind = FileSystem.remoteKind(ofFolder: folder.isEmpty ? "." : folder) else { return }
+        throw StoreError(
+            .remoteFileSystem,
+            "\(url.path) lies on \(kind), where locks and maps are not to be trusted. Move it to a local disk, or open it with remoteFileSystems: .allow"
+        )
     }
 
     /// Makes the file with its meta table under a name that nobody else knows.
@@ -173,6 +184,15 @@ extension LMDBStore {
     private static func checkMeta(
         _ meta: Database, isNew: Bool, in transaction: WriteTransaction, path: String
     ) throws -> (format: UInt64, uuid: UUID) {
+        let number = isNew ? nil : transaction.transactionNumber - 1
+        return try checkMeta(meta, commit: number, in: transaction, path: path) { try transaction.withCursor(meta, $0) }
+    }
+
+    /// - Parameter commit: LMDB's number of the state; nil for a new file, which has no checksum yet.
+    static func checkMeta(
+        _ meta: Database, commit: UInt64?, in transaction: some ByteReading, path: String,
+        withCursor: ((Cursor) throws -> String?) throws -> String?
+    ) throws -> (format: UInt64, uuid: UUID) {
         guard let format = try transaction.metaNumber(MetaTable.Key.format, meta) else {
             throw StoreError(.notAStore, "\(path) is an LMDB file of another program: it has no format of ours. Check the path")
         }
@@ -184,25 +204,26 @@ extension LMDBStore {
         guard format >= MetaTable.oldestFormatVersion else {
             throw StoreError(.damaged, "\(path): the format in its meta table is \(format), which none is. Restore a copy")
         }
-        if format > 1, !isNew {
+        if format > 1, let commit {
             let row = try transaction.metaBytes(MetaTable.Key.check, meta)
-            let problem = try transaction.withCursor(meta) {
-                try MetaCheck.problem(row, at: $0, number: transaction.transactionNumber - 1)
-            }
+            let problem = try withCursor { try MetaCheck.problem(row, at: $0, number: commit) }
             if let problem { throw StoreError(.damaged, "\(path) is damaged: \(problem). Restore a copy") }
         }
-        if let line = try transaction.metaBytes(MetaTable.Key.library, meta) {
-            let text = String(decoding: line, as: UTF8.self)
-            guard text == MetaTable.libraryLine else {
-                throw StoreError(
-                    .formatTooNew,
-                    "\(path) was written with LMDB \(text); this library uses \(MetaTable.libraryLine). Export it there and import it here"
-                )
-            }
-        }
+        try checkLibrary(meta, in: transaction, path: path)
         guard let uuid = try transaction.metaBytes(MetaTable.Key.uuid, meta), uuid.count == 16 else {
             throw StoreError(.damaged, "\(path): the identity in its meta table cannot be read. Restore a copy")
         }
         return (format, UUID(uuid: uuid.loadUnaligned(as: uuid_t.self)))
+    }
+
+    private static func checkLibrary(_ meta: Database, in transaction: some ByteReading, path: String) throws {
+        guard let line = try transaction.metaBytes(MetaTable.Key.library, meta) else { return }
+        let text = String(decoding: line, as: UTF8.self)
+        guard text == MetaTable.libraryLine else {
+            throw StoreError(
+                .formatTooNew,
+                "\(path) was written with LMDB \(text); this library uses \(MetaTable.libraryLine). Export it there and import it here"
+            )
+        }
     }
 }

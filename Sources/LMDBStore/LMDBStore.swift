@@ -34,6 +34,8 @@ public final class LMDBStore: ObjectStore {
         }
 
         public var remoteFileSystems = RemoteFileSystems.refuse
+        /// Opens the file for reading only: see ``StoreInterface/StoreDescription/lmdb(_:readOnly:options:)``.
+        public var isReadOnly = false
         public var openingCheck = OpeningCheck.roots
         /// Bytes of address space to begin with; the file grows only as far as it is filled. From the 33rd open store on at
         /// most 64 GiB.
@@ -96,6 +98,8 @@ public final class LMDBStore: ObjectStore {
     /// How many chunks of large values were read.
     let chunkReads = Atomic<Int>(0)
     let unpackedPages: UnpackedPageCache
+    /// Of a file that is read without a place in the table of readers.
+    private let readerless: ReaderlessFile?
 
     /// The newest snapshot that was handed out, for those who ask for the same state.
     private struct Latest {
@@ -126,6 +130,7 @@ public final class LMDBStore: ObjectStore {
         dictionaries = Dictionaries(opened.tables)
         tails = Tails(opened.tables)
         unpackedPages = UnpackedPageCache(maximumByteCount: opened.options.pageCacheBytes)
+        readerless = opened.readerless
     }
 
     deinit { EnvironmentRegistry.close(environment, file) }
@@ -137,6 +142,7 @@ public final class LMDBStore: ObjectStore {
 
     func newestSnapshot() throws -> LMDBSnapshot {
         try checkProcess()
+        try readerless?.checkUnused()
         return try translating {
             do {
                 return try newestSnapshotInMap()
@@ -182,6 +188,7 @@ public final class LMDBStore: ObjectStore {
     /// - Throws: what `body` throws; `StoreError` `.full`, `.inputOutput`, `.damaged`. Nothing is written then.
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         try checkProcess()
+        if isReadOnly { throw StoreError.openReadOnly(url.path) }
         if writes.add(1, ordering: .relaxed).newValue % 256 == 0 { _ = try? environment.clearDeadReaders() }
         var result: R?
         try writing.withLock { _ in result = try writeBounded(body) }
@@ -202,13 +209,19 @@ public final class LMDBStore: ObjectStore {
     }
 
     /// By a file beside the data file, whose name ends in `-signal`: no process looks into the data file to find out.
-    public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? { try signal.watch(body) }
+    /// A store that is opened read-only watches the data file itself where there is no such file.
+    public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? {
+        try signal.watch(isReadOnly: isReadOnly, body)
+    }
 
     /// Bytes of the data file, without the lock file.
     public func fileBytes() throws -> Int {
         try checkProcess()
         return try FileIdentity.byteCount(path: url.path)
     }
+
+    public var isReadOnly: Bool { options.isReadOnly }
+    public var name: String { url.path }
 
     func checkProcess() throws {
         guard !environment.isOfForkedParent else {
@@ -231,8 +244,24 @@ public final class LMDBStore: ObjectStore {
 
 extension StoreDescription {
     /// A store in one file at `url`, with a lock file beside it. Snapshots route reads: no context waits for another.
-    public static func lmdb(_ url: URL, options: LMDBStore.Options = LMDBStore.Options()) -> StoreDescription {
-        StoreDescription(name: "lmdb", migration: MigratableLMDBFile(url, options)) { schema in
+    ///
+    /// A store that is opened read-only is read like any other. Saves, batches, compaction and restoring throw `StoreError` `.readOnly`, and
+    /// contexts keep their changes. A file whose model differs is refused, because it would have to be migrated.
+    ///
+    /// Within one process a file is open either read-only or for writing. In a folder in which this user may not write, no lock file can be
+    /// made. Writers of other processes cannot see such a reader, so reading throws `.inUseElsewhere` while another process has the file open.
+    ///
+    /// - Parameters:
+    ///   - url: the place of the file.
+    ///   - readOnly: whether to open an existing file without changing it.
+    ///   - options: sizes and limits.
+    public static func lmdb(
+        _ url: URL, readOnly: Bool = false, options: LMDBStore.Options = LMDBStore.Options()
+    ) -> StoreDescription {
+        var options = options
+        if readOnly { options.isReadOnly = true }
+        return StoreDescription(name: "lmdb", migration: options.isReadOnly ? nil : MigratableLMDBFile(url, options)) {
+            [options] schema in
             try LMDBStore.open(url, schema: schema, options: options)
         }
     }

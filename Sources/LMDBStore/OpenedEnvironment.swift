@@ -18,12 +18,13 @@ enum OpenedEnvironment {
     static func open(_ path: String, maximumDatabases: Int, _ options: LMDBStore.Options) throws -> Environment {
         let settings = Environment.Options(
             mapSize: max(options.mapSize, 1 << 20), smallestMapSize: min(options.mapSize, 1 << 28),
-            maximumReaders: max(options.maximumReaders, 8), maximumDatabases: maximumDatabases)
+            maximumReaders: max(options.maximumReaders, 8), maximumDatabases: maximumDatabases,
+            access: options.isReadOnly ? .readOnly : .readWrite)
         for _ in 0..<tries {
-            let lock = try lockFile(path)
+            let lock = try lockFile(path, options)
             let environment = try Environment(path: path, options: settings)
             do {
-                if try fits(environment, path, lock) { return environment }
+                if try fits(environment, path, lock, options) { return environment }
                 environment.close()
             } catch {
                 environment.close()
@@ -38,18 +39,30 @@ enum OpenedEnvironment {
     }
 
     /// Makes the lock file where there is none, with the mode of the file and without following a link. Where that fails LMDB says why.
-    private static func lockFile(_ path: String) throws -> FileIdentity? {
+    private static func lockFile(_ path: String, _ options: LMDBStore.Options) throws -> FileIdentity? {
         try StoreFile.checkBeside(path, ["-lock", "-signal"])
         let lock = path + "-lock"
         if let found = try FileIdentity.of(path: lock) { return found }
-        if let made = try? StoreFile.openBeside(lock, of: path) { close(made) }
+        if let made = try? StoreFile.openBeside(lock, of: path) {
+            // Readers write to it too, and the file's mode may be one that nobody writes.
+            if options.isReadOnly, let access = FileAccess(of: lock) { access.withWritingOwner.apply(to: made) }
+            close(made)
+        }
         return try FileIdentity.of(path: lock)
     }
 
-    private static func fits(_ environment: Environment, _ path: String, _ lock: FileIdentity?) throws -> Bool {
+    private static func fits(
+        _ environment: Environment, _ path: String, _ lock: FileIdentity?, _ options: LMDBStore.Options
+    ) throws -> Bool {
         guard try FileIdentity.of(descriptor: environment.fileDescriptor()) == FileIdentity.of(path: path),
             try FileIdentity.of(path: path + "-lock") == lock
         else { return false }
+        if options.isReadOnly {
+            let reader = try ReadTransaction(environment)
+            defer { reader.end() }
+            // The commit that the lock file names; a process may make the next ones meanwhile.
+            return try MetaPages.hasCommit(reader.transactionNumber, path: path)
+        }
         // As long as a process has it open, the lock file counts the commits; nothing is written here.
         return try environment.write { try $0.transactionNumber == environment.information().lastTransaction + 1 }
     }

@@ -31,6 +31,14 @@ extension StoreError {
         StoreError(.damaged, "\(store.url.path): \(what). Restore a copy, or export what is left")
     }
 
+    /// The file is open here in the other way.
+    static func openOtherwise(_ store: LMDBStore) -> StoreError {
+        StoreError(
+            .inUseElsewhere,
+            "cannot open \(store.url.path) \(store.isReadOnly ? "for writing" : "read-only"): this process has it open "
+                + "\(store.isReadOnly ? "read-only" : "for writing"). Close it first, or open it in the same way")
+    }
+
     static func migratedElsewhere(_ store: LMDBStore) -> StoreError {
         StoreError(
             .schemaTooNew,

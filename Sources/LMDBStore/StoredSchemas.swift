@@ -138,15 +138,19 @@ struct StoredSchemas {
 
     // MARK: What was left for later
 
-    static func unfinished(_ tables: Tables, in transaction: WriteTransaction) throws -> [UnfinishedWork.Item] {
-        var items: [UnfinishedWork.Item] = []
-        for (name, _) in try MetaTable.entries(MetaTable.Key.build, tables.meta, in: transaction) {
-            for (entity, indexes) in tables.indexes.enumerated() {
-                guard let position = indexes.firstIndex(where: { $0.name == name }) else { continue }
-                items.append(
-                    .init(name: name, database: indexes[position].database, kind: .build(entity: entity, index: position)))
+    /// The indexes of these names, which are not whole yet.
+    static func builds(_ names: [String], _ tables: Tables) -> [UnfinishedWork.Item] {
+        names.flatMap { name in
+            tables.indexes.enumerated().compactMap { entity, indexes in
+                indexes.firstIndex { $0.name == name }.map {
+                    .init(name: name, database: indexes[$0].database, kind: .build(entity: entity, index: $0))
+                }
             }
         }
+    }
+
+    static func unfinished(_ tables: Tables, in transaction: WriteTransaction) throws -> [UnfinishedWork.Item] {
+        var items = builds(try MetaTable.entries(MetaTable.Key.build, tables.meta, in: transaction).map(\.name), tables)
         for (name, value) in try MetaTable.entries(MetaTable.Key.drop, tables.meta, in: transaction).prefix(64) {
             guard let kind = value.first.flatMap(Database.Kind.init(code:)) else { continue }
             items.append(.init(name: name, database: try transaction.open(name, kind), kind: .drop))

@@ -53,29 +53,36 @@ struct Tables: Sendable {
         return 4 + 2 * schema.entities.count + indexes + 2 * schema.links.count
     }
 
+    /// Whether files of older formats, which have nothing in the table of that name, may be without it.
+    static func isOptional(_ name: String) -> Bool { name == "tails" || name.hasPrefix("large.") }
+
     static func isIndexed(_ column: ColumnSchema) -> Bool { column.type == .reference || column.index != .none }
 
     /// Opens all, creating those that are not there.
     init(_ stored: StoredSchema, meta: Database, in transaction: WriteTransaction) throws {
+        try self.init(stored, meta: meta) { try transaction.open($0, $1) }
+    }
+
+    init(_ stored: StoredSchema, meta: Database, open: (String, Database.Kind) throws -> Database) throws {
         self.meta = meta
         let names = StoredTables(stored)
         entityNumbers = stored.entities.map(\.number)
-        history = try transaction.open("history", .integers)
-        dictionaries = try transaction.open("dictionaries", .integers)
-        tails = try transaction.open("tails", .integers)
-        pages = try names.pages.map { try transaction.open($0, .integers) }
-        large = try names.large.map { try transaction.open($0, .integers) }
+        history = try open("history", .integers)
+        dictionaries = try open("dictionaries", .integers)
+        tails = try open("tails", .integers)
+        pages = try names.pages.map { try open($0, .integers) }
+        large = try names.large.map { try open($0, .integers) }
         indexes = try names.indexes.map { indexes in
             try indexes.map { index in
                 Index(
-                    name: index.name, columns: index.columns, database: try transaction.open(index.name, index.kind),
+                    name: index.name, columns: index.columns, database: try open(index.name, index.kind),
                     isReference: index.isReference, isUnique: index.isUnique)
             }
         }
         links = try names.links.map { link in
             Link(
-                forward: try transaction.open(link.forward, .integersToIntegers),
-                backward: try transaction.open(link.backward, .integersToIntegers))
+                forward: try open(link.forward, .integersToIntegers),
+                backward: try open(link.backward, .integersToIntegers))
         }
     }
 }

@@ -12,6 +12,8 @@ final class SQLiteConnection: @unchecked Sendable {
         case writer, reader
         /// Changes nothing about the file, not even where its log ends.
         case observer
+        /// The same, for a file that nobody changes while it is open, in a folder where no log can be made.
+        case frozen
         /// Of a file that nobody else knows yet: without a log beside it.
         case creator
     }
@@ -37,7 +39,7 @@ final class SQLiteConnection: @unchecked Sendable {
         configuration.label = "strata.sqlite"
         configuration.foreignKeysEnabled = false
         configuration.busyMode = .timeout(Self.busyTimeout)
-        configuration.readonly = role == .observer
+        configuration.readonly = role == .observer || role == .frozen
         configuration.prepareDatabase { database in
             try database.execute(
                 sql: "PRAGMA cache_size = -65536; PRAGMA mmap_size = 1073741824; PRAGMA temp_store = MEMORY")
@@ -46,7 +48,7 @@ final class SQLiteConnection: @unchecked Sendable {
             if role == .reader { try database.execute(sql: "PRAGMA query_only = 1") }
         }
         do {
-            queue = try DatabaseQueue(path: path, configuration: configuration)
+            queue = try DatabaseQueue(path: role == .frozen ? Self.frozenName(path) : path, configuration: configuration)
             handle = try queue.inDatabase { database in
                 guard let handle = database.sqliteConnection else {
                     throw StoreError(.cannotOpen, "\(path): the connection closed at once; open it again")
@@ -157,6 +159,12 @@ final class SQLiteConnection: @unchecked Sendable {
     var changedRows: Int { Int(sqlite3_changes(handle)) }
 
     // MARK: Opening
+
+    /// A name with which SQLite looks for no log, and asks for no lock. Libraries that take no such names find no file.
+    private static func frozenName(_ path: String) -> String {
+        let name = path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? path
+        return "file:\(name)?immutable=1"
+    }
 
     private static func openingError(_ error: DatabaseError, _ path: String) -> StoreError {
         let reason = error.message ?? error.resultCode.description

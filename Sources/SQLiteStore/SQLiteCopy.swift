@@ -10,8 +10,10 @@ enum SQLiteCopy {
 
     /// - Returns: the newest save that the copy has.
     /// - Throws: `StoreError` `.full`, `.inputOutput`, `.damaged`; `CancellationError`.
-    static func make(from path: String, to partial: PartialFile, _ cancellation: Cancellation) throws -> Generation {
-        let source = try SQLiteConnection(path: path, role: .reader)
+    static func make(
+        from path: String, role: SQLiteConnection.Role = .reader, to partial: PartialFile, _ cancellation: Cancellation
+    ) throws -> Generation {
+        let source = try SQLiteConnection(path: path, role: role)
         // Not in the write-ahead mode, so that all of the copy is in one file.
         let copy = try DatabaseQueue(path: partial.path)
         do {

@@ -91,6 +91,14 @@ enum SQLiteFile {
     private static func validate(
         _ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String
     ) throws -> StoreLineage {
+        let (uuid, stored) = try contents(connection, path)
+        try checkTables(connection, SQLiteLayout(stored), path)
+        try SQLiteMigration.run(connection, from: stored, to: layout, path: path, name: "strata://\(uuid.uuidString)")
+        return try SQLiteLineage.adopt(uuid, connection, path)
+    }
+
+    /// The identity and the schema that the file says it has.
+    static func contents(_ connection: SQLiteConnection, _ path: String) throws -> (uuid: UUID, schema: StoreSchema) {
         try checkOwner(connection, path)
         func meta(_ name: String) throws -> String {
             guard let text = try connection.texts("SELECT value FROM strata_meta WHERE name = ?", [.string(name)]).first
@@ -106,9 +114,7 @@ enum SQLiteFile {
         guard let stored = try? JSONDecoder().decode(StoreSchema.self, from: Data(try meta("schema").utf8)) else {
             throw StoreError(.damaged, "\(path): the schema in strata_meta cannot be read; restore the file")
         }
-        try checkTables(connection, SQLiteLayout(stored), path)
-        try SQLiteMigration.run(connection, from: stored, to: layout, path: path, name: "strata://\(uuid.uuidString)")
-        return try SQLiteLineage.adopt(uuid, connection, path)
+        return (uuid, stored)
     }
 
     // MARK: The schema

@@ -9,15 +9,18 @@ enum SQLiteLineage {
     static let firstKey = "first key"
     private static let incarnations = "incarnations"
 
+    /// The incarnations that the file has begun.
+    static func read(_ store: UUID, _ connection: SQLiteConnection, _ path: String) throws -> StoreLineage {
+        guard let text = try connection.meta(incarnations) else { return StoreLineage(store: store) }
+        guard let copies = try? JSONDecoder().decode([StoreLineage.Incarnation].self, from: Data(text.utf8)) else {
+            throw StoreError(.damaged, "\(path): the incarnations in strata_meta cannot be read. Restore a copy")
+        }
+        return StoreLineage(store: store, copies: copies)
+    }
+
     /// Inside a write transaction.
     static func adopt(_ store: UUID, _ connection: SQLiteConnection, _ path: String) throws -> StoreLineage {
-        var lineage = StoreLineage(store: store)
-        if let text = try connection.meta(incarnations) {
-            guard let copies = try? JSONDecoder().decode([StoreLineage.Incarnation].self, from: Data(text.utf8)) else {
-                throw StoreError(.damaged, "\(path): the incarnations in strata_meta cannot be read. Restore a copy")
-            }
-            lineage = StoreLineage(store: store, copies: copies)
-        }
+        var lineage = try read(store, connection, path)
         guard try connection.meta(copyMark) != nil else { return lineage }
         lineage.begin(after: Generation(bitPattern: try connection.integer("SELECT generation FROM strata_state") ?? 0))
         let text = String(decoding: try JSONEncoder().encode(lineage.copies), as: UTF8.self)

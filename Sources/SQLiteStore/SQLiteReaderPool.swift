@@ -4,6 +4,9 @@ import Locking
 /// Connections for snapshots. A snapshot has one for itself while it lives; a few idle ones are kept, with their statements.
 final class SQLiteReaderPool: Sendable {
     private let path: String
+    private let role: SQLiteConnection.Role
+    /// When the file was last written, if nobody may write it while it is read.
+    private let frozen: SQLiteFile.Times?
     private let idle = Mutex<[SQLiteConnection]>([])
     /// Those of the snapshots that live.
     private let lent = Mutex<[ObjectIdentifier: SQLiteConnection]>([:])
@@ -13,8 +16,11 @@ final class SQLiteReaderPool: Sendable {
     /// The file that the path led to when the store was opened.
     private let file: StoreFile.Identity?
 
-    init(path: String) {
+    /// - Parameter role: of the connections: `reader`, `observer` or `frozen`.
+    init(path: String, role: SQLiteConnection.Role) {
         self.path = path
+        self.role = role
+        frozen = role == .frozen ? SQLiteFile.Times(path) : nil
         file = StoreFile.identity(path)
     }
 
@@ -25,11 +31,18 @@ final class SQLiteReaderPool: Sendable {
     }
 
     private func idleOrNew() throws -> SQLiteConnection {
+        try checkUnchanged()
         if let kept = idle.withLock({ $0.popLast() }) { return kept }
         // Another file would be read in its place, and a file that is gone would be made anew.
         let found = StoreFile.identity(path)
         guard found == file else { throw StoreError.fileReplaced(path, isGone: found == nil) }
-        return try SQLiteConnection(path: path, role: .reader)
+        return try SQLiteConnection(path: path, role: role)
+    }
+
+    /// - Throws: `StoreError` `.inUseElsewhere` for a file that was written although it is read without locks. One `stat` or two then.
+    func checkUnchanged() throws {
+        guard let frozen else { return }
+        if SQLiteFile.Times(path) != frozen || SQLiteFile.hasLog(path) { throw StoreError.changedWhileFrozen(path) }
     }
 
     /// Runs `body` with a connection that reads nothing.

@@ -16,7 +16,7 @@ extension SQLiteStore: BackupableStore {
         }
         let partial = try PartialFile(for: url, existing: existing, like: path)
         defer { partial.discard() }
-        let generation = try SQLiteCopy.make(from: path, to: partial, cancellation)
+        let generation = try SQLiteCopy.make(from: path, role: readerRole, to: partial, cancellation)
         try cancellation.check()
         try partial.finish()
         return generation
@@ -27,7 +27,7 @@ extension SQLiteStore: BackupableStore {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(UUID().uuidString)")
         let partial = try PartialFile(for: url, existing: .refuse, like: path)
         defer { partial.discard() }
-        _ = try SQLiteCopy.make(from: path, to: partial, cancellation)
+        _ = try SQLiteCopy.make(from: path, role: readerRole, to: partial, cancellation)
         let source = try FileHandle(forReadingFrom: URL(fileURLWithPath: partial.path))
         let target = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
         do {

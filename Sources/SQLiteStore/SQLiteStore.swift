@@ -14,6 +14,8 @@ public final class SQLiteStore: ObjectStore {
     public let identity: StoreIdentity
     public let lineage: StoreLineage
     public var schema: StoreSchema { layout.schema }
+    public let isReadOnly: Bool
+    public var name: String { path }
     public var deferralStyle: DeferralStyle { .native }
     let layout: SQLiteLayout
     let path: String
@@ -26,6 +28,11 @@ public final class SQLiteStore: ObjectStore {
     /// SQLite's count of changes of tables when the file's schema was last found to be ours.
     private let checkedTables = Mutex<Int64?>(nil)
 
+    /// How further connections are opened for reading.
+    let readerRole: SQLiteConnection.Role
+    /// The schema as the file has it.
+    private let schemaText: String
+
     private struct Syncing {
         /// What the writer's connection is set to; nil before the first write.
         var durable: Bool?
@@ -34,23 +41,41 @@ public final class SQLiteStore: ObjectStore {
     }
 
     /// Opens the file, or makes it. Blocks on the disk, and up to 30 seconds while another connection makes the file.
-    /// - Throws: `StoreError`: a directory, a file of another kind, another model's store.
-    public init(url: URL, schema: StoreSchema, routing: Routing = .snapshot) throws {
+    /// - Parameters:
+    ///   - url: the place of the file.
+    ///   - schema: of the model.
+    ///   - routing: how contexts read.
+    ///   - readOnly: whether to open an existing file without changing it.
+    /// - Throws: `StoreError`: a directory, a file of another kind, another model's store, a missing permission.
+    public init(url: URL, schema: StoreSchema, routing: Routing = .snapshot, readOnly: Bool = false) throws {
         path = try StoreFile.resolved(url).path
         self.routing = routing
+        isReadOnly = readOnly
         layout = SQLiteLayout(schema)
-        try SQLiteFile.makeIfMissing(layout, path)
-        try SQLiteFile.checkOwner(path)
-        writer = try SQLiteConnection(path: path, role: .writer)
-        try writer.useLog()
-        lineage = try SQLiteFile.prepare(writer, layout, path)
+        if readOnly {
+            readerRole = try SQLiteFile.readOnlyRole(path)
+            writer = try SQLiteConnection(path: path, role: readerRole)
+            (lineage, schemaText) = try SQLiteFile.identify(writer, layout, path)
+        } else {
+            readerRole = .reader
+            if let failure = FilePermission.failure(path, companions: ["-wal", "-shm"], isReadOnly: false) { throw failure }
+            try SQLiteFile.makeIfMissing(layout, path)
+            try SQLiteFile.checkOwner(path)
+            writer = try SQLiteConnection(path: path, role: .writer)
+            try writer.useLog()
+            lineage = try SQLiteFile.prepare(writer, layout, path)
+            schemaText = try SQLiteFile.text(schema.withoutHints)
+        }
         identity = StoreIdentity(lineage.store)
-        pool = SQLiteReaderPool(path: path)
+        pool = SQLiteReaderPool(path: path, role: readerRole)
         signal = SaveSignal(besideFile: path)
     }
 
     /// By a file beside the data file, whose name ends in `-signal`.
-    public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? { try signal.watch(body) }
+    /// A store that is opened read-only watches the data file itself where there is no such file.
+    public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? {
+        try signal.watch(isReadOnly: isReadOnly, body)
+    }
 
     // MARK: Reading
 
@@ -58,6 +83,7 @@ public final class SQLiteStore: ObjectStore {
 
     func reader(_ routing: Routing) throws -> SQLiteSnapshot {
         if routing == .ancestors {
+            try pool.checkUnchanged()
             let generation = try writer.withLock {
                 try checkSchema(writer)
                 return try writer.newestGeneration()
@@ -81,7 +107,7 @@ public final class SQLiteStore: ObjectStore {
         let tables = try connection.integer("PRAGMA schema_version")
         if let tables, checkedTables.withLock({ $0 }) == tables { return }
         let stored = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first
-        guard try stored == SQLiteFile.text(schema.withoutHints) else {
+        guard stored == schemaText else {
             throw StoreError(
                 .schemaTooNew,
                 "\(path) was migrated by another process since it was opened here. Open it again with that model")
@@ -100,7 +126,8 @@ public final class SQLiteStore: ObjectStore {
     // MARK: Writing
 
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
-        try writer.withLock {
+        if isReadOnly { throw StoreError.openReadOnly(path) }
+        return try writer.withLock {
             shortenLog()
             try setSynchronous(durability == .durable)
             try writer.run("BEGIN IMMEDIATE")
@@ -139,11 +166,21 @@ public final class SQLiteStore: ObjectStore {
 
 extension StoreDescription {
     /// A store in an SQLite file.
-    /// - Parameter routing: `snapshot` gives each context a read transaction of its own; `ancestors` one serialized connection
-    ///   for reads and writes, as Core Data has, kept for comparison.
-    public static func sqlite(_ url: URL, routing: Routing = .snapshot) -> StoreDescription {
-        StoreDescription(name: "sqlite", routing: routing, migration: MigratableSQLiteFile(url)) { schema in
-            try SQLiteStore(url: url, schema: schema, routing: routing)
+    ///
+    /// A store that is opened read-only is read like any other. Saves, batches and restoring throw `StoreError` `.readOnly`, and contexts
+    /// keep their changes. A file whose model differs is refused, because it would have to be migrated.
+    ///
+    /// In a folder in which this user may not write, SQLite makes no log, so it does not see changes of the file. If another process
+    /// writes the file meanwhile, reading throws `.inUseElsewhere`.
+    ///
+    /// - Parameters:
+    ///   - url: the place of the file.
+    ///   - routing: `snapshot` gives each context a read transaction of its own; `ancestors` one serialized connection
+    ///     for reads and writes, as Core Data has, kept for comparison.
+    ///   - readOnly: whether to open an existing file without changing it.
+    public static func sqlite(_ url: URL, routing: Routing = .snapshot, readOnly: Bool = false) -> StoreDescription {
+        StoreDescription(name: "sqlite", routing: routing, migration: readOnly ? nil : MigratableSQLiteFile(url)) { schema in
+            try SQLiteStore(url: url, schema: schema, routing: routing, readOnly: readOnly)
         }
     }
 }

@@ -138,6 +138,10 @@ public protocol ObjectStore: AnyObject, Sendable {
     var lineage: StoreLineage { get }
     var schema: StoreSchema { get }
     var deferralStyle: DeferralStyle { get }
+    /// Whether the store was opened for reading only: then every write throws `StoreError` `.readOnly`.
+    var isReadOnly: Bool { get }
+    /// The store in messages: the path of its file.
+    var name: String { get }
     /// The newest committed state. Never waits for a writer.
     func snapshot() throws -> any StoreSnapshot
     /// Whether another process or connection may have committed a save after this generation. Cheap; false is certain.
@@ -173,6 +177,9 @@ public protocol ObjectStore: AnyObject, Sendable {
 }
 
 extension ObjectStore {
+    public var isReadOnly: Bool { false }
+    public var name: String { "the store" }
+
     public func continueMigration() throws -> MigrationProgress? { nil }
 }
 

@@ -35,10 +35,16 @@ public final class SaveSignal: Sendable {
 
     /// Calls `body` on a background queue after each signal, this process's own included, until the watch is dropped.
     ///
+    /// - Parameters:
+    ///   - isReadOnly: whether to make no file, and to watch the store's own file where there is no signal that may be read.
+    ///   - body: what is called.
     /// - Throws: `StoreError` `.inputOutput` when the file cannot be made or watched.
-    public func watch(_ body: @escaping @Sendable () -> Void) throws -> any StoreWatch {
-        _ = try opened()
-        return try FileWatch(path: path, body)
+    public func watch(isReadOnly: Bool = false, _ body: @escaping @Sendable () -> Void) throws -> any StoreWatch {
+        guard isReadOnly else {
+            _ = try opened()
+            return try FileWatch(path: path, body)
+        }
+        return try FileWatch(path: access(path, R_OK) == 0 ? path : file, body)
     }
 
     private func opened() throws -> Int32 {

@@ -28,6 +28,33 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 }
 
 extension StoreError {
+    /// A write to a store that was opened for reading only.
+    package static func openReadOnly(_ name: String) -> StoreError {
+        StoreError(.readOnly, "cannot write to \(name): it was opened read-only. Open it without readOnly to write")
+    }
+
+    /// A file that an opening for reading only would have to change first.
+    package static func needsMigration(_ path: String) -> StoreError {
+        StoreError(
+            .readOnly,
+            "cannot open \(path) read-only: its model differs from this one, so that the file would have to be migrated. Open it once "
+                + "for writing, or with the model that it was written with")
+    }
+
+    package static func noFileToRead(_ path: String) -> StoreError {
+        StoreError(.cannotOpen, "cannot open \(path) read-only: there is no file. Check the path, or open it for writing")
+    }
+
+    package static func emptyFileToRead(_ path: String) -> StoreError {
+        StoreError(.cannotOpen, "cannot open \(path) read-only: it is empty. Check the path, or open it for writing")
+    }
+
+    package static func unfinishedFileToRead(_ path: String) -> StoreError {
+        StoreError(
+            .readOnly, "cannot open \(path) read-only: the process that made it ended before its tables. Open it once for writing"
+        )
+    }
+
     /// A file came from this very model to a newer one of the same version.
     public static func olderModel(_ path: String) -> StoreError {
         StoreError(

@@ -60,6 +60,7 @@ package enum StoreFile {
     }
 
     private static func unresolvable(_ url: URL, _ number: Int32) -> StoreError {
+        if number == EACCES, let failure = FilePermission.unreachable(url.path) { return failure }
         let remedy = number == ELOOP ? "Its symbolic links lead in a circle; remove them" : "Check the path and its permissions"
         return StoreError(.cannotOpen, "\(url.path) cannot be found: \(String(cString: strerror(number))). \(remedy)")
     }
@@ -162,6 +163,13 @@ package struct FileAccess: Sendable, Hashable {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         (mode, owner, group) = (status.st_mode & 0o777, status.st_uid, status.st_gid)
+    }
+
+    /// The same with permission for the owner to read and write.
+    package var withWritingOwner: FileAccess {
+        var access = self
+        access.mode |= 0o600
+        return access
     }
 
     /// Gives a new file the same owner, where the process may, and the same mode. Where it may not, the file is open to fewer.

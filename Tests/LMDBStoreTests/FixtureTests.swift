@@ -101,14 +101,18 @@ import Testing
 
     // MARK: Reading
 
-    @Test(arguments: [1, 2]) func S163_aFileOfAnOlderFormatIsReadWithEachOfItsValues(format: Int) async throws {
+    @Test(arguments: [1, 2], [false, true])
+    func `S163, S166: a file of an older format is read with each of its values`(format: Int, isReadOnly: Bool) async throws {
         if ProcessInfo.processInfo.environment["STRATA_WRITE_FIXTURE"] == "1", format == 2 {
             try await Self.write(to: try Scratch())
         }
         // Opening writes to a file.
         let scratch = try Scratch()
         try FileManager.default.copyItem(at: Self.url(format: format), to: scratch.url)
-        let store = try LMDBStore.open(scratch.url, schema: Self.second)
+        var options = LMDBStore.Options()
+        options.isReadOnly = isReadOnly
+        let bytes = try Data(contentsOf: scratch.url)
+        let store = try LMDBStore.open(scratch.url, schema: Self.second, options: options)
         let snapshot = try store.newestSnapshot()
         #expect(snapshot.generation == 3)
         #expect(try snapshot.keys(StoreQuery(entity: 0)) == (0..<35).map(Self.key))
@@ -136,6 +140,7 @@ import Testing
         #expect(history[1].change(of: 0)?.updatedKeys == [Self.key(15)])
         let findings = try store.verify()
         #expect(findings == [])
+        if isReadOnly { return #expect(try Data(contentsOf: scratch.url) == bytes) }
         // It goes on in its format.
         #expect(store.format == UInt64(format))
         try store.save { layer, _ in

@@ -30,7 +30,7 @@ extension StoreWriter {
     private func process(_ jobs: [Job]) throws {
         // What is being written must be on disk first, a full memory emptied, and another process may be waiting.
         let isWanted = claim.withLock { $0 }?.isWanted ?? false
-        if store.deferralStyle == .layered, state.pendingSaves == 0, jobs.allSatisfy({ $0.request == nil }) {
+        if store.deferralStyle == .layered || store.isReadOnly, state.pendingSaves == 0, jobs.allSatisfy({ $0.request == nil }) {
             for job in jobs { job.completion(outcome(of: job, .success(ChangeSet()), state)) }
             return
         }

@@ -109,6 +109,8 @@ final class StoreWriter: Sendable {
         _ request: SaveRequest, origin: UInt64,
         completion: @escaping @Sendable (Result<SaveOutcome, any Error>) -> Void
     ) {
+        // At once: a deferred save would be refused only when it is written.
+        if store.isReadOnly { return queue.async { [store] in completion(.failure(StoreError.openReadOnly(store.name))) } }
         enqueue(Job(request: request, origin: origin, completion: completion))
     }
 
@@ -204,6 +206,8 @@ final class StoreWriter: Sendable {
     /// Whether keys were leased where they are wanted.
     @discardableResult
     private func refillKeys(isFirst: Bool = false) -> Bool {
+        // Objects may be inserted all the same, by a child or for a preview; no save takes them.
+        if store.isReadOnly { return false }
         do {
             try leaseWanted(isFirst: isFirst)
             return true

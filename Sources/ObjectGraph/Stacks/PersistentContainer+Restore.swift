@@ -25,7 +25,10 @@ extension PersistentContainer {
     ///   for a backup that cannot be used, `.full`, `.inputOutput`; `CancellationError`.
     public static func restore(_ store: StoreDescription, from backup: URL) async throws {
         guard let file = store.migration as? any RestorableFile else {
-            throw StoreError(.unsupported, "cannot restore a \(store.name) store: it has no file. Use a store in a file")
+            throw StoreError(
+                .unsupported,
+                "cannot restore a \(store.name) store: it has no file, or is described as read-only. Use a store in a file that may be "
+                    + "written")
         }
         let cancellation = Cancellation()
         try await withTaskCancellationHandler {

@@ -1,0 +1,139 @@
+import LMDB
+import PageCodec
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+extension LMDBStore {
+    /// Opens a file that is there, without changing it (S166).
+    /// - Throws: as ``open(_:schema:options:)``; `.readOnly` if the file would have to be changed first.
+    static func openReadOnly(_ url: URL, schema: StoreSchema, options: Options) throws -> OpenedFile {
+        let path = url.path
+        if let failure = FilePermission.failure(path, companions: [], isReadOnly: true) { throw failure }
+        try checkFileSystem(url, options)
+        do {
+            guard try FileIdentity.of(path: path) != nil else { throw StoreError.noFileToRead(path) }
+            guard try MetaPages.read(path: path) != .empty else { throw StoreError.emptyFileToRead(path) }
+            try FileCheck.beforeOpening(path, options.openingCheck)
+            let (environment, readerless) = try readOnlyEnvironment(path, schema: schema, options: options)
+            do {
+                var opened = try openTablesReadOnly(url, schema: schema, options: options, environment: environment)
+                // A process that came meanwhile may have written over what was read.
+                try readerless?.checkUnused()
+                opened.readerless = readerless
+                return opened
+            } catch {
+                environment.close()
+                throw error
+            }
+        } catch let error as LMDBError {
+            throw StoreError(error, path: path)
+        }
+    }
+
+    /// With a place in the table of readers if the lock file is there or can be made; else for a file that no process has open.
+    private static func readOnlyEnvironment(
+        _ path: String, schema: StoreSchema, options: Options
+    ) throws -> (Environment, ReaderlessFile?) {
+        let lock = path + "-lock"
+        let databases = Tables.count(schema) + 128
+        let isThere = access(lock, F_OK) == 0
+        if isThere ? access(lock, R_OK | W_OK) == 0 : FilePermission.mayWriteFolder(of: path) {
+            return (try OpenedEnvironment.open(path, maximumDatabases: databases, options), nil)
+        }
+        let readerless = ReaderlessFile(path: path, lock: lock)
+        try readerless.checkUnused()
+        let settings = Environment.Options(
+            mapSize: max(options.mapSize, 1 << 20), smallestMapSize: min(options.mapSize, 1 << 28),
+            maximumDatabases: databases, access: .readOnlyWithoutLock)
+        return (try Environment(path: path, options: settings), readerless)
+    }
+
+    private static func openTablesReadOnly(
+        _ url: URL, schema: StoreSchema, options: Options, environment: Environment
+    ) throws -> OpenedFile {
+        let path = url.path
+        guard let file = FileIdentity.of(descriptor: try environment.fileDescriptor()) else {
+            throw StoreError(.cannotOpen, "\(path) has gone while it was opened. Open it again")
+        }
+        // Handles are opened in one transaction and used in the next: a migration of another process between the two is found by
+        // the number of the schema.
+        let (meta, schemas, tables) = try environment.openDatabases { transaction in
+            guard let meta = try transaction.open(MetaTable.name, .bytes) else {
+                throw StoreError(
+                    .notAStore, "\(path) is an LMDB file of another program: it has no table of ours. Check the path")
+            }
+            guard try transaction.metaNumber(MetaTable.Key.format, meta).map({ $0 <= MetaTable.formatVersion }) == true else {
+                return (meta, nil as StoredSchemas?, nil as Tables?)
+            }
+            var schemas = try StoredSchemas(meta, in: transaction, path: path)
+            if let change = try schemas.adopt(schema), change.number != change.formerNumber {
+                throw StoreError.needsMigration(path)
+            }
+            let tables = try Tables(schemas.current, meta: meta) { name, kind in
+                if let table = try transaction.open(name, kind) { return table }
+                // Older files have none of these until they are opened for writing.
+                guard Tables.isOptional(name) else { throw StoreError.unfinishedFileToRead(path) }
+                return .absent
+            }
+            return (meta, schemas, tables)
+        }
+        let transaction = try ReadTransaction(environment)
+        defer { transaction.end() }
+        let (format, uuid) = try checkMeta(meta, commit: transaction.transactionNumber, in: transaction, path: path) {
+            try transaction.withCursor(meta, $0)
+        }
+        guard let schemas, let tables,
+            try transaction.metaNumber(MetaTable.Key.schemaNumber, meta) == UInt64(schemas.versions.count)
+        else { throw StoreError.needsMigration(path) }
+        let builds = try transaction.withCursor(meta) { try MetaTable.entries(MetaTable.Key.build, at: $0) }
+        return OpenedFile(
+            url: url, options: options, environment: environment, file: file, format: format, uuid: uuid,
+            lineage: try StoredLineage.read(uuid, meta, in: transaction, path: path), schema: schema, tables: tables,
+            layouts: try StoredSchema.layouts(schemas.versions, model: schema, format: format), schemas: schemas.versions,
+            unfinished: StoredSchemas.builds(builds.map(\.name), tables), hasUnclaimed: false)
+    }
+}
+
+/// A file that is read without a place in the table of readers: a writer would reuse the pages that are read here.
+struct ReaderlessFile: Sendable {
+    let path: String
+    let lock: String
+
+    /// Every process that has the file open holds a lock on the first byte of the lock file. Asking for it takes the permission to read.
+    /// About 3 µs.
+    /// - Throws: `StoreError` `.inUseElsewhere` if a process has the file open, or that cannot be known.
+    func checkUnused() throws {
+        let descriptor = open(lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return }
+            throw inUse("this user may not read \(lock), which tells whether another process has the file open")
+        }
+        // This process holds no lock on that file, which closing a descriptor of it would end.
+        defer { close(descriptor) }
+        var asked = flock()
+        asked.l_type = Int16(F_WRLCK)
+        asked.l_whence = Int16(SEEK_SET)
+        asked.l_start = 0
+        asked.l_len = 1
+        guard fcntl(descriptor, F_GETLK, &asked) == 0, asked.l_type == Int16(F_UNLCK) else {
+            throw inUse(
+                "another process has it open, and this user may not write to \(lock), which protects readers from writers")
+        }
+    }
+
+    private func inUse(_ reason: String) -> StoreError {
+        StoreError(
+            .inUseElsewhere,
+            "cannot read \(path) read-only: \(reason). Let this user read and write the lock file, or close the file there")
+    }
+}

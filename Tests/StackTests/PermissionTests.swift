@@ -1,0 +1,196 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Files and folders for which a permission is missing (S166). The superuser has all of them, so the tests run as another user in a
+/// process of their own, which only the superuser can start.
+@Suite(.enabled(if: geteuid() == 0, "only the superuser can become another user")) struct PermissionTests {
+    static func becomeNobody() throws {
+        try #require(setgid(65_534) == 0 && setuid(65_534) == 0)
+    }
+
+    private static func protect(_ bed: TestBed, file: Int, folder: Int, beside: Int = 0o644) throws {
+        let manager = FileManager.default
+        for name in try manager.contentsOfDirectory(atPath: bed.folder.path) {
+            let path = bed.folder.appendingPathComponent(name).path
+            try manager.setAttributes([.posixPermissions: path == bed.file.path ? file : beside], ofItemAtPath: path)
+        }
+        try manager.setAttributes([.posixPermissions: folder], ofItemAtPath: bed.folder.path)
+    }
+
+    private static func names(_ bed: TestBed) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: bed.folder.path).sorted()
+    }
+
+    enum Beside: String, CaseIterable, Sendable { case kept, removed, writable }
+
+    @Test(arguments: ReadOnlyTests.kinds, Beside.allCases)
+    func `S166: a store is read in a folder where nothing can be written`(_ kind: StoreKind, _ beside: Beside) async throws {
+        let bed = try TestBed(kind)
+        try await ReadOnlyTests.fill(bed)
+        if beside == .removed {
+            for suffix in ["-lock", "-signal", "-wal", "-shm"] { unlink(bed.file.path + suffix) }
+        }
+        try Self.protect(bed, file: 0o444, folder: 0o555, beside: beside == .writable ? 0o666 : 0o444)
+        let before = try ReadOnlyTests.Look(bed.file)
+        let names = try Self.names(bed)
+        await #expect(processExitsWith: .success) { [file = bed.file as URL, kind = kind.rawValue as String] in
+            try PermissionTests.becomeNobody()
+            let container = try await ReadOnlyTests.open(file, kind)
+            try container.followOtherProcesses()
+            try await ReadOnlyTests.use(container)
+        }
+        #expect(try Self.names(bed) == names)
+        #expect(try ReadOnlyTests.Look(bed.file) == before)
+    }
+
+    @Test(arguments: ReadOnlyTests.kinds)
+    func `S166: a file that nobody may write is read in a folder that may be written`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await ReadOnlyTests.fill(bed)
+        for suffix in ["-lock", "-signal", "-wal", "-shm"] { unlink(bed.file.path + suffix) }
+        try Self.protect(bed, file: 0o444, folder: 0o777)
+        for _ in 0..<2 {
+            await #expect(processExitsWith: .success) { [file = bed.file as URL, kind = kind.rawValue as String] in
+                try PermissionTests.becomeNobody()
+                try await ReadOnlyTests.use(try await ReadOnlyTests.open(file, kind))
+            }
+        }
+    }
+
+    @Test func `S166: a file that is open elsewhere is not read without a place among its readers`() async throws {
+        let bed = try TestBed(.lmdb)
+        try await ReadOnlyTests.fill(bed)
+        try Self.protect(bed, file: 0o644, folder: 0o755)
+        let writer = try await ReadOnlyTests.open(bed.file, "lmdb", readOnly: false)
+        await #expect(processExitsWith: .success) { [file = bed.file as URL] in
+            try PermissionTests.becomeNobody()
+            let error = await ReadOnlyTests.refusal { _ = try await ReadOnlyTests.open(file, "lmdb") }
+            try #require(error.code == .inUseElsewhere && error.message.contains("-lock"), "\(error)")
+        }
+        withExtendedLifetime(writer) {}
+    }
+
+    @Test(arguments: ReadOnlyTests.kinds)
+    func `S166: reading without locks ends with an error when another process writes`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await ReadOnlyTests.fill(bed)
+        for suffix in ["-lock", "-signal", "-wal", "-shm"] { unlink(bed.file.path + suffix) }
+        try Self.protect(bed, file: 0o644, folder: 0o755)
+        let ready = bed.folder.appendingPathComponent("ready")
+        async let reader: ExitTest.Result? = #expect(processExitsWith: .success) {
+            [file = bed.file as URL, kind = kind.rawValue as String, ready = ready as URL] in
+            // Made before the permission is given up.
+            let descriptor = open(ready.path, O_WRONLY | O_CREAT, 0o644)
+            try PermissionTests.becomeNobody()
+            let container = try await ReadOnlyTests.open(file, kind)
+            let found = try await ReadOnlyTests.count(container)
+            try #require(found == ReadOnlyTests.count)
+            try #require(write(descriptor, "1", 1) == 1)
+            var error: StoreError?
+            try await until("reading is refused") {
+                do { _ = try await ReadOnlyTests.count(container) } catch let found as StoreError { error = found }
+                return error != nil
+            }
+            try #require(error?.code == .inUseElsewhere, "\(String(describing: error))")
+        }
+        try await until("the reader has read") { (try? Data(contentsOf: ready).count) == 1 }
+        let writer = try await ReadOnlyTests.open(bed.file, kind.rawValue, readOnly: false)
+        try await writer.coordinator.insert(into: "Thing", ["number"], rows: [[.int(1)]])
+        _ = await reader
+        withExtendedLifetime(writer) {}
+    }
+
+    @Test(arguments: [true, false])
+    func `S166: a log that a killed writer left is read where it is, or refused`(_ keepsIndex: Bool) async throws {
+        let bed = try TestBed(.sqlite)
+        try await ReadOnlyTests.fill(bed)
+        await #expect(processExitsWith: .signal(SIGKILL)) { [file = bed.file as URL] in
+            let writer = try await ReadOnlyTests.open(file, "sqlite", readOnly: false)
+            try await writer.coordinator.insert(into: "Thing", ["number"], rows: [[.int(-5)]])
+            kill(getpid(), SIGKILL)
+        }
+        if !keepsIndex { unlink(bed.file.path + "-shm") }
+        try Self.protect(bed, file: 0o444, folder: 0o555, beside: 0o444)
+        await #expect(processExitsWith: .success) { [file = bed.file as URL, keepsIndex = keepsIndex as Bool] in
+            try PermissionTests.becomeNobody()
+            if keepsIndex {
+                let found = try await ReadOnlyTests.count(try await ReadOnlyTests.open(file, "sqlite"))
+                try #require(found == ReadOnlyTests.count + 1)
+            } else {
+                let error = await ReadOnlyTests.refusal { _ = try await ReadOnlyTests.open(file, "sqlite") }
+                try #require(error.code == .readOnly && error.message.contains("-wal"), "\(error)")
+            }
+        }
+    }
+
+    struct Missing: Codable, Sendable {
+        var file: Int
+        /// nil: there is no such file.
+        var beside: Int?
+        var folder: Int
+        var words: String
+        var isReadOnly = false
+    }
+
+    @Test(arguments: ReadOnlyTests.kinds)
+    func `S166: an error names the permission that is missing`(_ kind: StoreKind) async throws {
+        let cases =
+            [
+                Missing(file: 0o600, beside: 0o666, folder: 0o755, words: "may not read the file"),
+                Missing(file: 0o600, beside: 0o666, folder: 0o755, words: "may not read the file", isReadOnly: true),
+                Missing(file: 0o644, beside: 0o666, folder: 0o755, words: "may not write to the file"),
+                Missing(file: 0o666, beside: nil, folder: 0o755, words: "may not write to the folder"),
+                Missing(file: 0o666, beside: 0o666, folder: 0o700, words: "may not enter the folder"),
+                Missing(file: 0o666, beside: 0o666, folder: 0o700, words: "may not enter the folder", isReadOnly: true),
+            ] + (kind == .lmdb ? [Missing(file: 0o666, beside: 0o644, folder: 0o777, words: "store.lmdb-lock")] : [])
+        for missing in cases {
+            let bed = try TestBed(kind)
+            try await ReadOnlyTests.fill(bed)
+            if missing.beside == nil { for suffix in ["-lock", "-signal", "-wal", "-shm"] { unlink(bed.file.path + suffix) } }
+            try Self.protect(bed, file: missing.file, folder: missing.folder, beside: missing.beside ?? 0o644)
+            await #expect(processExitsWith: .success) {
+                [file = bed.file as URL, kind = kind.rawValue as String, missing = missing as Missing] in
+                try PermissionTests.becomeNobody()
+                let error = await ReadOnlyTests.refusal {
+                    _ = try await ReadOnlyTests.open(file, kind, readOnly: missing.isReadOnly)
+                }
+                try #require(error.message.contains(missing.words), "\(error)")
+                try #require([.cannotOpen, .readOnly].contains(error.code), "\(error)")
+            }
+        }
+    }
+
+    @Test func `S166: an error names the signal file whose permission is missing`() async throws {
+        let bed = try TestBed(.lmdb)
+        try await ReadOnlyTests.fill(bed)
+        try Self.protect(bed, file: 0o666, folder: 0o777, beside: 0o666)
+        chmod(bed.file.path + "-signal", 0o644)
+        await #expect(processExitsWith: .success) { [file = bed.file as URL] in
+            try PermissionTests.becomeNobody()
+            let error = await ReadOnlyTests.refusal { _ = try await ReadOnlyTests.open(file, "lmdb", readOnly: false) }
+            try #require(error.code == .readOnly && error.message.contains("store.lmdb-signal"), "\(error)")
+            let container = try await ReadOnlyTests.open(file, "lmdb")
+            try await ReadOnlyTests.use(container)
+        }
+    }
+
+    @Test(arguments: ReadOnlyTests.kinds)
+    func `S166: a file cannot be created in a folder that may not be written`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        chmod(bed.folder.path, 0o555)
+        await #expect(processExitsWith: .success) { [file = bed.file as URL, kind = kind.rawValue as String] in
+            try PermissionTests.becomeNobody()
+            let error = await ReadOnlyTests.refusal { _ = try await ReadOnlyTests.open(file, kind, readOnly: false) }
+            try #require(error.code == .readOnly && error.message.contains("may not write to the folder"), "\(error)")
+        }
+    }
+}
