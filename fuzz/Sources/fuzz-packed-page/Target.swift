@@ -15,7 +15,7 @@ private let soundPage: [UInt8] = {
         let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
         row[0] = .string("object number \(slot)")
         row[1] = .int(Int64(slot * slot))
-        row.version = slot
+        row.version = .committed(slot)
         layer.put(row, entity: 0, key: slot)
     }
     // The rows fit the schema above.

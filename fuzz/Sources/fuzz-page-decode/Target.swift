@@ -47,7 +47,7 @@ private let soundPage: [UInt8] = {
         for (number, column) in entity.columns.enumerated() where !column.isOptional || slot % 3 != 0 {
             row[number] = value(column.type, slot)
         }
-        row.version = slot * 300
+        row.version = .committed(slot * 300)
         layer.put(row, entity: 0, key: slot)
     }
     // The rows fit the schema above.

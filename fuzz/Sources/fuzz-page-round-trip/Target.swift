@@ -83,7 +83,8 @@ private func change(
     let slot = Int(choice & 63)
     let kind: RowKind = choice < 80 ? .insert : (choice < 220 ? .update : .delete)
     let row = Row.make(kind: kind, layer: layer.id, columnCount: entity.columns.count)
-    row.version = UInt64(bitPattern: script.integer())
+    let generation = UInt64(bitPattern: script.integer()) & (1 << 62 - 1)
+    row.version = .committed(generation)
     let wanted = script.byte()
     for (number, column) in entity.columns.enumerated()
     where kind == .insert || kind == .update && wanted >> (number & 7) & 1 != 0 {
@@ -94,12 +95,12 @@ private func change(
     layer.put(row, entity: 0, key: ObjectKey(slot))
     switch kind {
     case .delete: objects[slot] = nil
-    case .insert: objects[slot] = (entity.columns.indices.map { row[$0] }, row.version)
+    case .insert: objects[slot] = (entity.columns.indices.map { row[$0] }, generation)
     case .update:
         guard objects[slot] != nil || row.set.count == entity.columns.count else { return }
         var values = objects[slot]?.0 ?? entity.columns.map { _ in .null }
         row.set.forEach { values[$0] = row[$0] }
-        objects[slot] = (values, row.version)
+        objects[slot] = (values, generation)
     }
 }
 
