@@ -13,9 +13,12 @@ public struct RelationshipSchema: Sendable, Hashable {
     public var column: Int?
     /// The position of the inverse in ``StoreSchema/relationships``.
     public var inverse: Int?
+    /// Whether deletions leave references in ``column`` that lead to nothing.
+    public var mayDangle: Bool
 
     public init(
-        entity: Int, name: String, renamedFrom: String? = nil, destination: Int, column: Int? = nil, inverse: Int? = nil
+        entity: Int, name: String, renamedFrom: String? = nil, destination: Int, column: Int? = nil, inverse: Int? = nil,
+        mayDangle: Bool = false
     ) {
         self.entity = entity
         self.name = name
@@ -23,6 +26,7 @@ public struct RelationshipSchema: Sendable, Hashable {
         self.destination = destination
         self.column = column
         self.inverse = inverse
+        self.mayDangle = mayDangle
     }
 }
 

@@ -48,8 +48,10 @@ extension ManagedObjectContext {
     /// needs can be used again.
     private func renewSnapshot(_ state: StoreState) {
         guard state.base !== foundation.state.base, state.base.generation >= foundation.state.base.generation else { return }
-        foundation.state = showsNothing ? setup.writer.resting(state) : state
-        if !showsNothing { state.takeBase() }
+        // Counts and values that were read leave no object behind, and must not change either.
+        let rests = showsNothing && (foundation.state.base as? LazySnapshot).map { $0.current == nil } ?? false
+        foundation.state = rests ? setup.writer.resting(state) : state
+        if !rests { state.takeBase() }
         pin.move(to: foundation.state)
         pages.removeAll()
         rebuildView()

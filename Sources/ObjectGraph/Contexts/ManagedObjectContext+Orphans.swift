@@ -30,6 +30,7 @@ extension ManagedObjectContext {
     func move(to new: Foundation, _ changes: [ChangeSet]?) {
         if hasUnsavedLayers { keepOrphans(movingTo: new, changes) }
         setFoundation(new)
+        if hasUnsavedLayers { settlePairs(of: Array(sealed.dropFirst(inFlight)) + [top]) }
     }
 
     var hasUnsavedLayers: Bool { !top.isEmpty || !sealed.isEmpty }

@@ -29,6 +29,11 @@ struct PlaceAbove: Sendable {
     var epoch: UInt64
     /// Whether the parent shows just what the child showed: then the child may stand on it without seeing anything change.
     var showsTheSame: Bool
+    /// What of the child's changes was taken; nil: all.
+    var taken: ChangeSet?
+
+    /// What of a push was taken, for a child that was one of several.
+    func taken(of push: Push) -> ChangeSet { taken.map { push.changes.limited(to: $0) } ?? push.changes }
 }
 
 /// Parents and children. A child is a snapshot in time: it shares its ancestors' sealed layers and never asks them again (S071).
@@ -143,7 +148,8 @@ extension ManagedObjectContext {
         clean(written)
         // A root's merge policy may have had other ideas.
         if !viewObservers.isEmpty { tell(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
-        if !push.changes.isEmpty { post(.didSave, push.changes) }
+        let taken = place.taken(of: push)
+        if !taken.isEmpty { post(.didSave, taken) }
         tellFollowers(push.changes)
     }
 
@@ -160,19 +166,21 @@ extension ManagedObjectContext {
         if setup.coordinator.routing == .ancestors {
             for layer in layers { materialise(layer) }
             processPendingChanges()
-            return PlaceAbove(state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false)
+            return PlaceAbove(
+                state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false, taken: taken.changes)
         }
         if !taken.layer.isEmpty {
             sealed += layers
             epoch += 1
             rebuildView()
             let refreshed = layers.flatMap { showPushed($0) }
+            if !showsTheSame { settlePairs(of: layers) }
             foldIfLong()
             let others = layers.dropFirst().map { $0.changeSet(origin: push.origin) }
             tell(ChangeSet.union([taken.changes] + others), refreshed: refreshed)
-            if layers.count > 1 { return place(false) }
+            if layers.count > 1 { return place(false, taken.changes) }
         }
-        return place(showsTheSame)
+        return place(showsTheSame, taken.changes)
     }
 
     /// Takes a child's changes through to the store, with this context's own, in one step.
@@ -296,18 +304,18 @@ extension ManagedObjectContext {
         case .written(let outcome):
             let isAlone = outcome.state.sequence == foundation.state.sequence.next
             didWrite(outcome, adopted: changes)
-            return place(same && isAlone)
+            return place(same && isAlone, changes.limited(to: outcome.changes))
         case .pushed(let push, let above):
             didPush(push, above)
             tell(changes, refreshed: refreshRegistered(changes))
-            return place(same && above.showsTheSame)
+            return place(same && above.showsTheSame, changes.limited(to: above.taken(of: push)))
         }
     }
 
-    private func place(_ showsTheSame: Bool) -> PlaceAbove {
+    private func place(_ showsTheSame: Bool, _ taken: ChangeSet? = nil) -> PlaceAbove {
         PlaceAbove(
             state: foundation.state, inherited: sealed.reversed() + foundation.inherited, epoch: epoch,
-            showsTheSame: showsTheSame)
+            showsTheSame: showsTheSame, taken: taken)
     }
 
     func checkNotReset(_ push: Push) throws {

@@ -51,6 +51,19 @@ extension ManagedObjectContext {
         write(object, column, other.map { .reference($0.key) } ?? .null)
     }
 
+    /// Sets a to-one relationship by the key of the object that it leads to. The other end follows (S044).
+    func setReference(_ object: ManagedObject, _ column: Int, to value: Value) {
+        let relationship = model.entities[object.entity].relationships.first { $0.kind == .toOne(column: column) }
+        guard let relationship, value.isNull || value.referenceKey != nil else { return write(object, column, value) }
+        setToOne(object, relationship, to: value.referenceKey.map { self.object(relationship.destination, $0) })
+    }
+
+    /// A value of a reference as the property shows it: null if a deletion has left it behind (S053).
+    func shown(_ value: Value, _ object: ManagedObject, _ column: Int) -> Value {
+        guard traits.rules.dangling[object.entity].contains(column) else { return value }
+        return rethrowing { try view.shown(value, object.entity, column) }
+    }
+
     /// Replaces a whole to-many: un-relates the missing, relates the new (S045).
     func setToMany(_ object: ManagedObject, _ relationship: Relationship, to others: [ManagedObject]) {
         guard case .toMany(let relation) = relationship.kind, !object.isAwaking else { return }
@@ -218,15 +231,21 @@ extension ManagedObjectContext {
         let isNewInTop = known?.kind == .insert
         let isKnownBelow = sealed.contains { $0.row(object.entity, object.key) != nil }
         if isNewInTop, !isKnownBelow {
+            // The object keeps its row, which has its last values (S054).
             top.remove(entity: object.entity, key: object.key)
             forgetLinks(of: object)
-            object.row = nil
             forgetUnsaved(object)
             return
         }
         let row =
             known?.copy(layer: top.id)
             ?? Row.make(kind: .delete, layer: top.id, columnCount: model.entities[object.entity].columns.count)
+        if pendingKind(object.entity, object.key) == .insert {
+            // Folding drops the insertion and with it the values.
+            for column in 0..<row.columnCount where !row.isSet(column) {
+                row[column] = readBelow(object.entity, object.key, column) ?? .null
+            }
+        }
         row.kind = .delete
         top.put(row, entity: object.entity, key: object.key)
         object.row = row

@@ -114,6 +114,7 @@ extension Condition {
     func storePredicate(on entity: Entity, in scope: RequestScope) throws -> StorePredicate {
         try checkDepth(entity.name)
         return try lowered(on: entity.number, ConditionLowering(lowering: PredicateLowering(scope)))
+            .withoutDangling(on: entity.number, scope.model.storeSchema)
     }
 
     private func lowered(on entity: Int, _ names: ConditionLowering) throws -> StorePredicate {

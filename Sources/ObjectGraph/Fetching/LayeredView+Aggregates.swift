@@ -4,11 +4,12 @@ extension LayeredView {
     /// The groups of an aggregation with the layers' changes applied.
     ///
     /// The base computes over what no layer touches, by itself when none touches what the condition looks at; touched objects
-    /// are added here at O(touched) reads. A condition that follows relationships into touched entities reads every object.
+    /// are added here at O(touched) reads. A condition that follows relationships into touched entities reads every object, and so do
+    /// values of references that may lead to nothing.
     public func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
         let entity = aggregation.entity
         let query = StoreQuery(entity: entity, predicate: aggregation.predicate)
-        switch scope(of: query) {
+        switch readsDangling(aggregation) ? .everything : scope(of: query) {
         case .base: return try base.groups(aggregation)
         case .touched:
             let touched = touchedKeys(entity)
@@ -36,10 +37,21 @@ extension LayeredView {
     private func add(_ key: ObjectKey, to groups: inout AggregateGroups, _ aggregation: StoreAggregation) throws {
         let entity = aggregation.entity
         try groups.add {
-            try value(entity, key, aggregation.groupBy[$0]) ?? .null
+            try shown(entity, key, aggregation.groupBy[$0])
         } value: {
-            try value(entity, key, $0) ?? .null
+            try shown(entity, key, $0)
         }
+    }
+
+    private func shown(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value {
+        try shown(value(entity, key, column) ?? .null, entity, column)
+    }
+
+    /// Whether values are wanted of references that may lead to nothing: no store takes such a one as nil.
+    private func readsDangling(_ aggregation: StoreAggregation) -> Bool {
+        guard schema.mayDangle else { return false }
+        let columns = aggregation.groupBy + aggregation.aggregates.compactMap(\.column)
+        return columns.contains { schema.mayDangle(aggregation.entity, $0) }
     }
 
     /// Ascending.

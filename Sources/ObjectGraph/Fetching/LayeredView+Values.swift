@@ -91,16 +91,25 @@ extension ValueQuery {
 struct PagedReader {
     private let view: LayeredView
     private var pages: [Int: Page] = [:]
+    private let mayDangle: Bool
 
     private struct Page {
         var number: UInt64
         var page: (any StorePage)?
     }
 
-    init(_ view: LayeredView) { self.view = view }
+    init(_ view: LayeredView) {
+        self.view = view
+        mayDangle = view.schema.mayDangle
+    }
 
-    /// Null for an object that does not exist.
+    /// Null for an object that does not exist, and for a reference to one.
     mutating func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value {
+        let value = try stored(entity, key, column)
+        return mayDangle ? try view.shown(value, entity, column) : value
+    }
+
+    private mutating func stored(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
         for layer in view.layers {

@@ -38,6 +38,7 @@ struct PredicateLowering {
         lowering.fetched = entity
         lowering.bindings[predicate.variable.key] = .object(PredicatePath(scope: 0, entity: entity))
         let lowered = try lowering.truth(predicate.expression).isTrue
+            .withoutDangling(on: entity, request.model.storeSchema)
         // Equality of conditions and `?:` become several levels each, and a view adds a few of its own.
         let limit = StorePredicate.maximumDepth - 8
         guard lowered.depth <= limit else { throw lowering.tooDeep(lowered.depth, limit: limit) }

@@ -114,7 +114,11 @@ final class RelationshipRules: Sendable {
             let rule = back?.deleteRule ?? own
             let name = back.map { "\(far.name).\($0.name)" } ?? "\(entity.name).\(relationship.name)"
             incoming[far.number].append(Incoming(entity: entity.number, column: column, rule: rule, name: name))
-            if rule == .noAction { dangling[entity.number].insert(column) } else { references[entity.number].insert(column) }
+            if relationship.leavesReferences(model.entities) {
+                dangling[entity.number].insert(column)
+            } else {
+                references[entity.number].insert(column)
+            }
             if case .toOne(let other)? = back?.kind {
                 pairs[entity.number].append(Pair(column: column, destination: far.number, back: other))
             }

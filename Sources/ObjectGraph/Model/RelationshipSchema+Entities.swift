@@ -12,8 +12,20 @@ extension RelationshipSchema {
                 return RelationshipSchema(
                     entity: entity.number, name: relationship.name, renamedFrom: described.renamedFrom,
                     destination: relationship.destination, column: column,
-                    inverse: relationship.inverse.map { first[relationship.destination] + $0 })
+                    inverse: relationship.inverse.map { first[relationship.destination] + $0 },
+                    mayDangle: relationship.leavesReferences(entities))
             }
         }
+    }
+}
+
+extension Relationship {
+    /// Whether this is a to-one relationship whose references stay when the object that they lead to is deleted.
+    ///
+    /// The rule stands at the end that is deleted. Without an inverse, references are forgotten unless the relationship says otherwise.
+    func leavesReferences(_ entities: [Entity]) -> Bool {
+        guard case .toOne = kind else { return false }
+        let back = inverse.map { entities[destination].relationships[$0] }
+        return (back?.deleteRule ?? deleteRule) == .noAction
     }
 }

@@ -81,21 +81,34 @@ extension ManagedObject {
     var description: Entity { requiredContext.model.entities[entity] }
 
     /// The value of an attribute, or of a to-one relationship as a reference. A programmer error if there is no such property.
+    ///
+    /// Setting a reference updates the other end of the relationship too.
     public subscript(name: String) -> Value {
-        get { rawValue(column(name)) }
+        get { shownValue(column(name)) }
         set { setStoredValue(column(name), to: newValue) }
     }
 
     /// The value of an attribute by its number in the entity: for loops, where looking up a name is too slow.
     public subscript(attribute attribute: Attribute) -> Value {
-        get { rawValue(attribute.column) }
+        get { shownValue(attribute.column) }
         set { setStoredValue(attribute.column, to: newValue) }
     }
 
-    /// A value of any origin reads the same before a save as after it: a float column keeps no digits that a `Float` has not.
+    /// nil for a reference that a deletion has left behind (S053).
+    private func shownValue(_ column: Int) -> Value {
+        let value = rawValue(column)
+        guard case .reference = value, state == .registered else { return value }
+        return withContext { $0.shown(value, self, column) }
+    }
+
+    /// A value of any origin reads the same before a save as after it: a float column keeps no digits that a `Float` has not. A
+    /// reference is set as its relationship is.
     private func setStoredValue(_ column: Int, to value: Value) {
-        guard case .double = value, state == .registered else { return setRawValue(column, to: value) }
-        setRawValue(column, to: description.columns[column].type.stored(value))
+        guard state == .registered else { return setRawValue(column, to: value) }
+        let definition = description.columns[column]
+        if definition.destination != nil { return withContext { $0.setReference(self, column, to: value) } }
+        guard case .double = value else { return setRawValue(column, to: value) }
+        setRawValue(column, to: definition.type.stored(value))
     }
 
     private func column(_ name: String) -> Int {

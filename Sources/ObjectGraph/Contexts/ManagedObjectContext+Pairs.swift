@@ -1,0 +1,49 @@
+import StoreInterface
+
+/// One-to-one relationships after a context has met changes that it did not make: both ends show one pair (S052). The context's own
+/// changes win, as they will when it saves.
+extension ManagedObjectContext {
+    /// Takes away the references of objects whose partners belong to others by the changes of some layers.
+    ///
+    /// - Parameter layers: the newest unsaved layers of this context, oldest first. O(their changed one-to-one ends).
+    func settlePairs(of layers: [Layer]) {
+        guard traits.rules.hasPairs else { return }
+        let below = LayeredView(base: view.base, layers: view.layers.filter { layer in !layers.contains { $0 === layer } })
+        for entity in traits.rules.pairs.indices where !traits.rules.pairs[entity].isEmpty {
+            // Gathered first, because settling writes to the newest layer.
+            var keys: Set<ObjectKey> = []
+            for layer in layers {
+                for (number, page) in layer.entity(entity)?.pages ?? [:] {
+                    for slot in SlotIterator(page.inserted | page.updated) {
+                        keys.insert(PageAddress.key(page: number, slot: slot))
+                    }
+                }
+            }
+            for key in keys.sorted() {
+                for pair in traits.rules.pairs[entity] where isSet(pair.column, entity, key, in: layers) {
+                    rethrowing { try settle(pair, entity, key, below) }
+                }
+            }
+        }
+    }
+
+    private func isSet(_ column: Int, _ entity: Int, _ key: ObjectKey, in layers: [Layer]) -> Bool {
+        layers.contains { $0.row(entity, key)?.isSet(column) == true }
+    }
+
+    private func settle(_ pair: RelationshipRules.Pair, _ entity: Int, _ key: ObjectKey, _ below: LayeredView) throws {
+        let partner = try view.value(entity, key, pair.column)?.referenceKey
+        // The object that has the partner below.
+        if let partner, let former = try below.value(pair.destination, partner, pair.back)?.referenceKey, former != key,
+            try view.value(entity, former, pair.column)?.referenceKey == partner
+        {
+            write(entity, former, pair.column, .null)
+        }
+        // The partner that the object has below.
+        if let former = try below.value(entity, key, pair.column)?.referenceKey, former != partner,
+            try view.value(pair.destination, former, pair.back)?.referenceKey == key
+        {
+            write(pair.destination, former, pair.back, .null)
+        }
+    }
+}
