@@ -130,6 +130,45 @@ import Testing
         #expect { try store.insertTracks(1) } throws: { ($0 as? StoreError)?.code == .damaged }
     }
 
+    /// An entry of a missing track in each index, a pair with missing ends, and the last row of the history gone or of a later save.
+    @Test func entriesAndPairsOfMissingObjectsAndAWrongEndOfTheHistoryAreFound() throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        try store.insertTracks(3)
+        try store.save { layer, _ in
+            layer.put(Samples.row([.string("Ann"), .null], in: layer), entity: Samples.artist, key: 64)
+            let row = Row.make(kind: .update, layer: layer.id, columnCount: 6)
+            row[4] = .reference(64)
+            layer.put(row, entity: Samples.track, key: 64)
+        }
+        #expect(try store.verify() == [])
+        let artist = try #require(store.tables.index(Samples.track, 4))
+        let link = store.tables.links[0]
+        try store.tamper { transaction in
+            _ = try transaction.withCursor(artist.database) { try $0.add(64, value: 99) }
+            _ = try transaction.withCursor(link.forward) { try $0.add(64, value: 99) }
+            _ = try transaction.withCursor(link.backward) { try $0.add(99, value: 64) }
+        }
+        var found = try store.verify().map(\.description)
+        #expect(found.contains("index on Track.artist: has 2 entries for 1 objects"))
+        #expect(found.contains("Track.similar: links Track 64 and Track 99, but Track 99 does not exist."))
+        let newest = try store.snapshot().generation
+        let row = try store.tamper { transaction in
+            let row = Array(try #require(try transaction.get(store.tables.history, newest)))
+            _ = try transaction.delete(store.tables.history, newest)
+            return row
+        }
+        found = try store.verify().map(\.description)
+        #expect(found.contains("history: ends with save \(newest - 1), but the newest is \(newest)"))
+        try store.tamper { transaction in
+            try row.withUnsafeBytes { try transaction.put(store.tables.history, newest, $0) }
+            try row.withUnsafeBytes { try transaction.put(store.tables.history, newest + 1, $0) }
+        }
+        found = try store.verify().map(\.description)
+        #expect(found.contains("history: ends with save \(newest + 1), but the newest is \(newest)"))
+        #expect(found.contains("history: the row of save \(newest + 1) is of save \(newest)"))
+    }
+
     @Test func danglingReferencesAndOneWayLinksAreFound() throws {
         let scratch = try Scratch()
         let store = try scratch.store()
