@@ -28,7 +28,7 @@ final class SaveClaims: Sendable {
     private let storePath: String
     private let timeout: Duration
     /// Opened at the first claim.
-    private let descriptor = Mutex<Int32?>(nil)
+    private let open = Mutex<StoreFile.Opened?>(nil)
     /// Where the signal file names the process that holds saves back.
     private static let holderOffset: off_t = 8
 
@@ -38,59 +38,54 @@ final class SaveClaims: Sendable {
         self.timeout = timeout
     }
 
-    deinit { if let descriptor = descriptor.withLock({ $0 }) { close(descriptor) } }
-
     func claim(_ kind: SaveClaimKind) throws -> any SaveClaim {
-        let file = try opened()
+        let opened = try opened()
+        let file = opened.descriptor
         let deadline = ContinuousClock.now + timeout
         try wait(file, .turn, exclusively: true, until: deadline)
         defer { Self.unlock(file, .turn) }
         try wait(file, .right, exclusively: kind == .holdingBack, until: deadline)
-        if kind == .holdingBack { nameHolder(file) }
-        return Claim(self, file)
+        if kind == .holdingBack { Self.nameHolder(file, getpid()) }
+        return Claim(opened, kind)
     }
 
     /// Calls `body` when another process waits.
     func watchRequests(_ body: @escaping @Sendable () -> Void) throws -> any StoreWatch {
         _ = try opened()
-        return try FileWatch(path: path, for: .attributes, body)
+        return try FileWatch(path: path, for: .attributes, restore: { [weak self] in _ = try self?.opened() }, body)
     }
 
     private final class Claim: SaveClaim {
-        private let claims: SaveClaims
-        private let file: Int32
+        private let opened: StoreFile.Opened
+        private let kind: SaveClaimKind
+        /// A child of a fork shares the lock: unlocking it there would take it from the parent.
+        private let owner = getpid()
         private let isHeld = Atomic(true)
 
-        init(_ claims: SaveClaims, _ file: Int32) {
-            self.claims = claims
-            self.file = file
+        init(_ opened: StoreFile.Opened, _ kind: SaveClaimKind) {
+            self.opened = opened
+            self.kind = kind
         }
 
         deinit { release() }
 
-        var isWanted: Bool { SaveClaims.isLockedElsewhere(file, .turn) }
+        var isWanted: Bool { SaveClaims.isLockedElsewhere(opened.descriptor, .turn) }
 
         func release() {
-            guard isHeld.exchange(false, ordering: .acquiringAndReleasing) else { return }
-            SaveClaims.unlock(file, .right)
+            guard isHeld.exchange(false, ordering: .acquiringAndReleasing), getpid() == owner else { return }
+            if kind == .holdingBack { SaveClaims.nameHolder(opened.descriptor, 0) }
+            SaveClaims.unlock(opened.descriptor, .right)
         }
     }
 
-    private func opened() throws -> Int32 {
-        try descriptor.withLock { descriptor in
-            // A file that was removed keeps nobody off any more.
-            if let known = descriptor, !Self.isRemoved(known) { return known }
-            if let old = descriptor { close(old) }
-            descriptor = nil
-            let made = try StoreFile.openBeside(path, of: storePath)
-            descriptor = made
+    private func opened() throws -> StoreFile.Opened {
+        try open.withLock { open in
+            // A file that was removed or replaced keeps nobody off any more.
+            if let known = open, StoreFile.isAt(path, known.descriptor) { return known }
+            let made = StoreFile.Opened(try StoreFile.openBeside(path, of: storePath))
+            open = made
             return made
         }
-    }
-
-    private static func isRemoved(_ file: Int32) -> Bool {
-        var status = stat()
-        return fstat(file, &status) != 0 || status.st_nlink == 0
     }
 
     // MARK: Waiting
@@ -120,13 +115,9 @@ final class SaveClaims: Sendable {
                 + "\(timeout). Let it run or end it, then save again")
     }
 
-    /// For the messages of other processes.
-    private func nameHolder(_ file: Int32) {
-        var known: Int32 = 0
-        let own = SaveOrigin.thisProcess.littleEndian
-        _ = withUnsafeMutableBytes(of: &known) { pread(file, $0.baseAddress, $0.count, Self.holderOffset) }
-        guard known != own else { return }
-        withUnsafeBytes(of: own) { _ = pwrite(file, $0.baseAddress, $0.count, Self.holderOffset) }
+    /// For the messages of other processes. 0 when nobody holds saves back.
+    private static func nameHolder(_ file: Int32, _ process: pid_t) {
+        withUnsafeBytes(of: process.littleEndian) { _ = pwrite(file, $0.baseAddress, $0.count, holderOffset) }
     }
 
     // MARK: Locks

@@ -131,6 +131,22 @@ package enum StoreFile {
         throw foreign(path)
     }
 
+    /// An open file, closed when nobody uses it any more.
+    package final class Opened: Sendable {
+        package let descriptor: Int32
+
+        package init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+        deinit { close(descriptor) }
+    }
+
+    /// Whether a name still leads to an open file: it was neither removed nor replaced.
+    package static func isAt(_ path: String, _ descriptor: Int32) -> Bool {
+        var (named, opened) = (stat(), stat())
+        return stat(path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_ino == opened.st_ino
+            && named.st_dev == opened.st_dev
+    }
+
     /// Which file has a name now; nil when there is none.
     package static func identity(_ path: String) -> Identity? {
         var status = stat()

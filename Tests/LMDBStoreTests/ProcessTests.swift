@@ -47,6 +47,50 @@ import Testing
         #expect(try store.verify() == [])
     }
 
+    /// Catches: a child of a fork that lets other processes commit before what its parent holds back.
+    @Test func `S067: a claim stays with the process that made it when a child of a fork lets go of it`() async throws {
+        let scratch = try Scratch()
+        await #expect(processExitsWith: .success) { [path = scratch.url.path as String] in
+            var options = LMDBStore.Options()
+            options.busyTimeout = .milliseconds(1)
+            let store = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema, options: options)
+            guard let claim = try store.claimSaves(.holdingBack) else { exit(2) }
+            typealias Fork = @convention(c) () -> pid_t
+            // Swift hides fork; the child below only lets go of the claim and leaves.
+            guard let symbol = dlsym(nil, "fork") else { exit(2) }
+            let child = unsafeBitCast(symbol, to: Fork.self)()
+            if child == 0 {
+                claim.release()
+                _exit(0)
+            }
+            var status: Int32 = 0
+            waitpid(child, &status, 0)
+            guard status == 0 else { exit(3) }
+            // As another process asks.
+            let other = SaveClaims(signalPath: path + "-signal", storePath: path, timeout: .milliseconds(1))
+            do {
+                _ = try other.claim(.committing)
+                exit(4)
+            } catch let error as StoreError { guard error.code == .storeBusy else { exit(5) } }
+            claim.release()
+            _ = try other.claim(.committing)
+        }
+    }
+
+    /// Catches: a message that names a process which has long finished.
+    @Test func `S067: the signal file names the process that holds saves back, and nobody afterwards`() throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        func holder() throws -> Int32 {
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: scratch.url.path + "-signal")).dropFirst(8).prefix(4)
+            return bytes.reversed().reduce(0) { $0 << 8 | Int32($1) }
+        }
+        let claim = try #require(try store.claimSaves(.holdingBack))
+        #expect(try holder() == getpid())
+        claim.release()
+        #expect(try holder() == 0)
+    }
+
     @Test func useAfterAForkIsRefused() async throws {
         let scratch = try Scratch()
         let path = scratch.url.path

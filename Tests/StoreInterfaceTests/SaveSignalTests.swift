@@ -1,0 +1,47 @@
+import Foundation
+import StoreInterface
+import Synchronization
+import TestSupport
+import Testing
+
+/// Announcements of saves between processes, when somebody tidies up the signal file.
+@Suite struct SaveSignalTests {
+    enum Change: CaseIterable { case none, removed, replaced, movedAway }
+
+    @Test(arguments: Change.allCases)
+    func `S161: saves are announced also after the signal file was removed or replaced`(_ change: Change) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("signal-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("store").path
+        let signal = URL(fileURLWithPath: file + "-signal")
+        // As two processes have them.
+        let (sender, receiver) = (SaveSignal(besideFile: file), SaveSignal(besideFile: file))
+        let heard = Mutex(0)
+        let watch = try receiver.watch { heard.withLock { $0 += 1 } }
+        sender.send(1)
+        try await until("the first save is heard") { heard.withLock { $0 } > 0 }
+        for round in 0..<3 {
+            switch change {
+            case .none: break
+            case .removed: try FileManager.default.removeItem(at: signal)
+            case .replaced:
+                let other = folder.appendingPathComponent("other")
+                try Data([1]).write(to: other)
+                _ = rename(other.path, signal.path)
+            case .movedAway:
+                try FileManager.default.moveItem(at: signal, to: folder.appendingPathComponent("away\(round)"))
+            }
+            // The change itself may be reported as a save: what counts is that later ones are.
+            for generation in 2...4 as ClosedRange<Generation> {
+                try await until("save \(generation) of round \(round) is heard") {
+                    let before = heard.withLock { $0 }
+                    sender.send(generation)
+                    for _ in 0..<50 where heard.withLock({ $0 }) == before { try await Task.sleep(for: .milliseconds(2)) }
+                    return heard.withLock { $0 } > before
+                }
+            }
+        }
+        withExtendedLifetime(watch) {}
+    }
+}
