@@ -10,6 +10,8 @@ final class FaultyStore: ObjectStore {
         var counts: [Call: Int] = [:]
         /// Asked before each call, with its number from 1 on.
         var fault: (@Sendable (Call, Int) -> (any Error)?)?
+        /// Asked before each layer is written.
+        var refusal: (@Sendable (Layer) -> (any Error)?)?
         /// Whether another process waits for the claim.
         var isWanted = false
         var heldClaims = 0
@@ -23,6 +25,9 @@ final class FaultyStore: ObjectStore {
 
     /// Fails calls from now on, as `fault` says; nil: none.
     func fail(_ fault: (@Sendable (Call, Int) -> (any Error)?)?) { state.withLock { $0.fault = fault } }
+
+    /// Fails the writing of layers from now on, as `refusal` says; nil: none.
+    func refuse(_ refusal: (@Sendable (Layer) -> (any Error)?)?) { state.withLock { $0.refusal = refusal } }
 
     func count(_ call: Call) -> Int { state.withLock { $0.counts[call] ?? 0 } }
 
@@ -54,6 +59,11 @@ final class FaultyStore: ObjectStore {
         if let error { throw error }
     }
 
+    private func willApply(_ layer: Layer) throws {
+        try note(.apply)
+        if let refusal = state.withLock({ $0.refusal }), let error = refusal(layer) { throw error }
+    }
+
     // MARK: ObjectStore
 
     var identity: StoreIdentity { memory.identity }
@@ -72,7 +82,7 @@ final class FaultyStore: ObjectStore {
     func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         try note(.write)
         return try memory.write(durability) { transaction in
-            let result = try body(FaultyTransaction(transaction) { try self.note(.apply) })
+            let result = try body(FaultyTransaction(transaction) { try self.willApply($0) })
             try self.note(.commit)
             return result
         }
@@ -116,9 +126,9 @@ final class FaultyStore: ObjectStore {
 /// Counts what a transaction writes.
 private final class FaultyTransaction: StoreTransaction {
     private let transaction: any StoreTransaction
-    private let willApply: () throws -> Void
+    private let willApply: (Layer) throws -> Void
 
-    init(_ transaction: any StoreTransaction, willApply: @escaping () throws -> Void) {
+    init(_ transaction: any StoreTransaction, willApply: @escaping (Layer) throws -> Void) {
         self.transaction = transaction
         self.willApply = willApply
     }
@@ -126,7 +136,7 @@ private final class FaultyTransaction: StoreTransaction {
     var generation: Generation { transaction.generation }
 
     func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws {
-        try willApply()
+        try willApply(layer)
         try transaction.apply(layer, changes: changes, numbers: numbers)
     }
 

@@ -37,7 +37,6 @@ import Testing
     }
 
     private static let diskFull = StoreError(.full, "the disk is full. Make room")
-    private static let refused = StoreError(.valueTooLarge, "a value is too large. Change it")
 
     // MARK: Deferred saves
 
@@ -79,36 +78,6 @@ import Testing
         store.fail(nil)
         try await coordinator.flush()
         #expect(try stored == 1)
-    }
-
-    /// Catches: a store that no save reaches any more because of one that was acknowledged and cannot be written.
-    @Test func `S067: a deferred save that cannot be written is left out and reported, and blocks no other save`() async throws {
-        let (first, bad, last) = (
-            coordinator.newBackgroundContext(name: "first"), coordinator.newBackgroundContext(name: "bad"),
-            coordinator.newBackgroundContext(name: "last")
-        )
-        try await save(first, "a", .deferred(within: .seconds(600)))
-        try await save(bad, "b", .deferred(within: .seconds(600)))
-        try await save(last, "c", .deferred(within: .seconds(600)))
-        // The second layer fails, together with the others and alone.
-        let tries = store.count(.apply)
-        store.fail { call, number in
-            guard call == .apply else { return nil }
-            return number == tries + 2 || number == tries + 4 || number == tries + 6 ? Self.refused : nil
-        }
-        let error = try #require(await #expect(throws: SaveError.self) { try await coordinator.flush() })
-        guard case .deferredSavesFailed(let failures) = error else {
-            Issue.record("another error: \(error)")
-            return
-        }
-        #expect(failures.count == 1)
-        store.fail(nil)
-        let left = try await titles()
-        #expect(left.count == 2 && left.contains("c"))
-        try await save(last, "d", .durable)
-        #expect(try stored == 3)
-        #expect(try store.verify().isEmpty)
-        try await coordinator.flush()
     }
 
     /// Catches: "conflicts with nobody" between a context and its own deferred save.

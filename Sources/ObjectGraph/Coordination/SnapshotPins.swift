@@ -26,8 +26,8 @@ final class SnapshotPins: Sendable {
         /// By the numbers of their pins, which take them away.
         var holders: [UInt64: Holder] = [:]
         var next: UInt64 = 0
-        /// The snapshots that the writer has published, oldest first; those that are gone are swept now and then.
-        var bases: [WeakBase] = []
+        /// The snapshots that the writer has published; those that are gone are swept now and then.
+        var bases: [ObjectIdentifier: WeakBase] = [:]
         var sweepAt = 64
     }
 
@@ -74,14 +74,19 @@ final class SnapshotPins: Sendable {
         _ = shared.withLock { $0.holders.removeValue(forKey: number) }
     }
 
+    /// How many snapshots are remembered, gone ones included.
+    var notedCount: Int { shared.withLock { $0.bases.count } }
+
     /// Remembers a snapshot that others can hold from now on. Amortised O(1).
     func note(_ base: any StoreSnapshot) {
         shared.withLock { shared in
+            // A store gives one object for one generation as often as it is asked. A gone one may have had the same address.
+            if shared.bases[ObjectIdentifier(base)]?.base != nil { return }
             if shared.bases.count >= shared.sweepAt {
-                shared.bases.removeAll { $0.base == nil }
+                shared.bases = shared.bases.filter { $0.value.base != nil }
                 shared.sweepAt = max(64, 2 * shared.bases.count)
             }
-            shared.bases.append(WeakBase(base: base, taken: .now))
+            shared.bases[ObjectIdentifier(base)] = WeakBase(base: base, taken: .now)
         }
     }
 
@@ -89,18 +94,14 @@ final class SnapshotPins: Sendable {
     func live() -> (taken: [Live], resting: [Holder]) {
         let (bases, holders) = shared.withLock { shared in
             (
-                shared.bases.compactMap { entry in entry.base.map { Live(base: $0, taken: entry.taken, holders: []) } },
+                shared.bases.values.compactMap { entry in entry.base.map { Live(base: $0, taken: entry.taken, holders: []) } },
                 Array(shared.holders.values)
             )
         }
         var places: [ObjectIdentifier: Int] = [:]
-        var live: [Live] = []
+        var live = bases.sorted { $0.taken < $1.taken }
         var resting: [Holder] = []
-        // Two states can share a snapshot.
-        for entry in bases where places[ObjectIdentifier(entry.base)] == nil {
-            places[ObjectIdentifier(entry.base)] = live.count
-            live.append(entry)
-        }
+        for (place, entry) in live.enumerated() { places[ObjectIdentifier(entry.base)] = place }
         for holder in holders {
             let base = (holder.state.base as? LazySnapshot).map(\.current) ?? holder.state.base
             guard let base else {

@@ -55,6 +55,10 @@ struct PendingSave: Sendable {
     var changes: ChangeSet
     /// The relationships of the model that it was made with.
     var rules: RelationshipRules
+    /// The save alone, as it was accepted: what readers see may be folded with other saves.
+    var layer: Layer
+    /// Saves, newest first, that it was accepted upon and that could not be written: it is checked anew without them.
+    var leftOut: [Layer] = []
 }
 
 /// A state of a store that may be kept, and given to contexts to read: `coordinator.snapshot()`, `context.snapshot`.

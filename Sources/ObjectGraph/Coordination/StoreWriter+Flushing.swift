@@ -23,11 +23,15 @@ extension StoreWriter {
         var base: any StoreSnapshot
         /// Its generation.
         var committed: Generation
-        var commits: [CommitNumbers]
         /// Saves that could not be written by themselves.
         var failures: [DeferredSaveFailure] = []
+        /// Their layers, newest first.
+        var leftOut: [Layer] = []
         /// Whether other connections have committed since the saves were accepted.
         var isOvertaken = false
+        /// Saves that are still to be written, oldest first, and why they are not.
+        var rest: [PendingSave] = []
+        var stop: (any Error)?
     }
 
     /// Another process has committed although saves were held back: its file of claims was removed.
@@ -35,6 +39,12 @@ extension StoreWriter {
 
     /// Folds what was accepted since the running flush began, and begins one if much is pending. On the queue.
     func compactDeferred() {
+        let rows = state.deferredRows
+        foldDeferred()
+        if shared.withLock({ $0.flush == nil }), rows > Self.deferredRows { startFlush() }
+    }
+
+    private func foldDeferred() {
         let (state, flush) = shared.withLock { ($0.state, $0.flush) }
         let written = flush?.state.deferred.count ?? 0
         var newer = Array(state.deferred.dropLast(written).reversed())
@@ -47,7 +57,6 @@ extension StoreWriter {
                 pendingSaves: state.pendingSaves, sequence: state.sequence)
             shared.withLock { $0.state = shorter }
         }
-        if flush == nil, state.deferredRows > Self.deferredRows { startFlush() }
     }
 
     /// Writes all pending saves now, on the disk's queue. On the queue, when no flush is running.
@@ -72,12 +81,13 @@ extension StoreWriter {
     }
 
     private func write(_ flush: Flush) throws -> Written {
+        guard flush.pending.allSatisfy(\.leftOut.isEmpty) else { return writeEach(flush) }
         do {
             return try writeTogether(flush.state, flush.pending)
         } catch let error where Self.isTransient(error) {
             throw error
         } catch {
-            return try writeEach(flush)
+            return writeEach(flush)
         }
     }
 
@@ -89,60 +99,74 @@ extension StoreWriter {
             try state.writePending(pending, numbers, in: transaction)
             return (numbers, transaction.generation)
         }
-        return Written(base: lazySnapshot(after: generation), committed: generation, commits: [numbers])
+        shared.withLock { $0.numbers.note(numbers) }
+        return Written(base: lazySnapshot(after: generation), committed: generation)
     }
 
-    /// Writes each layer in a transaction of its own and leaves out what cannot be written, so that one save does not block all others.
-    private func writeEach(_ flush: Flush) throws -> Written {
-        var rest = flush.pending[...]
-        var written = Written(base: flush.state.base, committed: flush.state.committed, commits: [])
+    /// Writes each save in a transaction of its own and leaves out what cannot be written, so that one save does not block all others.
+    /// When the disk refuses, what was committed so far stays, and the rest is kept.
+    private func writeEach(_ flush: Flush) -> Written {
+        var written = Written(base: flush.state.base, committed: flush.state.committed)
         var below: [Layer] = []
-        for layer in flush.state.deferred.reversed() {
-            let own = rest.prefix { save in layer.version.sequence.map { save.sequence <= $0 } ?? false }
-            rest = rest.dropFirst(own.count)
+        for (position, save) in flush.pending.enumerated() {
             do {
-                try write(
-                    layer, Array(own), above: StoreState(base: flush.state.base, deferred: below, sequence: .zero), &written)
+                let before = StoreState(base: flush.state.base, deferred: below + save.leftOut, sequence: .zero)
+                try write(save, above: before, &written)
             } catch let error where Self.isTransient(error) {
-                throw error
+                written.rest = flush.pending[position...].map { $0.without(written.leftOut) }
+                written.stop = error
+                return written
             } catch {
-                let contexts = own.map(\.changes.origin.contextName)
                 Self.log.error(
-                    "a deferred save of \(contexts.joined(separator: ", ")) cannot be written and is left out: \(error)")
-                written.failures += own.map { DeferredSaveFailure(origin: $0.changes.origin, error: error) }
+                    "a deferred save of \(save.changes.origin.contextName) cannot be written and is left out: \(error)")
+                written.failures.append(DeferredSaveFailure(origin: save.changes.origin, error: error))
+                written.leftOut.insert(save.layer, at: 0)
             }
-            below.insert(layer, at: 0)
+            below.insert(save.layer, at: 0)
         }
-        if !rest.isEmpty { try write(nil, Array(rest), above: flush.state, &written) }
         return written
     }
 
-    /// Writes one layer with its lines in the history.
-    /// - Parameter before: what the layer was accepted upon. It is checked anew if other connections have committed since, which
-    ///   only a file whose claims were removed lets them do.
-    private func write(_ layer: Layer?, _ pending: [PendingSave], above before: StoreState, _ written: inout Written) throws {
+    /// Writes one save with its line in the history.
+    ///
+    /// - Parameter before: what the save was accepted upon. It is checked anew if a save among them was left out, or if other
+    ///   connections have committed since, which only a file whose claims were removed lets them do.
+    private func write(_ save: PendingSave, above before: StoreState, _ written: inout Written) throws {
         let known = written.committed
+        let mustCheck = !save.leftOut.isEmpty || !written.leftOut.isEmpty || written.isOvertaken
         try takeSnapshots()
         let (numbers, generation) = try store.write(.durable) { transaction in
-            if let layer, let rules = pending.first?.rules, transaction.generation != known {
-                let request = SaveRequest(
-                    layers: [layer], base: before, watched: [], policy: .error, durability: .durable, origin: SaveOrigin(),
-                    preserved: [], rules: rules)
-                var check = SaveCheck(
-                    request: request, state: StoreState(base: try newSnapshot(), sequence: before.sequence.next), writer: self)
-                _ = try check.resolvedLayer()
-            }
-            let state = StoreState(base: before.base, deferred: layer.map { [$0] } ?? [], sequence: before.sequence)
-            let numbers = CommitNumbers(pending.map(\.sequence), after: transaction.generation)
-            try state.writePending(pending, numbers, in: transaction)
+            var save = save
+            if mustCheck || transaction.generation != known { save = try checked(save, above: before) }
+            let state = StoreState(base: before.base, deferred: [save.layer], sequence: before.sequence)
+            let numbers = CommitNumbers([save.sequence], after: transaction.generation)
+            try state.writePending([save], numbers, in: transaction)
             return (numbers, transaction.generation)
         }
-        // At once, because the check of the next layer compares versions.
+        // At once, because the check of the next save compares versions.
         shared.withLock { $0.numbers.note(numbers) }
-        written.commits.append(numbers)
         if numbers.first != known + 1 { written.isOvertaken = true }
         written.base = lazySnapshot(after: generation)
         written.committed = generation
+    }
+
+    /// Checks a save against what the file has now, inside the transaction that writes it.
+    private func checked(_ save: PendingSave, above before: StoreState) throws -> PendingSave {
+        let request = SaveRequest(
+            layers: [save.layer], base: before, watched: [], policy: .error, durability: .durable, origin: SaveOrigin(),
+            preserved: [], rules: save.rules)
+        let state = StoreState(base: try newSnapshot(), sequence: before.sequence.next)
+        var check = SaveCheck(request: request, state: state, writer: self)
+        let layer = try check.resolvedLayer()
+        guard layer !== save.layer else { return save }
+        var checked = save
+        // Contexts read the accepted rows meanwhile.
+        checked.layer = layer.copied(schema: store.schema)
+        checked.layer.stamp(.accepted(save.sequence))
+        checked.changes = checked.layer.changeSet(origin: save.changes.origin)
+        checked.changes.generation = save.changes.generation
+        checked.changes.tombstones = save.changes.tombstones
+        return checked
     }
 
     /// Whether the same write may succeed later: the disk is at fault, not what is written.
@@ -153,6 +177,12 @@ extension StoreWriter {
             true
         default: false
         }
+    }
+
+    /// Whether the file cannot take any save of this process's model.
+    static func isOfSchema(_ error: any Error) -> Bool {
+        guard let code = (error as? StoreError)?.code else { return false }
+        return code == .schemaMismatch || code == .schemaTooNew
     }
 
     /// Waits for the running flush, if there is one, and publishes its state. On the queue; no flush is running then.
@@ -170,30 +200,41 @@ extension StoreWriter {
         defer { lookIfPostponed() }
         switch result {
         case .failure(let error):
-            Self.log.error("writing deferred saves failed, they are kept in memory and tried again: \(error)")
-            let retry = clock.now + .seconds(1)
             shared.withLock { shared in
                 shared.flush = nil
-                shared.deadline = retry
+                shared.flushError = error
             }
-            clock.run(at: retry, on: queue) { [weak self] in self?.flushOverdue() }
-        case .success(let written): adopt(flush, written)
+            tryAgain(after: error)
+        case .success(let written):
+            adopt(flush, written)
+            if let error = written.stop {
+                foldDeferred()
+                tryAgain(after: error)
+            }
         }
+    }
+
+    private func tryAgain(after error: any Error) {
+        Self.log.error("writing deferred saves failed, they are kept in memory and tried again: \(error)")
+        let retry = clock.now + .seconds(1)
+        shared.withLock { $0.deadline = retry }
+        clock.run(at: retry, on: queue) { [weak self] in self?.flushOverdue() }
     }
 
     private func adopt(_ flush: Flush, _ written: Written) {
         let (moved, listeners) = shared.withLock { shared -> (StoreState, [Listener]) in
             let newer = shared.state.deferred.dropLast(flush.state.deferred.count)
-            let pending = shared.state.pendingSaves - flush.state.pendingSaves
+            let accepted = shared.state.pendingSaves - flush.state.pendingSaves
             // What is left out, or came between, changes what contexts see, and nothing says how.
             let isChanged = !written.failures.isEmpty || written.isOvertaken
             let sequence = isChanged ? shared.state.sequence.next : shared.state.sequence
             shared.flush = nil
+            shared.flushError = written.stop
             shared.state = StoreState(
-                base: written.base, committed: written.committed, deferred: Array(newer), pendingSaves: pending,
-                sequence: sequence)
-            shared.pending.removeFirst(flush.pending.count)
-            if !isChanged { for commit in written.commits { shared.numbers.note(commit) } }
+                base: written.base, committed: written.committed, deferred: newer + written.rest.reversed().map(\.layer),
+                pendingSaves: accepted + written.rest.count, sequence: sequence)
+            let later = shared.pending.dropFirst(flush.pending.count).map { $0.without(written.leftOut) }
+            shared.pending = written.rest + later
             shared.failures += written.failures
             if isChanged { shared.recent.append(.unknown, sequence) }
             return (shared.state, Array(shared.listeners.values))
@@ -203,7 +244,7 @@ extension StoreWriter {
         for listener in listeners { listener(moved, origin) }
         if moved.pendingSaves == 0 {
             releaseClaim()
-        } else if claim.withLock({ $0 })?.isWanted == true {
+        } else if written.stop == nil, claim.withLock({ $0 })?.isWanted == true {
             startFlush()
         }
     }
@@ -230,6 +271,15 @@ public struct DeferredSaveFailure: Sendable, CustomStringConvertible {
     public let error: any Error
 
     public var description: String { "the save of \(origin.contextName) at \(origin.date): \(error)" }
+}
+
+extension PendingSave {
+    /// The save after others that it was accepted upon have been left out.
+    func without(_ layers: [Layer]) -> PendingSave {
+        var save = self
+        save.leftOut = layers + leftOut.filter { old in !layers.contains { $0 === old } }
+        return save
+    }
 }
 
 extension StoreState {

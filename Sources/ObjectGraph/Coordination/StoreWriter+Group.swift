@@ -25,6 +25,8 @@ extension StoreWriter {
 
         /// Writes the pending saves and the group's own. May be called again if the transaction is repeated.
         func write(in transaction: any StoreTransaction) throws {
+            // Only a flush checks saves whose predecessors were left out. Throwing begins one.
+            if !pending.allSatisfy(\.leftOut.isEmpty) { throw writer.shared.withLock { $0.flushError } ?? Overtaken() }
             committed = CommitNumbers(pending.map(\.sequence), after: transaction.generation)
             try state.writePending(pending, committed, in: transaction)
         }
@@ -85,7 +87,7 @@ extension StoreWriter {
             let changes = try writer.stamp(layer, request, after: state)
             layer.seal()
             state = state.adding(layer)
-            pending.append(PendingSave(sequence: state.sequence, changes: changes, rules: request.rules))
+            pending.append(PendingSave(sequence: state.sequence, changes: changes, rules: request.rules, layer: layer))
             return changes
         }
     }

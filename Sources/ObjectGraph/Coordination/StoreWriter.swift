@@ -41,6 +41,8 @@ final class StoreWriter: Sendable {
         var numbers = CommittedNumbers()
         /// Deferred saves that were left out, until a flush reports them.
         var failures: [DeferredSaveFailure] = []
+        /// Why the last flush has left saves pending; nil if it has not.
+        var flushError: (any Error)?
         /// Deferred saves that are being written.
         var flush: Flush?
         /// A group of saves is being written, which other connections' saves do not come before any more.

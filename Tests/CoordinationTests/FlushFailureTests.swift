@@ -1,0 +1,199 @@
+import StoreInterface
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// Flushes of deferred saves of which some cannot be written.
+@Suite struct FlushFailureTests {
+    private let clock = SteppedClock()
+    private let store = FaultyStore(schema: Music.model.storeSchema)
+    private let coordinator: PersistentStoreCoordinator
+
+    init() throws {
+        coordinator = try PersistentStoreCoordinator(
+            model: Music.model, store: store, routing: .snapshot, name: "test", clock: clock)
+    }
+
+    private static let title = Music.column("Track", "title")
+    private static let entity = Music.query("Track").entity
+    private static let diskFull = StoreError(.full, "the disk is full. Make room")
+    private static let tooLarge = StoreError(.valueTooLarge, "a value is too large. Change it")
+    private static let mismatch = StoreError(.schemaMismatch, "the file has another schema. Open it anew")
+
+    private func saveLater(_ title: String, _ context: BackgroundContext? = nil) async throws {
+        let context = context ?? coordinator.newBackgroundContext(name: title)
+        await context.perform { _ = $0.makeTrack(title) }
+        try await context.save(.deferred(within: .seconds(600)))
+    }
+
+    private func titles() async throws -> [String] {
+        try await coordinator.newBackgroundContext().perform { try $0.trackTitles() }
+    }
+
+    private func storedTitles() throws -> [String] {
+        let snapshot = try store.snapshot()
+        return try snapshot.keys(Music.query("Track")).compactMap {
+            if case .string(let title)? = try snapshot.value(Self.entity, $0, Self.title) { title } else { nil }
+        }.sorted()
+    }
+
+    private func settle() async throws { try await coordinator.writer.onQueue { $0.finishFlush() } }
+
+    /// The titles that a layer writes.
+    @Sendable private static func titles(_ layer: Layer) -> [String] {
+        (layer.entity(entity)?.pages.values.flatMap { page in
+            SlotIterator(page.touched).compactMap { slot -> String? in
+                guard let row = page[slot], row.isSet(title), case .string(let text) = row[title] else { return nil }
+                return text
+            }
+        }) ?? []
+    }
+
+    /// Fails every layer that writes this title.
+    private func refuse(_ title: String, _ error: StoreError = tooLarge) {
+        store.refuse { Self.titles($0).contains(title) ? error : nil }
+    }
+
+    private func failures(_ body: () async throws -> Void) async throws -> [DeferredSaveFailure] {
+        let error = try #require(await #expect(throws: SaveError.self) { try await body() })
+        guard case .deferredSavesFailed(let failures) = error else {
+            Issue.record("another error: \(error)")
+            return []
+        }
+        return failures
+    }
+
+    /// Catches: a store that no save reaches any more because of one that was acknowledged and cannot be written, and saves that are lost
+    /// because they were folded with it.
+    @Test func `S067: a deferred save that cannot be written is left out and reported, and takes no other save along`()
+        async throws
+    {
+        for title in ["a", "bad", "b", "c", "d", "e", "f", "g", "h"] { try await saveLater(title) }
+        #expect(coordinator.writer.state.deferred.count < 9, "some are folded")
+        refuse("bad")
+        let failures = try await failures { try await coordinator.flush() }
+        #expect(failures.map(\.origin.contextName) == ["bad"])
+        store.refuse(nil)
+        let expected = ["a", "b", "c", "d", "e", "f", "g", "h"]
+        #expect(try storedTitles() == expected)
+        #expect(try await titles() == expected)
+        try await coordinator.flush()
+        #expect(try store.verify().isEmpty)
+        #expect(try store.history(after: 0, limit: 100)?.count == 8)
+    }
+
+    /// Catches: an update of what was never written, or a reference to it, that is written all the same.
+    @Test func `S067: saves that depend on one that was left out are left out and reported too`() async throws {
+        let context = coordinator.newBackgroundContext(name: "bad")
+        let id = await context.perform { $0.makeTrack("bad").objectID }
+        try await context.save(.deferred(within: .seconds(600)))
+        let other = coordinator.newBackgroundContext(name: "update")
+        try await other.perform { try $0.existingObject(with: id)["plays"] = .int(7) }
+        try await other.save(.deferred(within: .seconds(600)))
+        try await saveLater("good")
+        refuse("bad")
+        let failures = try await failures { try await coordinator.flush() }
+        #expect(failures.map(\.origin.contextName) == ["bad", "update"])
+        store.refuse(nil)
+        #expect(try storedTitles() == ["good"])
+        #expect(try await titles() == ["good"])
+        #expect(try store.verify().isEmpty)
+    }
+
+    /// Catches: saves that were committed before the disk became full, and that the writer takes for pending: written twice, or never.
+    @Test func `S066: what was committed before a full disk stays, and only the rest is written later`() async throws {
+        for title in ["a", "bad", "b", "c"] { try await saveLater(title) }
+        let commits = store.count(.commit)
+        refuse("bad")
+        // Together: none. Each alone: "a" is committed, "b" finds no room.
+        store.fail { call, number in call == .commit && number > commits + 1 ? Self.diskFull : nil }
+        await #expect(throws: StoreError.self) { try await coordinator.flush() }
+        #expect(try storedTitles() == ["a"])
+        #expect(try await titles() == ["a", "b", "c"])
+        #expect(coordinator.writer.state.pendingSaves == 2)
+        #expect(store.heldClaims == 1)
+        store.fail(nil)
+        let failures = try await failures { try await coordinator.flush() }
+        #expect(failures.map(\.origin.contextName) == ["bad"])
+        #expect(try storedTitles() == ["a", "b", "c"])
+        #expect(try store.history(after: 0, limit: 100)?.count == 3)
+        #expect(store.heldClaims == 0)
+        #expect(try store.verify().isEmpty)
+    }
+
+    /// Catches: a save that depends on one that was left out, forgotten over a full disk.
+    @Test func `S067: saves are checked without those left out, also when they are written later`() async throws {
+        let context = coordinator.newBackgroundContext(name: "bad")
+        let id = await context.perform { $0.makeTrack("bad").objectID }
+        try await context.save(.deferred(within: .seconds(600)))
+        try await saveLater("good")
+        try await context.perform { try $0.existingObject(with: id)["plays"] = .int(7) }
+        try await context.save(.deferred(within: .seconds(600)))
+        refuse("bad")
+        store.fail { call, _ in call == .commit ? Self.diskFull : nil }
+        await #expect(throws: StoreError.self) { try await coordinator.flush() }
+        store.fail(nil)
+        let failures = try await failures { try await coordinator.flush() }
+        #expect(failures.map(\.origin.contextName) == ["bad", "bad"])
+        #expect(try storedTitles() == ["good"])
+        #expect(try store.verify().isEmpty)
+        try await saveLater("later")
+        try await coordinator.flush()
+        #expect(try storedTitles() == ["good", "later"])
+    }
+
+    /// Catches: saves that are acknowledged although the file takes none of this model any more.
+    @Test func `S066: a deferred save is refused once the file takes no save of this model`() async throws {
+        let context = coordinator.newBackgroundContext()
+        try await saveLater("a", context)
+        store.fail { call, _ in call == .commit ? Self.mismatch : nil }
+        let error = await #expect(throws: StoreError.self) { try await coordinator.flush() }
+        #expect(error?.code == .schemaMismatch)
+        await context.perform { _ = $0.makeTrack("b") }
+        let refusal = await #expect(throws: StoreError.self) { try await context.save(.deferred(within: .seconds(600))) }
+        #expect(refusal?.code == .schemaMismatch)
+        #expect(await context.perform { $0.hasChanges })
+        // As after the other process has put it right.
+        store.fail(nil)
+        try await context.save(.deferred(within: .seconds(600)))
+        try await coordinator.flush()
+        #expect(try storedTitles() == ["a", "b"])
+    }
+
+    // MARK: Snapshots
+
+    @Test func `S152: a snapshot that is read again and again is remembered once`() throws {
+        let snapshot = try store.snapshot()
+        let count = coordinator.writer.pins.notedCount
+        for _ in 0..<1000 { coordinator.writer.pins.note(snapshot) }
+        #expect(coordinator.writer.pins.notedCount <= count + 1)
+    }
+
+    /// Catches: a count that changes under a context which has merged nothing.
+    @Test func `S150: a context that has shown a count keeps its state when deferred saves are written`() async throws {
+        try await saveLater("a")
+        let reader = coordinator.newBackgroundContext()
+        await reader.perform { $0.automaticallyMergesChanges = true }
+        let request = EntityFetchRequest("Track")
+        #expect(try await reader.perform { try $0.count(request) } == 1)
+        clock.advance(by: .seconds(600))
+        try await settle()
+        try await until("the reader stands on the file") {
+            await reader.perform { $0.foundation.state.deferred.isEmpty }
+        }
+        let layer = Layer(schema: Music.model.storeSchema)
+        let entity = try #require(Music.model.entity(named: "Track"))
+        let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
+        row.fill(with: entity.defaults)
+        row[Self.title] = .string("elsewhere")
+        layer.put(row, entity: entity.number, key: 1 << 30)
+        try store.saveElsewhere(layer)
+        #expect(try await reader.perform { try $0.count(request) } == 1)
+        #expect(
+            try await reader.perform { context in
+                context.refreshAllObjects()
+                return try context.count(request)
+            } == 2)
+    }
+}
