@@ -79,7 +79,8 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    @Test(arguments: ReadOnlyTests.kinds)
+    /// One after another: a child process that waits for this one takes a thread of the tests' pool for as long, and there may be two.
+    @Test(.serialized, arguments: ReadOnlyTests.kinds)
     func `S166: reading without locks ends with an error when another process writes`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         try await ReadOnlyTests.fill(bed)
