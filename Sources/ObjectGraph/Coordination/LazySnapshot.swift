@@ -38,9 +38,11 @@ final class LazySnapshot: StoreSnapshot {
     @discardableResult
     func take() throws -> any StoreSnapshot {
         if isTaken.load(ordering: .acquiring), let taken { return taken }
-        return try state.withLock { state in
+        // Not under the lock: a store with one connection waits for its writer here, and the writer takes snapshots within its
+        // transaction. Who comes second lets go of its own: the first was taken before any commit of this process.
+        let snapshot = try store.snapshot()
+        return state.withLock { state in
             if case .taken = state, let taken { return taken }
-            let snapshot = try store.snapshot()
             taken = snapshot
             state = .taken
             isTaken.store(true, ordering: .releasing)
