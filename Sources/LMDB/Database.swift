@@ -31,7 +31,8 @@ public struct Database: Sendable, Hashable {
     public static let main = Database(handle: 1)
     /// The pages that are free: keys are transaction numbers, values lists of page numbers with their count first.
     public static let free = Database(handle: 0)
-    /// Stands for a sub-database that a file does not have. To look-ups and statistics it is empty; it has no cursors, and is not written.
+    /// A placeholder for a sub-database that a file does not have. Look-ups and statistics treat it as empty; it has no cursors and
+    /// cannot be written.
     public static let absent = Database(handle: .max)
 }
 

@@ -165,7 +165,7 @@ extension LMDBStore {
     private static func metaTable(_ transaction: WriteTransaction, isNew: Bool, path: String) throws -> Database {
         let isOurs = try isNew || Array(MetaTable.name.utf8).withUnsafeBytes { try transaction.get(.main, $0) != nil }
         guard isOurs else {
-            throw StoreError(.notAStore, "\(path) is an LMDB file of another program: it has no table of ours. Check the path")
+            throw StoreError.fileOfAnotherProgram(path, "table")
         }
         return try transaction.open(MetaTable.name, .bytes)
     }
@@ -194,7 +194,7 @@ extension LMDBStore {
         withCursor: ((Cursor) throws -> String?) throws -> String?
     ) throws -> (format: UInt64, uuid: UUID) {
         guard let format = try transaction.metaNumber(MetaTable.Key.format, meta) else {
-            throw StoreError(.notAStore, "\(path) is an LMDB file of another program: it has no format of ours. Check the path")
+            throw StoreError.fileOfAnotherProgram(path, "format")
         }
         guard format <= MetaTable.formatVersion else {
             throw StoreError(

@@ -52,9 +52,7 @@ extension LMDBStore {
         }
         let readerless = ReaderlessFile(path: path, lock: lock)
         try readerless.checkUnused()
-        let settings = Environment.Options(
-            mapSize: max(options.mapSize, 1 << 20), smallestMapSize: min(options.mapSize, 1 << 28),
-            maximumDatabases: databases, access: .readOnlyWithoutLock)
+        let settings = OpenedEnvironment.settings(options, maximumDatabases: databases, access: .readOnlyWithoutLock)
         return (try Environment(path: path, options: settings), readerless)
     }
 
@@ -69,8 +67,7 @@ extension LMDBStore {
         // the number of the schema.
         let (meta, schemas, tables) = try environment.openDatabases { transaction in
             guard let meta = try transaction.open(MetaTable.name, .bytes) else {
-                throw StoreError(
-                    .notAStore, "\(path) is an LMDB file of another program: it has no table of ours. Check the path")
+                throw StoreError.fileOfAnotherProgram(path, "table")
             }
             guard try transaction.metaNumber(MetaTable.Key.format, meta).map({ $0 <= MetaTable.formatVersion }) == true else {
                 return (meta, nil as StoredSchemas?, nil as Tables?)
@@ -120,12 +117,7 @@ struct ReaderlessFile: Sendable {
         }
         // This process holds no lock on that file, which closing a descriptor of it would end.
         defer { close(descriptor) }
-        var asked = flock()
-        asked.l_type = Int16(F_WRLCK)
-        asked.l_whence = Int16(SEEK_SET)
-        asked.l_start = 0
-        asked.l_len = 1
-        guard fcntl(descriptor, F_GETLK, &asked) == 0, asked.l_type == Int16(F_UNLCK) else {
+        guard LockFile.isFree(descriptor) else {
             throw inUse(
                 "another process has it open, and this user may not write to \(lock), which protects readers from writers")
         }

@@ -47,6 +47,11 @@ struct LockFile {
         guard try FileIdentity.of(path: file + "-lock") != nil else { return true }
         let descriptor = try StoreFile.openBeside(file + "-lock", of: file)
         defer { close(descriptor) }
+        return isFree(descriptor)
+    }
+
+    /// Whether no other process holds a lock on an open lock file; false if that cannot be determined. Needs permission to read only.
+    static func isFree(_ descriptor: Int32) -> Bool {
         var lock = Self.lock
         return fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type == Int16(F_UNLCK)
     }

@@ -16,10 +16,8 @@ enum OpenedEnvironment {
 
     /// - Parameter path: resolved. The file is there.
     static func open(_ path: String, maximumDatabases: Int, _ options: LMDBStore.Options) throws -> Environment {
-        let settings = Environment.Options(
-            mapSize: max(options.mapSize, 1 << 20), smallestMapSize: min(options.mapSize, 1 << 28),
-            maximumReaders: max(options.maximumReaders, 8), maximumDatabases: maximumDatabases,
-            access: options.isReadOnly ? .readOnly : .readWrite)
+        let settings = settings(
+            options, maximumDatabases: maximumDatabases, access: options.isReadOnly ? .readOnly : .readWrite)
         for _ in 0..<tries {
             let lock = try lockFile(path, options)
             let environment = try Environment(path: path, options: settings)
@@ -38,13 +36,21 @@ enum OpenedEnvironment {
                 + "Close it there")
     }
 
+    static func settings(
+        _ options: LMDBStore.Options, maximumDatabases: Int, access: Environment.Access
+    ) -> Environment.Options {
+        Environment.Options(
+            mapSize: max(options.mapSize, 1 << 20), smallestMapSize: min(options.mapSize, 1 << 28),
+            maximumReaders: max(options.maximumReaders, 8), maximumDatabases: maximumDatabases, access: access)
+    }
+
     /// Makes the lock file where there is none, with the mode of the file and without following a link. Where that fails LMDB says why.
     private static func lockFile(_ path: String, _ options: LMDBStore.Options) throws -> FileIdentity? {
         try StoreFile.checkBeside(path, ["-lock", "-signal"])
         let lock = path + "-lock"
         if let found = try FileIdentity.of(path: lock) { return found }
         if let made = try? StoreFile.openBeside(lock, of: path) {
-            // Readers write to it too, and the file's mode may be one that nobody writes.
+            // Readers register in the lock file, so its owner needs write permission even if the data file is read-only.
             if options.isReadOnly, let access = FileAccess(of: lock) { access.withWritingOwner.apply(to: made) }
             close(made)
         }
@@ -60,7 +66,7 @@ enum OpenedEnvironment {
         if options.isReadOnly {
             let reader = try ReadTransaction(environment)
             defer { reader.end() }
-            // The commit that the lock file names; a process may make the next ones meanwhile.
+            // Compares with the commit in the lock file. Another process may commit between the two reads.
             return try MetaPages.hasCommit(reader.transactionNumber, path: path)
         }
         // As long as a process has it open, the lock file counts the commits; nothing is written here.

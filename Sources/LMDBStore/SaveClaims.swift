@@ -80,7 +80,7 @@ final class SaveClaims: Sendable {
 
     private func opened() throws -> StoreFile.Opened {
         try open.withLock { open in
-            // A file that was removed or replaced keeps nobody off any more.
+            // A lock on a removed or replaced file no longer excludes other processes.
             if let known = open, StoreFile.isAt(path, known.descriptor) { return known }
             let made = StoreFile.Opened(try StoreFile.openBeside(path, of: storePath))
             open = made
@@ -115,7 +115,7 @@ final class SaveClaims: Sendable {
                 + "\(timeout). Let it run or end it, then save again")
     }
 
-    /// For the messages of other processes. 0 when nobody holds saves back.
+    /// Records the process that has pending saves, for error messages of other processes. 0 if there is none.
     private static func nameHolder(_ file: Int32, _ process: pid_t) {
         withUnsafeBytes(of: process.littleEndian) { _ = pwrite(file, $0.baseAddress, $0.count, holderOffset) }
     }

@@ -31,7 +31,12 @@ extension StoreError {
         StoreError(.damaged, "\(store.url.path): \(what). Restore a copy, or export what is left")
     }
 
-    /// The file is open here in the other way.
+    /// - Parameter missing: the part of a store's file that the file does not have.
+    static func fileOfAnotherProgram(_ path: String, _ missing: String) -> StoreError {
+        StoreError(.notAStore, "\(path) is an LMDB file of another program: it has no \(missing) of ours. Check the path")
+    }
+
+    /// The file is open in this process, but writable instead of read-only or the reverse.
     static func openOtherwise(_ store: LMDBStore) -> StoreError {
         StoreError(
             .inUseElsewhere,

@@ -2,7 +2,7 @@ import HashTreeCollections
 import StoreInterface
 
 extension MemoryState {
-    /// What is wrong with versions, indexes, links and the history, as sentences. O(objects).
+    /// Returns the faults of versions, indexes, links and the history, one sentence each. O(objects).
     func problems(_ schema: StoreSchema) -> [String] {
         var problems: [String] = []
         for entity in schema.entities.indices { problems += objectProblems(entity, schema.entities[entity]) }
@@ -67,7 +67,7 @@ extension MemoryState {
                     if far[other]?.contains(key) != true {
                         problems.append("relationship \(link.name): pair \(source), \(destination) is stored one way only")
                     } else if !isForward {
-                        // It was looked at from the other end.
+                        // The pair was checked from the other end.
                         continue
                     }
                     let missing = RelationCheck.missingEnd(link, source, destination, schema) { records[$0][$1] != nil }

@@ -12,7 +12,7 @@ final class SQLiteConnection: @unchecked Sendable {
         case writer, reader
         /// Changes nothing about the file, not even where its log ends.
         case observer
-        /// The same, for a file that nobody changes while it is open, in a folder where no log can be made.
+        /// Read-only, for a file that no process changes while it is open, in a folder where no log can be created.
         case frozen
         /// Of a file that nobody else knows yet: without a log beside it.
         case creator

@@ -28,7 +28,7 @@ extension SQLiteFile {
                 + "first. Open it once as a user who may write, or grant that permission")
     }
 
-    /// What the file says of itself, held to the schema.
+    /// Reads the file's own description and compares it with the schema.
     /// - Throws: `StoreError` `.readOnly` if the file would have to be migrated to the schema.
     static func identify(
         _ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String

@@ -5,7 +5,7 @@ import Locking
 final class SQLiteReaderPool: Sendable {
     private let path: String
     private let role: SQLiteConnection.Role
-    /// When the file was last written, if nobody may write it while it is read.
+    /// The time of the last write, for a file that must not change while it is read.
     private let frozen: SQLiteFile.Times?
     private let idle = Mutex<[SQLiteConnection]>([])
     /// Those of the snapshots that live.

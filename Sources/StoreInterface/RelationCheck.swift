@@ -28,7 +28,7 @@ package struct RelationCheck {
 
     private init(_ snapshot: any StoreSnapshot) { self.snapshot = snapshot }
 
-    /// What is wrong, as sentences.
+    /// Returns the faults, one sentence each.
     package static func problems(_ snapshot: any StoreSnapshot) throws -> [String] {
         var check = Self(snapshot)
         for entity in snapshot.schema.entities.indices { try check.addPresence(of: entity) }
@@ -62,7 +62,7 @@ package struct RelationCheck {
 
     private func name(_ entity: Int, _ key: ObjectKey) -> String { "\(schema.entities[entity].name) \(key)" }
 
-    /// nil for what is damaged.
+    /// Returns nil if the value cannot be read.
     private static func readable<R>(_ body: () throws -> R) throws -> R? {
         do { return try body() } catch let error as StoreError where error.code == .damaged { return nil }
     }
@@ -135,7 +135,7 @@ package struct RelationCheck {
             + schema.indexes.filter { $0.kind == .unique }.map(\.columns)
     }
 
-    /// nil with a null among them, since nulls differ, and for what is damaged.
+    /// Returns nil if a value is null, because nulls are distinct, or cannot be read.
     private func values(_ page: any StorePage, _ slot: Int, _ columns: [Int]) throws -> [Value]? {
         guard let values = try Self.readable({ try columns.map { try page.value(slot, $0) } }) else { return nil }
         return values.contains(where: \.isNull) ? nil : values
@@ -167,7 +167,7 @@ package struct RelationCheck {
 
 /// Whether the history has one row a save, ascending and without gaps, to the newest one.
 package enum HistoryOrder {
-    /// - Parameter rows: under which save each row lies, in the store's order, and of which save it says that it is.
+    /// - Parameter rows: the save number under which each row is stored, and the number inside the row, in the store's order.
     package static func problems(_ rows: some Sequence<(number: Generation, written: Generation)>, newest: Generation) -> [String]
     {
         var problems: [String] = []

@@ -23,7 +23,7 @@ public final class SaveSignal: Sendable {
     public init(besideFile path: String) { file = path }
 
     /// Called after a commit. One look at the name and one write of 8 bytes, about 2 µs. A signal that cannot be written makes no save
-    /// fail: others learn of it when they look.
+    /// fail: other processes find the save at their next check.
     public func send(_ generation: Generation) {
         guard let file = try? opened() else { return }
         withUnsafeBytes(of: generation.littleEndian) { bytes in
@@ -35,7 +35,7 @@ public final class SaveSignal: Sendable {
     ///
     /// - Parameters:
     ///   - isReadOnly: whether to make no file, and to watch the store's own file where there is no signal that may be read.
-    ///   - body: what is called.
+    ///   - body: the closure to call.
     /// - Throws: `StoreError` `.inputOutput` when the file cannot be made or watched.
     public func watch(isReadOnly: Bool = false, _ body: @escaping @Sendable () -> Void) throws -> any StoreWatch {
         guard isReadOnly else {
@@ -46,7 +46,7 @@ public final class SaveSignal: Sendable {
         return try FileWatch(path: access(path, R_OK) == 0 ? path : file, restore: {}, body)
     }
 
-    /// The file that has the signal's name now: one that was removed or replaced reaches nobody any more.
+    /// Returns the file that currently has the signal's name. Writes to a removed or replaced file wake no process.
     private func opened() throws -> StoreFile.Opened {
         let outcome: Result<StoreFile.Opened, any Error> = open.withLock { open in
             if let known = open, StoreFile.isAt(path, known.descriptor) { return .success(known) }

@@ -131,7 +131,7 @@ package enum StoreFile {
         throw foreign(path)
     }
 
-    /// An open file, closed when nobody uses it any more.
+    /// An open file. Closed with its last reference.
     package final class Opened: Sendable {
         package let descriptor: Int32
 

@@ -1,6 +1,19 @@
 import Locking
 import MemoryStore
 import StoreInterface
+import TestSupport
+
+@testable import ObjectGraph
+
+extension PersistentStoreCoordinator {
+    /// A coordinator of the tests' model over a store that fails, with a clock that a test steps.
+    static func music(_ store: FaultyStore, _ clock: SteppedClock) throws -> PersistentStoreCoordinator {
+        try PersistentStoreCoordinator(model: Music.model, store: store, routing: .snapshot, name: "test", clock: clock)
+    }
+
+    /// The titles of all tracks in a new context.
+    func titles() async throws -> [String] { try await newBackgroundContext().perform { try $0.trackTitles() } }
+}
 
 /// A store in memory that fails when a test says so, and counts its calls.
 final class FaultyStore: ObjectStore {
@@ -52,11 +65,12 @@ final class FaultyStore: ObjectStore {
     }
 
     private func note(_ call: Call) throws {
-        let error = state.withLock { state -> (any Error)? in
+        // The fault may call the store itself, so it is asked without the lock.
+        let (fault, number) = state.withLock { state in
             state.counts[call, default: 0] += 1
-            return state.fault?(call, state.counts[call] ?? 0)
+            return (state.fault, state.counts[call] ?? 0)
         }
-        if let error { throw error }
+        if let error = fault?(call, number) { throw error }
     }
 
     private func willApply(_ layer: Layer) throws {

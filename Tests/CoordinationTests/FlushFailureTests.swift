@@ -11,8 +11,7 @@ import Testing
     private let coordinator: PersistentStoreCoordinator
 
     init() throws {
-        coordinator = try PersistentStoreCoordinator(
-            model: Music.model, store: store, routing: .snapshot, name: "test", clock: clock)
+        coordinator = try .music(store, clock)
     }
 
     private static let title = Music.column("Track", "title")
@@ -25,10 +24,6 @@ import Testing
         let context = context ?? coordinator.newBackgroundContext(name: title)
         await context.perform { _ = $0.makeTrack(title) }
         try await context.save(.deferred(within: .seconds(600)))
-    }
-
-    private func titles() async throws -> [String] {
-        try await coordinator.newBackgroundContext().perform { try $0.trackTitles() }
     }
 
     private func storedTitles() throws -> [String] {
@@ -77,7 +72,7 @@ import Testing
         store.refuse(nil)
         let expected = ["a", "b", "c", "d", "e", "f", "g", "h"]
         #expect(try storedTitles() == expected)
-        #expect(try await titles() == expected)
+        #expect(try await coordinator.titles() == expected)
         try await coordinator.flush()
         #expect(try store.verify().isEmpty)
         #expect(try store.history(after: 0, limit: 100)?.count == 8)
@@ -97,7 +92,7 @@ import Testing
         #expect(failures.map(\.origin.contextName) == ["bad", "update"])
         store.refuse(nil)
         #expect(try storedTitles() == ["good"])
-        #expect(try await titles() == ["good"])
+        #expect(try await coordinator.titles() == ["good"])
         #expect(try store.verify().isEmpty)
     }
 
@@ -110,7 +105,7 @@ import Testing
         store.fail { call, number in call == .commit && number > commits + 1 ? Self.diskFull : nil }
         await #expect(throws: StoreError.self) { try await coordinator.flush() }
         #expect(try storedTitles() == ["a"])
-        #expect(try await titles() == ["a", "b", "c"])
+        #expect(try await coordinator.titles() == ["a", "b", "c"])
         #expect(coordinator.writer.state.pendingSaves == 2)
         #expect(store.heldClaims == 1)
         store.fail(nil)

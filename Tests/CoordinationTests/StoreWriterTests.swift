@@ -12,8 +12,7 @@ import Testing
     private let coordinator: PersistentStoreCoordinator
 
     init() throws {
-        coordinator = try PersistentStoreCoordinator(
-            model: Music.model, store: store, routing: .snapshot, name: "test", clock: clock)
+        coordinator = try .music(store, clock)
     }
 
     private var writer: StoreWriter { coordinator.writer }
@@ -21,10 +20,6 @@ import Testing
     private func save(_ context: BackgroundContext, _ title: String, _ durability: Durability) async throws {
         await context.perform { _ = $0.makeTrack(title) }
         try await context.save(durability)
-    }
-
-    private func titles() async throws -> [String] {
-        try await coordinator.newBackgroundContext().perform { try $0.trackTitles() }
     }
 
     private var stored: Int {
@@ -43,7 +38,7 @@ import Testing
     @Test func `S066: a deferred save is visible at once and written when its time has come`() async throws {
         let context = coordinator.newBackgroundContext()
         try await save(context, "a", .deferred(within: .seconds(5)))
-        #expect(try await titles() == ["a"])
+        #expect(try await coordinator.titles() == ["a"])
         #expect(try stored == 0)
         clock.advance(by: .seconds(4))
         try await settle()
@@ -61,7 +56,7 @@ import Testing
         clock.advance(by: .seconds(1))
         try await settle()
         #expect(try stored == 0)
-        #expect(try await titles() == ["a"], "still visible")
+        #expect(try await coordinator.titles() == ["a"], "still visible")
         store.fail(nil)
         clock.advance(by: .seconds(1))
         try await settle()
@@ -145,7 +140,7 @@ import Testing
     // MARK: Saves of others
 
     @Test func `S068: a new context sees what another connection has committed, without being told`() async throws {
-        _ = try await titles()
+        _ = try await coordinator.titles()
         let layer = Layer(schema: Music.model.storeSchema)
         let entity = try #require(Music.model.entity(named: "Track"))
         let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
@@ -153,7 +148,7 @@ import Testing
         row[Music.column("Track", "title")] = .string("elsewhere")
         layer.put(row, entity: entity.number, key: 1 << 30)
         try store.saveElsewhere(layer)
-        #expect(try await titles() == ["elsewhere"])
+        #expect(try await coordinator.titles() == ["elsewhere"])
     }
 
     @Test func `S062: a save whose commit fails leaves the store and the context as they were`() async throws {
@@ -162,10 +157,10 @@ import Testing
         store.fail { call, _ in call == .commit ? Self.diskFull : nil }
         let error = await #expect(throws: StoreError.self) { try await context.save() }
         #expect(error?.code == .full)
-        #expect(try await titles() == [])
+        #expect(try await coordinator.titles() == [])
         store.fail(nil)
         try await context.save()
-        #expect(try await titles() == ["a"])
+        #expect(try await coordinator.titles() == ["a"])
     }
 
     // MARK: Values
@@ -192,7 +187,7 @@ import Testing
         let context = coordinator.newBackgroundContext()
         try await save(context, "a", .durable)
         #expect(writer.pins.live().taken.isEmpty)
-        _ = try await titles()
+        _ = try await coordinator.titles()
         // The reader is gone; the writer lets go of what it read after a while.
         clock.advance(by: .seconds(1))
         try await settle()

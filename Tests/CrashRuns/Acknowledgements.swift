@@ -37,7 +37,7 @@ struct Acknowledgements {
     private(set) var failures: [String] = []
     /// What had been accepted when a writer's save or flush, or a copy, began.
     private var before: [String: [Int: Int]] = [:]
-    /// A writer that may be dead: what it holds back may be lost, and no other writer's save waits for it any more.
+    /// The writer being killed. Its deferred saves may be lost, and saves of other writers no longer wait for them.
     private var dying: Int?
     private var rest = ""
 
@@ -83,7 +83,7 @@ struct Acknowledgements {
         accepted[writer] = saves
         required[writer] = saves
         before["\(writer)"] = nil
-        // What others began meanwhile does not wait for what the dead writer has taken along.
+        // Saves that other writers began in the meantime do not require the lost saves of the killed writer.
         for other in before.keys where before[other]?[writer] ?? 0 > saves { before[other]?[writer] = saves }
     }
 

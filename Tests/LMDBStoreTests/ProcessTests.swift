@@ -56,7 +56,7 @@ import Testing
             let store = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema, options: options)
             guard let claim = try store.claimSaves(.holdingBack) else { exit(2) }
             typealias Fork = @convention(c) () -> pid_t
-            // Swift hides fork; the child below only lets go of the claim and leaves.
+            // Swift hides fork; the child below only releases the claim and exits.
             guard let symbol = dlsym(nil, "fork") else { exit(2) }
             let child = unsafeBitCast(symbol, to: Fork.self)()
             if child == 0 {
@@ -98,7 +98,7 @@ import Testing
             let store = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema)
             try store.insertTracks(1)
             typealias Fork = @convention(c) () -> pid_t
-            // Swift hides fork; the child below only makes system calls and leaves.
+            // Swift hides fork; the child below only makes system calls and exits.
             guard let symbol = dlsym(nil, "fork") else { exit(2) }
             let child = unsafeBitCast(symbol, to: Fork.self)()
             if child == 0 {

@@ -3,7 +3,7 @@ import PageCodec
 import StoreInterface
 import Testing
 
-/// The small records of a store's file that are neither pages nor change sets: their bytes, and what becomes of damaged ones.
+/// The byte layout of small records (free keys, incarnations, copy marks), and their behavior when damaged.
 @Suite struct MetaRowTests {
     private static let id = UUID(uuid: (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
     private static let freeKeys = FreeKeys([67..<128, 140..<192])
@@ -37,7 +37,7 @@ import Testing
         #expect(stamp.bytes.withUnsafeBytes { CopyStamp($0) } == stamp)
     }
 
-    /// Wrong keys would be given out twice; a wrong mark would begin an incarnation that nobody asked for.
+    /// Wrong keys would be assigned twice; a wrong mark would begin an unwanted incarnation.
     @Test func `no changed bit passes for keys that were given back, or for a mark`() {
         for (bytes, isRead) in [
             (FreeKeysCodec.encode(Self.freeKeys), { (bytes: UnsafeRawBufferPointer) in FreeKeysCodec.decode(bytes) != nil }),

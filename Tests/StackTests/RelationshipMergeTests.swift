@@ -3,7 +3,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// What a context shows of relationships before it saves: both ends at once, whoever changed them.
+/// Relationships in a context before its save: both ends agree, regardless of which context changed them.
 @Suite struct RelationshipMergeTests {
     private static func container(_ bed: TestBed) async throws -> (PersistentContainer, BackgroundContext, [ObjectID]) {
         let container = try await bed.container()
@@ -58,7 +58,7 @@ import Testing
         #expect(target.key == 9999)
     }
 
-    /// What we do to the profile of "c" while another root gives it to "b".
+    /// The change to the profile of "c" while another root assigns it to "b".
     enum OwnChange: CaseIterable { case givesItToA, takesItAway, givesTheOwnerAnother }
 
     private static func make(_ change: OwnChange, _ context: ManagedObjectContext, _ ids: [ObjectID]) {

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Announcements of saves between processes, when somebody tidies up the signal file.
+/// Announcements of saves between processes after the signal file is removed, replaced or moved.
 @Suite struct SaveSignalTests {
     enum Change: CaseIterable { case none, removed, replaced, movedAway }
 
@@ -32,7 +32,7 @@ import Testing
             case .movedAway:
                 try FileManager.default.moveItem(at: signal, to: folder.appendingPathComponent("away\(round)"))
             }
-            // The change itself may be reported as a save: what counts is that later ones are.
+            // The removal itself may be reported as a save. The test requires only that later saves are reported.
             for generation in 2...4 as ClosedRange<Generation> {
                 try await until("save \(generation) of round \(round) is heard") {
                     let before = heard.withLock { $0 }

@@ -73,7 +73,7 @@ extension Checksum {
         for pair in link.pairs { add(Int(pair.source), 0, .int(Int64(pair.destination))) }
     }
 
-    /// What a container gives back for records, by one scan. A record that nobody inserted counts as row -1, so that the sum differs.
+    /// Returns the checksum of all stored records, by one scan. A record whose id is unknown counts as row -1 and changes the sum.
     static func records(_ container: PersistentContainer, _ entity: Entity, ids: RowIDs) async throws -> Checksum {
         try await container.newBackgroundContext(name: "check").perform { context throws in
             var sum = Checksum()

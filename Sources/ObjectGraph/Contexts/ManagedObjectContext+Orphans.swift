@@ -1,6 +1,7 @@
 import StoreInterface
 
-/// The columns that were changed here of objects that are gone below; the rest of such a row is what the context showed before.
+/// The updated objects that are deleted below this context, each with the columns that the context changed. The other columns of
+/// such a row hold the values that were shown before the deletion.
 struct Orphans: Sendable {
     struct Place: Hashable {
         var entity: Int

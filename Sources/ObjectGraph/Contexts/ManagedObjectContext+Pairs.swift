@@ -1,9 +1,9 @@
 import StoreInterface
 
-/// One-to-one relationships after a context has met changes that it did not make: both ends show one pair (S052). The context's own
-/// changes win, as they will when it saves.
+/// Keeps both ends of one-to-one relationships consistent after a merge (S052). The context's own changes win, as they will when
+/// it saves.
 extension ManagedObjectContext {
-    /// Takes away the references of objects whose partners belong to others by the changes of some layers.
+    /// Clears the reference of each object whose partner was given to another object in `layers`.
     ///
     /// - Parameter layers: the newest unsaved layers of this context, oldest first. O(their changed one-to-one ends).
     func settlePairs(of layers: [Layer]) {

@@ -29,10 +29,10 @@ struct PlaceAbove: Sendable {
     var epoch: UInt64
     /// Whether the parent shows just what the child showed: then the child may stand on it without seeing anything change.
     var showsTheSame: Bool
-    /// What of the child's changes was taken; nil: all.
+    /// The child's changes that the level above accepted; nil if it accepted all.
     var taken: ChangeSet?
 
-    /// What of a push was taken, for a child that was one of several.
+    /// Returns the accepted changes of one push. Several children may have been pushed together.
     func taken(of push: Push) -> ChangeSet { taken.map { push.changes.limited(to: $0) } ?? push.changes }
 }
 
@@ -323,7 +323,7 @@ extension ManagedObjectContext {
     }
 
     /// A child's changes without those of objects that are gone here, or were rolled back: they have nothing to apply to (S056). Objects
-    /// that are back get what the child changed of them and no more.
+    /// that exist again receive only the columns that the child changed.
     func applicable(_ push: Push) -> Push {
         var kept: Layer?
         for change in push.changes.entities {
@@ -334,7 +334,7 @@ extension ManagedObjectContext {
                 kept = layer
             }
         }
-        // What the child did not change itself must not come over newer values.
+        // Values that the child did not change must not overwrite newer ones.
         for (place, changed) in push.orphans.changed {
             guard let row = (kept ?? push.layer).row(place.entity, place.key), row.kind == .update else { continue }
             let layer = kept ?? Layer(copying: push.layer)

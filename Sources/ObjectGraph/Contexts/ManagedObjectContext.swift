@@ -76,7 +76,7 @@ public final class ManagedObjectContext {
     var noticeStreams: [UInt64: AsyncStream<ContextNotice>.Continuation] = [:]
     var nextObserver: UInt64 = 0
     var isFolding = false
-    /// Whether objects may be among the updated ones that others have deleted.
+    /// The updated objects that another context has deleted.
     var orphans = Orphans()
     var watched: Set<ObjectID> = []
     /// Told of saves that this context is to merge and has not merged yet, before the turn that reads next.

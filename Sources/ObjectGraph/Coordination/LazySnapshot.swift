@@ -38,9 +38,13 @@ final class LazySnapshot: StoreSnapshot {
     @discardableResult
     func take() throws -> any StoreSnapshot {
         if isTaken.load(ordering: .acquiring), let taken { return taken }
-        // Not under the lock: a store with one connection waits for its writer here, and the writer takes snapshots within its
-        // transaction. Who comes second lets go of its own: the first was taken before any commit of this process.
-        let snapshot = try store.snapshot()
+        // Outside the lock: a store with one connection waits here for the writer's transaction, in which the writer takes this
+        // snapshot. If two callers take one, the first is kept: it precedes every later commit of this process.
+        let snapshot: any StoreSnapshot
+        do { snapshot = try store.snapshot() } catch {
+            if let current { return current }
+            throw error
+        }
         return state.withLock { state in
             if case .taken = state, let taken { return taken }
             taken = snapshot

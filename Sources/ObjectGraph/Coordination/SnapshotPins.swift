@@ -74,7 +74,7 @@ final class SnapshotPins: Sendable {
         _ = shared.withLock { $0.holders.removeValue(forKey: number) }
     }
 
-    /// How many snapshots are remembered, gone ones included.
+    /// The number of remembered snapshots, including released ones.
     var notedCount: Int { shared.withLock { $0.bases.count } }
 
     /// Remembers a snapshot that others can hold from now on. Amortised O(1).

@@ -58,7 +58,7 @@ extension StoreWriter {
         }
     }
 
-    /// Inside the transaction of a commit, which no other process's can follow any more: takes what is to show the state before it.
+    /// Takes the snapshots that must show the state before a commit. Called inside its transaction, when no other process can commit.
     /// - Returns: the state that the commit follows.
     func beginCommit() throws -> StoreState {
         let state = shared.withLock { shared in

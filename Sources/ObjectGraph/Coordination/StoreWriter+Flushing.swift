@@ -103,7 +103,7 @@ extension StoreWriter {
         return Written(base: lazySnapshot(after: generation), committed: generation)
     }
 
-    /// Writes each save in a transaction of its own and leaves out what cannot be written, so that one save does not block all others.
+    /// Writes each save in its own transaction and skips those that cannot be written, so that one save does not block the rest.
     /// When the disk refuses, what was committed so far stays, and the rest is kept.
     private func writeEach(_ flush: Flush) -> Written {
         var written = Written(base: flush.state.base, committed: flush.state.committed)
@@ -239,7 +239,7 @@ extension StoreWriter {
             if isChanged { shared.recent.append(.unknown, sequence) }
             return (shared.state, Array(shared.listeners.values))
         }
-        // Contexts let go of the snapshot before the commit, and of the layers that are in the file now.
+        // Contexts release the snapshot from before the commit, and the layers that are now in the file.
         let origin: UInt64 = written.failures.isEmpty && !written.isOvertaken ? .max : 0
         for listener in listeners { listener(moved, origin) }
         if moved.pendingSaves == 0 {
@@ -274,7 +274,7 @@ public struct DeferredSaveFailure: Sendable, CustomStringConvertible {
 }
 
 extension PendingSave {
-    /// The save after others that it was accepted upon have been left out.
+    /// Rechecks a save without the rejected saves that it was accepted upon.
     func without(_ layers: [Layer]) -> PendingSave {
         var save = self
         save.leftOut = layers + leftOut.filter { old in !layers.contains { $0 === old } }

@@ -47,7 +47,7 @@ extension StoreWriter {
     /// Accepts saves that are held back in memory.
     private func hold(_ jobs: [Job]) throws {
         defer { if state.pendingSaves == 0 { releaseClaim() } }
-        // What could never be written is not to be acknowledged.
+        // A save that can never be written must not be acknowledged.
         if let error = shared.withLock({ $0.flushError }), Self.isOfSchema(error) { throw error }
         try claimHoldingBack()
         // What is held back lies over a state that stays.

@@ -22,7 +22,7 @@ extension RelationshipSchema {
 extension Relationship {
     /// Whether this is a to-one relationship whose references stay when the object that they lead to is deleted.
     ///
-    /// The rule stands at the end that is deleted. Without an inverse, references are forgotten unless the relationship says otherwise.
+    /// The rule belongs to the end that is deleted. Without an inverse, references are nullified unless the relationship has another rule.
     func leavesReferences(_ entities: [Entity]) -> Bool {
         guard case .toOne = kind else { return false }
         let back = inverse.map { entities[destination].relationships[$0] }
