@@ -171,7 +171,17 @@ final class SaveClaims: Sendable {
 extension LMDBStore {
     public func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)? {
         try checkProcess()
-        return try claims.claim(kind)
+        let claim = try claims.claim(kind)
+        if kind == .holdingBack { try showCommitOfDeadWriter() }
+        return claim
+    }
+
+    /// A process that is killed between writing its commit and counting it in the lock file leaves a commit that readers do not see
+    /// until the next writer counts it. Saves that are held back must follow it, so it is counted before.
+    private func showCommitOfDeadWriter() throws {
+        let newest = try translating(environment.information).lastTransaction
+        guard try newestSnapshot().transactionNumber < newest else { return }
+        try write(.durable) { _ in }
     }
 
     public func watchClaimRequests(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? {

@@ -77,6 +77,34 @@ import Testing
         }
     }
 
+    /// Catches: saves that are held back over a commit that nobody sees yet, and are left out because of it.
+    @Test func `S067: who holds saves back sees the commit of a writer killed before it was counted`() async throws {
+        let scratch = try Scratch()
+        let store = try scratch.store()
+        try store.insertTracks(1)
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = scratch.url.path as String] in
+            let other = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema)
+            let before = try CommitCount.words(path)
+            let number = try other.environment.information().lastTransaction
+            try other.insertTracks(1)
+            let after = try CommitCount.words(path)
+            // The one word of the lock file that counted this commit.
+            let counts = before.indices.filter { before[$0] == number && after[$0] == number + 1 }
+            guard counts.count == 1 else { exit(2) }
+            try other.write(.durable) { _ in
+                try CommitCount.set(number, at: counts[0], path)
+                // Dies with LMDB's lock, as in a commit.
+                kill(getpid(), SIGKILL)
+                sleep(10)
+            }
+        }
+        #expect(try store.snapshot().generation == 1, "the kill left the commit uncounted")
+        let claim = try store.claimSaves(.holdingBack)
+        #expect(try store.snapshot().generation == 2)
+        claim?.release()
+        #expect(try store.verify() == [])
+    }
+
     /// Catches: a message that names a process which has long finished.
     @Test func `S067: the signal file names the process that holds saves back, and nobody afterwards`() throws {
         let scratch = try Scratch()
@@ -110,5 +138,19 @@ import Testing
             waitpid(child, &status, 0)
             guard status == 0, try store.insertTracks(1).count == 1 else { exit(5) }
         }
+    }
+}
+
+/// The start of LMDB's lock file, which holds the number of the newest commit.
+private enum CommitCount {
+    static func words(_ path: String) throws -> [UInt64] {
+        let bytes = try #require(try FileHandle(forReadingFrom: URL(fileURLWithPath: path + "-lock")).read(upToCount: 128))
+        return bytes.withUnsafeBytes { Array($0.bindMemory(to: UInt64.self)) }
+    }
+
+    static func set(_ number: UInt64, at word: Int, _ path: String) throws {
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path + "-lock"))
+        try file.seek(toOffset: UInt64(word * 8))
+        try file.write(contentsOf: withUnsafeBytes(of: number) { Data($0) })
     }
 }
