@@ -17,7 +17,14 @@ extension Environment {
     /// The read transactions of all processes. Slots kept for reuse are left out. O(slots).
     public func activeReaders() throws(LMDBError) -> [ReaderSlot] {
         var lines = ""
-        let code = withUnsafeMutablePointer(to: &lines) { lines in
+        let code = try staying { () throws(LMDBError) in try listReaders(into: &lines) }
+        // The count of lines, or an error.
+        guard code >= 0 else { throw LMDBError(returnCode: code, call: .readerList) }
+        return lines.split(separator: "\n").compactMap(Self.slot)
+    }
+
+    private func listReaders(into lines: inout String) throws(LMDBError) -> Int32 {
+        withUnsafeMutablePointer(to: &lines) { lines in
             mdb_reader_list(
                 pointer,
                 { text, context in
@@ -26,9 +33,6 @@ extension Environment {
                     return 0
                 }, lines)
         }
-        // The count of lines, or an error.
-        guard code >= 0 else { throw LMDBError(returnCode: code, call: .readerList) }
-        return lines.split(separator: "\n").compactMap(Self.slot)
     }
 
     /// A line is a process id, a thread and a transaction number, or "-" for none. The first line names the columns.
@@ -78,7 +82,7 @@ extension Environment {
         do throws(LMDBError) {
             return try begin()
         } catch {
-            guard error.code == .readersFull, try clearDeadReaders() > 0 else { throw error }
+            guard error.code == .readersFull, try clearDeadReadersNow() > 0 else { throw error }
             return try begin()
         }
     }
@@ -87,6 +91,7 @@ extension Environment {
     func beginCounted() throws(LMDBError) -> Reader {
         let outcome: Result<Reader, LMDBError> = readers.withLock { readers in
             do throws(LMDBError) {
+                try readers.checkUsable()
                 let begun = try beginOrClearDead()
                 readers.live += 1
                 return .success(begun)

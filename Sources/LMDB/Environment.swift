@@ -58,6 +58,14 @@ public final class Environment: @unchecked Sendable {
         /// One more, for when every slot is taken: see ``Environment/reserveReader()``.
         var spare: Reader?
         var live = 0
+        /// Calls that use the environment without a transaction of the pool.
+        var calls = 0
+        /// Nobody may begin any more: the environment is about to be closed.
+        var isRetired = false
+
+        func checkUsable() throws(LMDBError) {
+            if isRetired { throw LMDBError(returnCode: EBADF, call: .begin) }
+        }
     }
 
     /// Reader slots that are kept for reuse at most.
@@ -131,6 +139,27 @@ public final class Environment: @unchecked Sendable {
         mdb_env_close(pointer)
     }
 
+    /// Refuses everything from now on, unless a read transaction or another call is under way: then false.
+    public func retire() -> Bool {
+        readers.withLock { readers in
+            guard readers.live == 0, readers.calls == 0 else { return false }
+            readers.isRetired = true
+            return true
+        }
+    }
+
+    /// Runs a call during which the environment stays open.
+    func staying<R>(_ body: () throws(LMDBError) -> R) throws(LMDBError) -> R {
+        let begun: Result<Void, LMDBError> = readers.withLock { readers in
+            do throws(LMDBError) { try readers.checkUsable() } catch { return .failure(error) }
+            readers.calls += 1
+            return .success(())
+        }
+        try begun.get()
+        defer { readers.withLock { $0.calls -= 1 } }
+        return try body()
+    }
+
     /// Whether the process is a fork of the one that opened the environment: then nothing may be called any more. About 1 ns.
     public var isOfForkedParent: Bool { ForkCount.current != processForks }
 
@@ -148,8 +177,11 @@ public final class Environment: @unchecked Sendable {
     public func information() throws(LMDBError) -> Information {
         var info = MDB_envinfo()
         // Under the lock, because the map is replaced under it.
-        let outcome: Result<Void, LMDBError> = readers.withLock { _ in
-            do throws(LMDBError) { return .success(try check(.information) { mdb_env_info(pointer, &info) }) } catch {
+        let outcome: Result<Void, LMDBError> = readers.withLock { readers in
+            do throws(LMDBError) {
+                try readers.checkUsable()
+                return .success(try check(.information) { mdb_env_info(pointer, &info) })
+            } catch {
                 return .failure(error)
             }
         }
@@ -170,6 +202,11 @@ public final class Environment: @unchecked Sendable {
     /// - Returns: how many there were.
     @discardableResult
     public func clearDeadReaders() throws(LMDBError) -> Int {
+        try staying { () throws(LMDBError) in try clearDeadReadersNow() }
+    }
+
+    /// The same for who holds the lock of the readers.
+    func clearDeadReadersNow() throws(LMDBError) -> Int {
         var dead: Int32 = 0
         try check(.readerCheck) { mdb_reader_check(pointer, &dead) }
         return Int(dead)
@@ -185,7 +222,9 @@ public final class Environment: @unchecked Sendable {
     /// Writes such a copy to a descriptor: a file, pipe or socket. Blocking; readers and writers go on.
     public func copy(to descriptor: Int32) throws(LMDBError) {
         try takingSlot { () throws(LMDBError) in
-            try check(.copyToDescriptor) { mdb_env_copyfd2(pointer, descriptor, UInt32(MDB_CP_COMPACT)) }
+            try staying { () throws(LMDBError) in
+                try check(.copyToDescriptor) { mdb_env_copyfd2(pointer, descriptor, UInt32(MDB_CP_COMPACT)) }
+            }
         }
     }
 
@@ -201,6 +240,7 @@ public final class Environment: @unchecked Sendable {
         let outcome: Result<Bool, LMDBError> = readers.withLock { readers in
             guard readers.live == 0 else { return .success(false) }
             do throws(LMDBError) {
+                try readers.checkUsable()
                 // LMDB gives the old map up before it asks for the new one, and crashes at its next call when there is none.
                 guard AddressSpace.hasRoom(for: size > 0 ? size : try sizeInFile()) else { return .success(false) }
                 readers.dropUnused()

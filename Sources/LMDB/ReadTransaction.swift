@@ -66,6 +66,7 @@ extension Environment {
     func beginReader() throws(LMDBError) -> Reader {
         let outcome: Result<Reader, LMDBError> = readers.withLock { readers in
             do throws(LMDBError) {
+                try readers.checkUsable()
                 let begun = try renewOrBegin(&readers)
                 readers.live += 1
                 return .success(begun)

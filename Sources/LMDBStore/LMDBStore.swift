@@ -84,6 +84,7 @@ public final class LMDBStore: ObjectStore {
     private let latest = Mutex(Latest())
     /// Held while a write transaction of this process lives: the map may be replaced only while there is none.
     private let writing = Mutex(())
+    let isClosed = Atomic(false)
     /// Where what takes long and is not a save runs, one at a time.
     let background = DispatchQueue(label: "strata.background", qos: .utility)
     let writes = Atomic<Int>(0)
@@ -191,7 +192,11 @@ public final class LMDBStore: ObjectStore {
         if isReadOnly { throw StoreError.openReadOnly(url.path) }
         if writes.add(1, ordering: .relaxed).newValue % 256 == 0 { _ = try? environment.clearDeadReaders() }
         var result: R?
-        try writing.withLock { _ in result = try writeBounded(body) }
+        try writing.withLock { _ in
+            // Another thread may have closed it meanwhile.
+            try checkProcess()
+            result = try writeBounded(body)
+        }
         // The closure has run, or an error was thrown.
         return result.unsafelyUnwrapped
     }
@@ -230,6 +235,24 @@ public final class LMDBStore: ObjectStore {
                 "\(url.path) was opened before a fork, and LMDB must not be used on both sides. Open it again in the new process"
             )
         }
+        if isClosed.load(ordering: .acquiring) { throw StoreError.closed(url.path) }
+    }
+
+    /// Waits up to five seconds for snapshots that are still held.
+    public func shutDown() throws {
+        guard !environment.isOfForkedParent else { return }
+        isClosed.store(true, ordering: .releasing)
+        for _ in 0..<5000 {
+            // No write is under way, and none begins.
+            if writing.withLock({ _ in environment.retire() }) {
+                EnvironmentRegistry.close(environment, file)
+                signal.end()
+                claims.end()
+                return
+            }
+            usleep(1000)
+        }
+        throw StoreError.stillRead(url.path, readers: environment.liveReaders)
     }
 
     /// Runs `body` and tells LMDB's errors in the words of stores.
@@ -237,6 +260,7 @@ public final class LMDBStore: ObjectStore {
         do {
             return try body()
         } catch let error as LMDBError {
+            if isClosed.load(ordering: .acquiring) { throw StoreError.closed(url.path) }
             throw StoreError(error, path: url.path)
         }
     }

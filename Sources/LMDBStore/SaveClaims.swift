@@ -38,6 +38,9 @@ final class SaveClaims: Sendable {
         self.timeout = timeout
     }
 
+    /// Closes the file until it is needed again; its locks go with it, when the last claim has ended.
+    func end() { open.withLock { $0 = nil } }
+
     func claim(_ kind: SaveClaimKind) throws -> any SaveClaim {
         let opened = try opened()
         let file = opened.descriptor

@@ -64,6 +64,19 @@ final class SQLiteConnection: @unchecked Sendable {
 
     deinit { statements = [:] }
 
+    /// Closes the connection now, and not with its last reference. Every use of it throws `StoreError` `.closed` afterwards.
+    func close() {
+        withLock {
+            if failure is ClosedConnection { return }
+            failure = ClosedConnection()
+            statements = [:]
+            // What cannot be closed is closed with the last reference.
+            try? queue.close()
+        }
+    }
+
+    private struct ClosedConnection: Error {}
+
     /// Runs `body` while no other thread uses the connection. The same thread may nest.
     func withLock<R>(_ body: () throws -> R) rethrows -> R {
         lock.lock()
@@ -89,7 +102,7 @@ final class SQLiteConnection: @unchecked Sendable {
 
     /// The prepared statement for a text; made once. The caller holds the lock.
     func statement(_ sql: String) throws -> SQLiteStatement {
-        if let failure { throw failure }
+        if let failure { throw failure is ClosedConnection ? StoreError.closed(path) : failure }
         if let known = statements[sql] { return known }
         if statements.count >= Self.statementLimit { statements = [:] }
         let made = try SQLiteStatement(sql, database: handle, path: path)

@@ -8,6 +8,7 @@ final class SQLiteReaderPool: Sendable {
     /// The time of the last write, for a file that must not change while it is read.
     private let frozen: SQLiteFile.Times?
     private let idle = Mutex<[SQLiteConnection]>([])
+    private let isClosed = Atomic(false)
     /// Those of the snapshots that live.
     private let lent = Mutex<[ObjectIdentifier: SQLiteConnection]>([:])
 
@@ -31,6 +32,7 @@ final class SQLiteReaderPool: Sendable {
     }
 
     private func idleOrNew() throws -> SQLiteConnection {
+        if isClosed.load(ordering: .acquiring) { throw StoreError.closed(path) }
         try checkUnchanged()
         if let kept = idle.withLock({ $0.popLast() }) { return kept }
         // Another file would be read in its place, and a file that is gone would be made anew.
@@ -53,13 +55,31 @@ final class SQLiteReaderPool: Sendable {
     }
 
     private func keep(_ connection: SQLiteConnection) {
-        idle.withLock { if $0.count < Self.idleLimit { $0.append(connection) } }
+        let isKept = idle.withLock { idle in
+            guard idle.count < Self.idleLimit, !isClosed.load(ordering: .acquiring) else { return false }
+            idle.append(connection)
+            return true
+        }
+        if !isKept { connection.close() }
+    }
+
+    /// Refuses snapshots from now on, and closes the connections that none has.
+    /// - Returns: how many snapshots live.
+    func close() -> Int {
+        isClosed.store(true, ordering: .releasing)
+        let old = idle.withLock { idle in
+            defer { idle = [] }
+            return idle
+        }
+        for connection in old { connection.close() }
+        return lent.withLock { $0.count }
     }
 
     /// Ends the read transaction. A connection that cannot is dropped, which closes it.
     func giveBack(_ connection: SQLiteConnection) {
-        _ = lent.withLock { $0.removeValue(forKey: ObjectIdentifier(connection)) }
-        do { try connection.endReading() } catch { return }
+        // Counted until it is closed.
+        defer { _ = lent.withLock { $0.removeValue(forKey: ObjectIdentifier(connection)) } }
+        do { try connection.endReading() } catch { return connection.close() }
         keep(connection)
     }
 

@@ -2,6 +2,12 @@ import Foundation
 import StoreInterface
 import Locking
 
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
 /// The store on SQLite, as an experienced user of it would write it: write-ahead log, prepared statements, one transaction a
 /// save, one table an entity, indexes on references and indexed attributes.
 ///
@@ -32,6 +38,8 @@ public final class SQLiteStore: ObjectStore {
     let readerRole: SQLiteConnection.Role
     /// The schema as the file has it.
     private let schemaText: String
+
+    private let isClosed = Atomic(false)
 
     private struct Syncing {
         /// What the writer's connection is set to; nil before the first write.
@@ -128,6 +136,7 @@ public final class SQLiteStore: ObjectStore {
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         if isReadOnly { throw StoreError.openReadOnly(path) }
         return try writer.withLock {
+            if isClosed.load(ordering: .acquiring) { throw StoreError.closed(path) }
             shortenLog()
             try setSynchronous(durability == .durable)
             try writer.run("BEGIN IMMEDIATE")
@@ -154,6 +163,19 @@ public final class SQLiteStore: ObjectStore {
                 throw error
             }
         }
+    }
+
+    /// Waits up to five seconds for snapshots that are still held. The last connection takes the log with it.
+    public func shutDown() throws {
+        isClosed.store(true, ordering: .releasing)
+        for left in (0..<5000).reversed() {
+            let readers = pool.close()
+            if readers == 0 { break }
+            if left == 0 { throw StoreError.stillRead(path, readers: readers) }
+            usleep(1000)
+        }
+        writer.close()
+        signal.end()
     }
 
     /// FULL syncs the log at each commit, NORMAL only at checkpoints.

@@ -22,6 +22,9 @@ public final class SaveSignal: Sendable {
     /// - Parameter path: of the store's file.
     public init(besideFile path: String) { file = path }
 
+    /// Closes the file until it is needed again.
+    package func end() { open.withLock { $0 = nil } }
+
     /// Called after a commit. One look at the name and one write of 8 bytes, about 2 µs. A signal that cannot be written makes no save
     /// fail: other processes find the save at their next check.
     public func send(_ generation: Generation) {

@@ -28,6 +28,19 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 }
 
 extension StoreError {
+    /// The use of what was closed.
+    package static func closed(_ name: String) -> StoreError {
+        StoreError(.closed, "cannot use \(name): it was closed. Open it again")
+    }
+
+    /// A store that was to be closed and is still read.
+    package static func stillRead(_ name: String, readers: Int) -> StoreError {
+        StoreError(
+            .inUseElsewhere,
+            "cannot close \(name) yet: \(readers) reads of it are not over, such as streams or a backup. End them, and close it again"
+        )
+    }
+
     /// A write to a store that was opened for reading only.
     package static func openReadOnly(_ name: String) -> StoreError {
         StoreError(.readOnly, "cannot write to \(name): it was opened read-only. Open it without readOnly to write")

@@ -19,6 +19,7 @@ public actor BackgroundContext: ContextHost {
         context = ManagedObjectContext(setup, place: place)
         place.host = self
         if setup.automaticallyMergesChanges { enqueue { $0.follow() } }
+        if setup.coordinator.isClosed { enqueue { $0.close {} } }
     }
 
     /// Runs `body` on the context's executor with exclusive use of the context; pending changes are processed at its end.

@@ -71,6 +71,7 @@ extension ManagedObjectContext {
 
     private func saveUpAndWait(_ durability: Durability) throws {
         if isRoot {
+            try setup.coordinator.checkOpen()
             let outcome = try setup.writer.submitAndWait(saveRequest(sealed, durability), origin: number)
             didWrite(outcome)
             return

@@ -15,7 +15,7 @@ extension ManagedObjectContext {
 
     /// Called on the context's executor after one or more saves elsewhere on the coordinator (S093): one move for all of them.
     func storeDidChange() {
-        guard isRoot, automaticallyMergesChanges else { return }
+        guard isRoot, automaticallyMergesChanges, closure == nil else { return }
         let newest = setup.writer.state
         moving { moveOn(to: newest) }
     }

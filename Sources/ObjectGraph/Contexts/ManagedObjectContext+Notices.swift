@@ -22,6 +22,12 @@ package protocol ViewObserver: AnyObject, Sendable {
     ///   - saved: the context's own changes that were saved just now. They look as before, unless the store had other ideas: an
     ///     update of an object that somebody else deleted, say.
     func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet)
+    /// The context shows nothing any more, and tells nothing after this.
+    func contextDidClose(_ error: any Error)
+}
+
+extension ViewObserver {
+    package func contextDidClose(_ error: any Error) {}
 }
 
 extension ManagedObjectContext {

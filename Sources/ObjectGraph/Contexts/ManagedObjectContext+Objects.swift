@@ -139,6 +139,7 @@ extension ManagedObjectContext {
     /// The object with this id, known to exist. Throws ``ContextError/objectNotFound(_:)`` (S005).
     public func existingObject(with id: ObjectID) throws -> ManagedObject {
         checkIsolation()
+        try checkOpen()
         guard id.store == storeIdentity, id.entity < model.entities.count, try exists(id.entity, id.key) else {
             throw ContextError.objectNotFound(id)
         }

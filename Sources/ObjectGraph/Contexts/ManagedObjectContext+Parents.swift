@@ -257,6 +257,7 @@ extension ManagedObjectContext {
         // `then` is called once, on this context's executor, where it was made.
         nonisolated(unsafe) let then = then
         if isRoot {
+            if setup.coordinator.isClosed { return then(.failure(setup.coordinator.closedError)) }
             let own = Array(sealed.prefix(inFlight))
             var request = saveRequest(own + layersAbove(own, pushes.map(\.layer)), durability)
             if pushes.contains(where: { $0.parentEpoch != epoch || !$0.orphans.isEmpty }) { request.mayHaveOrphans = true }

@@ -21,6 +21,7 @@ extension ManagedObjectContext {
 
     /// Own changes, checked, oldest first and sealed.
     private func layersToTry() throws -> [Layer] {
+        try checkOpen()
         guard hasChanges else { return [] }
         processPendingChanges()
         try validate()

@@ -12,6 +12,7 @@ extension ManagedObjectContext {
         checkIsolation()
         await beginSave()
         defer { endSave() }
+        try checkOpen()
         guard try moving(prepareSave) else { return }
         if isRoot {
             let outcome = try await write(sealed, durability)
@@ -30,6 +31,7 @@ extension ManagedObjectContext {
         checkIsolation()
         await beginSave()
         defer { endSave() }
+        try checkOpen()
         // The parents may have changes to save even when this context has none.
         _ = try moving(prepareSave)
         let push = makePush()
@@ -88,6 +90,7 @@ extension ManagedObjectContext {
     }
 
     nonisolated(nonsending) private func write(_ layers: [Layer], _ durability: Durability) async throws -> SaveOutcome {
+        try setup.coordinator.checkOpen()
         let request = saveRequest(layers, durability)
         let writer = setup.writer
         let origin = number

@@ -34,7 +34,7 @@ extension ManagedObjectContext {
         if object.isDeletedHere, let last = lastValue(object.entity, object.key, column) { return last }
         if !object.isDeletedHere {
             precondition(
-                shouldDeleteInaccessibleFaults,
+                shouldDeleteInaccessibleFaults || closure != nil,
                 "faultCannotBeFulfilled: the record of \(object.objectID) is gone")
             object.isDeletedHere = true
         }

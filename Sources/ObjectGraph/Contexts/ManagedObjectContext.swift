@@ -85,6 +85,10 @@ public final class ManagedObjectContext {
     @exclusivity(unchecked) var isMoving = false
     /// A save is being taken over: see ``settleBaseNow()``.
     var settlesBaseLater = false
+    /// Why the context shows nothing of the store any more: its container was closed.
+    var closure: StoreError?
+    /// Requests that are being iterated.
+    var openSources: [WeakSource] = []
     /// Children that are moved after each save.
     var followers: [WeakContext] = []
     /// What a context reads below its own changes.
@@ -234,7 +238,7 @@ public final class ManagedObjectContext {
     func setFoundation(_ new: Foundation) {
         // On the main thread somebody waits for it, and freeing thousands of rows takes as long as everything else here.
         if place.executor == nil { Disposal.letGo(of: foundation.state.deferred) }
-        foundation = new
+        foundation = shown(new)
         if !settlesBaseLater { settleBase() }
         pin.move(to: foundation.state)
         pages.removeAll()
@@ -244,7 +248,7 @@ public final class ManagedObjectContext {
 
     /// What a context shows must not change under it; one that shows nothing keeps nothing of the file.
     private func settleBase() {
-        guard foundation.ancestors == nil else { return }
+        guard foundation.ancestors == nil, closure == nil else { return }
         if isRoot, showsNothing, !foundation.isPinned {
             foundation.state = setup.writer.resting(foundation.state)
         } else {

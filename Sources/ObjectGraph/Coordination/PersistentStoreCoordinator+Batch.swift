@@ -185,6 +185,7 @@ extension PersistentStoreCoordinator {
             layers: [], base: writer.state, watched: [], policy: .error, durability: options.durability,
             origin: SaveOrigin(author: options.author, contextName: "batch"), preserved: traits.preserved,
             rules: traits.rules, make: make)
+        try checkOpen()
         return try await withCheckedThrowingContinuation { continuation in
             // No context: all of them are told, and other coordinators on the file too.
             writer.submit(request, origin: .max) { result in continuation.resume(with: result.map(\.changes)) }

@@ -18,6 +18,7 @@ extension PersistentStoreCoordinator {
         _ options: CompactionOptions = CompactionOptions(),
         progress: @escaping @Sendable (CompactionProgress) -> Void = { _ in }
     ) async throws -> CompactionProgress {
+        try checkOpen()
         if store.isReadOnly { throw StoreError.openReadOnly(store.name) }
         guard let compactable = store as? any CompactableStore else { return CompactionProgress() }
         let writer = writer

@@ -6,6 +6,7 @@ extension PersistentStoreCoordinator {
     /// - Parameter owner: what ``snapshots()`` calls it.
     /// - Throws: ``SnapshotError/overBudget(_:)`` when ``snapshotBudget`` says so.
     public func snapshot(owner: String = "a kept snapshot") throws -> Snapshot {
+        try checkOpen()
         try writer.checkSnapshotBudget()
         return Snapshot(writer.newestState(), owner: owner, of: writer)
     }
@@ -14,7 +15,10 @@ extension PersistentStoreCoordinator {
     ///
     /// O(live snapshots + free pages newer than the oldest); may be called from anywhere, and waits for nobody's executor.
     /// Includes the contexts and snapshots of the other coordinators on the same store object.
-    public func snapshots() throws -> [LiveSnapshot] { try writer.liveSnapshots() }
+    public func snapshots() throws -> [LiveSnapshot] {
+        try checkOpen()
+        return try writer.liveSnapshots()
+    }
 
     /// What snapshots may cost; nil, the default: anything. Looked at after saves, at most every 50 ms. One for all coordinators
     /// on the store object.

@@ -16,6 +16,7 @@ public final class PersistentStoreCoordinator: Sendable {
     /// Where signals wait for the end of their interval.
     private let signals = DispatchQueue(label: "strata.merges")
     private let listener = Mutex<UInt64>(0)
+    let closed = Atomic(false)
 
     /// Opens nothing: `store` is open. Blocking work (leasing the first keys) is done here, so call it off the main thread.
     public convenience init(
@@ -39,15 +40,22 @@ public final class PersistentStoreCoordinator: Sendable {
         writer.removeListener(listener.withLock { $0 })
         // What is saved must not be lost with the last coordinator: the writer's queue finishes it.
         writer.flushAtRelease()
+        if !isClosed { StoreWriterRegistry.leave(writer, closing: false) }
     }
 
     public var store: any ObjectStore { writer.store }
 
     /// Returns when every save made so far, deferred ones too, is on disk.
-    public func flush() async throws { try await writer.flush() }
+    public func flush() async throws {
+        try checkOpen()
+        try await writer.flush()
+    }
 
     /// Looks whether another process, or another connection, has saved, and tells the contexts if so.
-    public func refresh() async throws { try await writer.refresh() }
+    public func refresh() async throws {
+        try checkOpen()
+        try await writer.refresh()
+    }
 
     func register(_ host: any ContextHost, number: UInt64) {
         contexts.withLock { contexts in
@@ -73,6 +81,8 @@ public final class PersistentStoreCoordinator: Sendable {
 enum StoreWriterRegistry {
     private struct Entry {
         weak var writer: StoreWriter?
+        /// Coordinators that use it and are not closed.
+        var users = 1
     }
 
     private static let writers = Mutex<[ObjectIdentifier: Entry]>([:])
@@ -80,11 +90,27 @@ enum StoreWriterRegistry {
     static func writer(for store: any ObjectStore, clock: any WriterClock) throws -> StoreWriter {
         try writers.withLock { writers in
             writers = writers.filter { $0.value.writer != nil }
-            if let known = writers[ObjectIdentifier(store)]?.writer, known.store === store { return known }
+            if let known = writers[ObjectIdentifier(store)]?.writer, known.store === store, !known.isRetired {
+                writers[ObjectIdentifier(store)]?.users += 1
+                return known
+            }
             let made = try StoreWriter(store: store, clock: clock)
             made.leaseFirstKeys()
             writers[ObjectIdentifier(store)] = Entry(writer: made)
             return made
+        }
+    }
+
+    /// Called once by each coordinator: when it is closed, or else when it goes.
+    /// If it was the last one and is closed, the writer is retired: nobody gets it any more.
+    static func leave(_ writer: StoreWriter, closing: Bool) {
+        writers.withLock { writers in
+            let key = ObjectIdentifier(writer.store)
+            guard writers[key]?.writer === writer else { return }
+            writers[key]?.users -= 1
+            guard closing, writers[key]?.users == 0 else { return }
+            writer.retired.store(true, ordering: .releasing)
+            writers[key] = nil
         }
     }
 }

@@ -15,6 +15,8 @@ final class SnapshotPin: Sendable {
 
     func rename(_ owner: String) { pins.change(number) { $0.owner = owner } }
     func move(to state: StoreState) { pins.change(number) { $0.state = state } }
+    /// What is held; nil for a pin that is gone.
+    var state: StoreState? { pins.state(number) }
 }
 
 /// Who holds which states of one store: what ``PersistentStoreCoordinator/snapshots()`` reads, and what a budget is held against.
@@ -76,6 +78,22 @@ final class SnapshotPins: Sendable {
 
     /// The number of remembered snapshots, including released ones.
     var notedCount: Int { shared.withLock { $0.bases.count } }
+
+    fileprivate func state(_ number: UInt64) -> StoreState? { shared.withLock { $0.holders[number]?.state } }
+
+    /// Where the contexts of all holders live.
+    func places() -> [ContextPlace] { shared.withLock { $0.holders.values.compactMap(\.place) } }
+
+    /// Gives every holder the state of a closed store.
+    func close(_ closed: StoreState) {
+        let old = shared.withLock { shared in
+            let old = shared.holders.values.map(\.state)
+            for number in shared.holders.keys { shared.holders[number]?.state = closed }
+            return old
+        }
+        // The snapshots end behind the lock.
+        withExtendedLifetime(old) {}
+    }
 
     /// Remembers a snapshot that others can hold from now on. Amortised O(1).
     func note(_ base: any StoreSnapshot) {

@@ -65,7 +65,9 @@ struct PendingSave: Sendable {
 ///
 /// It keeps the pages of its generation from being reused as long as it is held.
 public struct Snapshot: Sendable {
-    let state: StoreState
+    /// What it shows: nothing after the store was closed.
+    var state: StoreState { pin.state ?? empty }
+    private let empty: StoreState
     /// The store that it is a state of.
     public let store: StoreIdentity
     /// Names the snapshot among the live ones, as long as a copy of it is held.
@@ -73,7 +75,7 @@ public struct Snapshot: Sendable {
 
     init(_ state: StoreState, owner: String, of writer: StoreWriter) {
         state.takeBase()
-        self.state = state
+        empty = StoreState(base: ClosedSnapshot(writer.store, generation: state.generation), sequence: state.sequence)
         store = writer.store.identity
         pin = writer.pins.add(owner, state)
     }

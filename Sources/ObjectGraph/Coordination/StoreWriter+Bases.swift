@@ -51,7 +51,7 @@ extension StoreWriter {
     func resting(_ state: StoreState) -> StoreState {
         // Under the lock, so that no commit of this process comes between.
         shared.withLock { shared in
-            guard !shared.isCommitting, shared.state.sequence == state.sequence, shared.state.pendingSaves == 0,
+            guard !isRetired, !shared.isCommitting, shared.state.sequence == state.sequence, shared.state.pendingSaves == 0,
                 state.pendingSaves == 0
             else { return state }
             return state.reading(lazySnapshot(after: state.committed))

@@ -26,6 +26,7 @@ extension StoreWriter {
 
     private func migrateSome() {
         do {
+            if isRetired { throw StoreError.closed(store.name) }
             guard let progress = try store.continueMigration() else {
                 endMigration(nil)
                 return
@@ -33,6 +34,8 @@ extension StoreWriter {
             migration.withLock { $0.progress = progress }
             // Saves that wait for the disk come first.
             disk.asyncAfter(deadline: .now() + .milliseconds(1)) { [weak self] in self?.migrateSome() }
+        } catch let error as StoreError where error.code == .closed {
+            endMigration(error)
         } catch {
             Self.log.warning("building indexes stopped until the store is opened again or finishMigration() is called: \(error)")
             endMigration(error)
@@ -74,5 +77,8 @@ extension PersistentStoreCoordinator {
 
     /// Returns when that work is done. It goes on by itself, in small transactions between saves, and after a crash with the next open.
     /// - Throws: `StoreError` of the transaction that failed; the work then waits for the next call, or the next open.
-    public func finishMigration() async throws { try await writer.finishMigration() }
+    public func finishMigration() async throws {
+        try checkOpen()
+        try await writer.finishMigration()
+    }
 }

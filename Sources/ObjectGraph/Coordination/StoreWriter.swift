@@ -28,6 +28,10 @@ final class StoreWriter: Sendable {
     let untaken: Mutex<[WeakSnapshot]>
     /// A look whether the writer's state can let go of its snapshot is under way.
     let isResting = Atomic(false)
+    /// The last coordinator was closed: no other one gets the writer.
+    let retired = Atomic(false)
+    /// What is to be ended with the writer: sequences of news, by the numbers of their listeners.
+    let endings = Mutex<[UInt64: @Sendable () -> Void]>([:])
     /// Held while saves are pending. Changed on the queue only.
     let claim = Mutex<(any SaveClaim)?>(nil)
     /// Held from the first deferred save on.
@@ -112,6 +116,7 @@ final class StoreWriter: Sendable {
         completion: @escaping @Sendable (Result<SaveOutcome, any Error>) -> Void
     ) {
         // At once: a deferred save would be refused only when it is written.
+        if isRetired { return queue.async { [store] in completion(.failure(StoreError.closed(store.name))) } }
         if store.isReadOnly { return queue.async { [store] in completion(.failure(StoreError.openReadOnly(store.name))) } }
         enqueue(Job(request: request, origin: origin, completion: completion))
     }
@@ -209,7 +214,7 @@ final class StoreWriter: Sendable {
     @discardableResult
     private func refillKeys(isFirst: Bool = false) -> Bool {
         // Objects may be inserted all the same, by a child or for a preview; no save takes them.
-        if store.isReadOnly { return false }
+        if store.isReadOnly || isRetired { return false }
         do {
             try leaseWanted(isFirst: isFirst)
             return true
@@ -240,15 +245,22 @@ final class StoreWriter: Sendable {
     deinit {
         let rests = keys.drain()
         guard rests.contains(where: { !$0.isEmpty }) else { return }
-        disk.async { [store] in
-            do {
-                try store.write(.durable) { transaction in
-                    for (entity, rest) in rests.enumerated() where !rest.isEmpty { try transaction.giveBackKeys(rest, entity) }
-                }
-            } catch {
-                // Nothing is lost but the numbers: often the file is gone by now.
-                Self.log.debug("giving back keys failed, so some pages stay sparse: \(error)")
+        disk.async { [store] in Self.giveBack(rests, to: store) }
+    }
+
+    /// On the disk's queue.
+    func giveBackKeys(_ rests: [[Range<ObjectKey>]]) {
+        if rests.contains(where: { !$0.isEmpty }) { Self.giveBack(rests, to: store) }
+    }
+
+    private static func giveBack(_ rests: [[Range<ObjectKey>]], to store: any ObjectStore) {
+        do {
+            try store.write(.durable) { transaction in
+                for (entity, rest) in rests.enumerated() where !rest.isEmpty { try transaction.giveBackKeys(rest, entity) }
             }
+        } catch {
+            // Nothing is lost but the numbers: often the file is gone by now.
+            log.debug("giving back keys failed, so some pages stay sparse: \(error)")
         }
     }
 
@@ -264,6 +276,7 @@ final class StoreWriter: Sendable {
 
     func removeListener(_ number: UInt64) {
         _ = shared.withLock { $0.listeners.removeValue(forKey: number) }
+        _ = endings.withLock { $0.removeValue(forKey: number) }
     }
 
     /// The saves after one state up to another, oldest first; nil if they are no longer known.

@@ -6,7 +6,7 @@ import StoreInterface
 /// with one, all keys of the result, eight bytes each.
 final class BatchSource {
     let query: StoreQuery
-    private let view: LayeredView
+    private var view: LayeredView
     private let batchSize: Int
     /// A sorted result's keys.
     private var keys: [ObjectKey]?
@@ -30,6 +30,9 @@ final class BatchSource {
             keys = try view.keys(query)
         }
     }
+
+    /// Lets go of the state, of which nothing may be read any more.
+    func end(_ closed: StoreState) { view = closed.view }
 
     /// nil at the end; never empty.
     func next() throws -> [ObjectKey]? {

@@ -74,15 +74,19 @@ extension ManagedObjectContext {
         // What changes later goes into another top layer, so the layers below it stay as they are.
         sealTop()
         let batchSize = options.fetchBatchSize > 0 ? options.fetchBatchSize : 256
-        return try answer(options.includesPendingChanges) { shown in
+        let source = try answer(options.includesPendingChanges) { shown in
             let layers = options.includesPendingChanges ? Array(shown.layers.dropFirst()) : shown.layers
             return try BatchSource(query, in: LayeredView(base: shown.base, layers: layers), batchSize: batchSize)
         }
+        if openSources.count >= 16 { openSources.removeAll { $0.source == nil } }
+        openSources.append(WeakSource(source: source))
+        return source
     }
 
     /// nil at the end; never empty.
     func nextObjects(of source: BatchSource, _ prefetching: PrefetchPlan?) throws -> [ManagedObject]? {
         checkIsolation()
+        try checkOpen()
         while let keys = try source.next() {
             let entity = source.query.entity
             let present = try keys.filter { try exists(entity, $0) }

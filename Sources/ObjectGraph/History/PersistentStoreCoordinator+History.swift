@@ -18,6 +18,7 @@ extension PersistentStoreCoordinator {
     /// Runs on a background queue; O(saves after the token and their changed pages).
     /// - Throws: ``HistoryError`` when the token is of another store or another copy of it, or older than what is kept; `StoreError`.
     public func history(_ request: HistoryRequest = HistoryRequest()) async throws -> [HistoryTransaction] {
+        try checkOpen()
         let start = try request.after?.place(in: store)
         let wanted = request.entities.map { names in Set(names.compactMap { model.entity(named: $0)?.number }) }
         return try await offExecutor { [self] in
@@ -45,13 +46,15 @@ extension PersistentStoreCoordinator {
     /// In small transactions on the writer's thread. Gives how many saves were deleted.
     @discardableResult
     public func deleteHistory(before token: HistoryToken) async throws -> Int {
-        try await writer.deleteHistory(.through(token.place(in: store)))
+        try checkOpen()
+        return try await writer.deleteHistory(.through(token.place(in: store)))
     }
 
     /// Deletes the oldest saves from the history, as far as they were made before a date.
     @discardableResult
     public func deleteHistory(before date: Date) async throws -> Int {
-        try await writer.deleteHistory(.before(time: SaveOrigin.time(of: date)))
+        try checkOpen()
+        return try await writer.deleteHistory(.before(time: SaveOrigin.time(of: date)))
     }
 
     private static let historyPart = 1024

@@ -7,7 +7,10 @@ extension PersistentStoreCoordinator {
     /// The system wakes a queue when the other process writes to a small file beside the store's; no thread waits. Costs nothing
     /// in memory stores, where nobody else can save. Stays on as long as a coordinator of the store lives.
     /// - Throws: `StoreError` `.inputOutput` when the file beside cannot be made or watched.
-    public func followOtherProcesses() throws { try writer.followForeignSaves() }
+    public func followOtherProcesses() throws {
+        try checkOpen()
+        try writer.followForeignSaves()
+    }
 
     /// The newest place in the history after saves of other processes or connections: read on from the token that you have. Only
     /// the newest is kept for who reads slowly. Says nothing before ``followOtherProcesses()`` but what `refresh()` finds.
@@ -19,6 +22,7 @@ extension PersistentStoreCoordinator {
             guard origin == 0 else { return }
             continuation.yield(HistoryToken(store, state.base.generation))
         }
+        writer.endings.withLock { $0[number] = { continuation.finish() } }
         continuation.onTermination = { [weak writer] _ in writer?.removeListener(number) }
         return stream
     }

@@ -118,6 +118,13 @@ final class ResultWorker: ViewObserver {
         queue.async { withExtendedLifetime(live) {} }
     }
 
+    /// The last delivery is the failure.
+    func contextDidClose(_ error: any Error) {
+        let (host, fetch) = state.withLock { ($0.host, $0.fetch) }
+        stop()
+        host?.enqueue { [self] _ in deliver(.failure(error), fetch) }
+    }
+
     /// Returns when the changes that have arrived are answered, and the answers delivered.
     func untilIdle() async {
         while state.withLock({ $0.isBusy }) {

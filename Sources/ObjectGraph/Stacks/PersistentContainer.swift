@@ -1,10 +1,18 @@
 import Dispatch
 import StoreInterface
-import Synchronization
+import Locking
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// A model, a store and a stack of contexts: where a program begins.
 ///
-/// `Sendable`. Contexts work as long as the container lives; deferred saves are written when it goes.
+/// `Sendable`. Contexts work as long as the container lives, or until ``close()``; deferred saves are written when it goes.
 public final class PersistentContainer: Sendable {
     public let model: Model
     public let stack: ContextStack
@@ -15,6 +23,7 @@ public final class PersistentContainer: Sendable {
     private let master: BackgroundContext?
     private let main: MainContextHost
     private let bridges: [Bridge]
+    let closing = Mutex<Task<Void, any Error>?>(nil)
 
     /// Opens the store and builds the stack. Blocking work is done off the calling executor.
     ///
@@ -103,6 +112,20 @@ public final class PersistentContainer: Sendable {
     }
 
     private static func openNow(
+        _ model: Model, _ schema: StoreSchema, _ description: StoreDescription, _ stack: ContextStack
+    ) throws -> (PersistentStoreCoordinator, PersistentStoreCoordinator) {
+        for _ in 0..<200 {
+            do {
+                return try openOnce(model, schema, description, stack)
+            } catch let error as StoreError where error.code == .closed {
+                // Another container of this process is about to close the same store.
+                usleep(10_000)
+            }
+        }
+        return try openOnce(model, schema, description, stack)
+    }
+
+    private static func openOnce(
         _ model: Model, _ schema: StoreSchema, _ description: StoreDescription, _ stack: ContextStack
     ) throws -> (PersistentStoreCoordinator, PersistentStoreCoordinator) {
         let store = try description.open(schema)

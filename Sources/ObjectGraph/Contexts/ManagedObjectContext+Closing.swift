@@ -1,0 +1,53 @@
+import StoreInterface
+
+/// Closing (``PersistentContainer/close()``): the context lets go of the store and keeps its unsaved changes.
+extension ManagedObjectContext {
+    /// - Throws: `StoreError` `.closed` after the container was closed.
+    func checkOpen() throws { if let closure { throw closure } }
+
+    /// Closes the context when its running saves are over. `done` is called then, on the context's executor.
+    func close(then done: @escaping () -> Void) {
+        whenIdle { [self] in
+            closeNow()
+            endSave()
+            done()
+        }
+    }
+
+    private func closeNow() {
+        guard closure == nil else { return }
+        let error = setup.coordinator.closedError
+        closure = error
+        for (entity, rest) in keys.enumerated() where !rest.isEmpty { setup.writer.keys.giveBack(rest, entity) }
+        keys = traits.noKeys
+        setFoundation(foundation)
+        behind = nil
+        for source in openSources { source.source?.end(foundation.state) }
+        openSources = []
+        let observers = viewObservers
+        viewObservers = []
+        for observer in observers { observer.contextDidClose(error) }
+        let streams = noticeStreams
+        for (token, stream) in streams {
+            noticeObservers[token] = nil
+            stream.finish()
+        }
+        noticeStreams = [:]
+        followers = []
+        if isRoot { setup.coordinator.unregister(number) }
+    }
+
+    /// What lies below the context's own layers: nothing of the store when it is closed.
+    func shown(_ foundation: Foundation) -> Foundation {
+        guard closure != nil else { return foundation }
+        var shown = foundation
+        shown.state = setup.coordinator.closedState(after: foundation.state)
+        shown.ancestors = nil
+        return shown
+    }
+}
+
+/// A reference to a request that is being iterated, which does not keep it.
+struct WeakSource {
+    weak var source: BatchSource?
+}

@@ -1,0 +1,112 @@
+import Dispatch
+import Locking
+import StoreInterface
+
+/// Closing: see ``PersistentContainer/close()``.
+extension PersistentStoreCoordinator {
+    var isClosed: Bool { closed.load(ordering: .acquiring) }
+
+    var closedError: StoreError { StoreError.closed(store.name) }
+
+    /// - Throws: `StoreError` `.closed` after the container was closed.
+    func checkOpen() throws { if isClosed { throw closedError } }
+
+    /// What a closed context reads: nothing.
+    func closedState(after state: StoreState) -> StoreState {
+        StoreState(base: ClosedSnapshot(store, generation: state.committed), sequence: state.sequence)
+    }
+
+    /// Closes every context of this coordinator, each on its executor when its running saves are over.
+    func closeContexts() async {
+        await withTaskGroup(of: Void.self) { group in
+            for host in writer.pins.places().compactMap(\.host) {
+                group.addTask { [self] in
+                    await withCheckedContinuation { continuation in
+                        host.enqueue { context in
+                            guard context.setup.coordinator === self else { return continuation.resume() }
+                            context.close { continuation.resume() }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension StoreWriter {
+    var isRetired: Bool { retired.load(ordering: .acquiring) }
+
+    /// Returns when the saves that were submitted are answered, and those that were deferred are on disk.
+    func finishSaves() async throws {
+        let owes = try await onQueue { writer in
+            writer.shared.withLock { $0.deadline != nil || !$0.pending.isEmpty || $0.flush != nil }
+        }
+        if owes { try await flush() }
+    }
+
+    /// Ends everything that uses the store, and closes it. No coordinator uses the writer any more.
+    func close() async throws {
+        try await onQueue { writer in
+            writer.finishFlush()
+            writer.releaseClaim()
+            writer.shared.withLock { shared in
+                shared.listeners = [:]
+                shared.deadline = nil
+            }
+        }
+        endings.withLock { endings in
+            defer { endings = [:] }
+            return Array(endings.values)
+        }.forEach { $0() }
+        setSnapshotBudget(nil)
+        claimRequests.withLock { $0 = nil }
+        foreign.watch.withLock { $0 = nil }
+        try await onDisk { writer in
+            writer.giveBackKeys(writer.keys.drain())
+        }
+        // Kept snapshots, too, let go of the file.
+        let closed = StoreState(base: ClosedSnapshot(store, generation: state.committed), sequence: state.sequence)
+        try await onQueue { writer in
+            writer.shared.withLock { $0.state = closed }
+            writer.untaken.withLock { $0 = [] }
+        }
+        pins.close(closed)
+        try await onDisk { try $0.store.shutDown() }
+    }
+
+    private func onDisk(_ body: @escaping @Sendable (StoreWriter) throws -> Void) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            disk.async { continuation.resume(with: Result { try body(self) }) }
+        }
+    }
+}
+
+/// Stands for the state of a store that was closed: there is no object, and requests throw.
+final class ClosedSnapshot: StoreSnapshot {
+    let schema: StoreSchema
+    /// Of the state that was read last.
+    let generation: Generation
+    private let error: StoreError
+
+    init(_ store: any ObjectStore, generation: Generation) {
+        schema = store.schema
+        self.generation = generation
+        error = StoreError.closed(store.name)
+    }
+
+    // Properties of objects cannot throw; they read as those of an object that is gone.
+    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { nil }
+    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? { nil }
+    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { false }
+    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { nil }
+    func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { [] }
+
+    func pageNumbers(_ entity: Int) throws -> [UInt64] { throw error }
+    func keys(_ query: StoreQuery) throws -> [ObjectKey] { throw error }
+    func count(_ query: StoreQuery) throws -> Int { throw error }
+    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { throw error }
+    func explain(_ query: StoreQuery) throws -> String { throw error }
+    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] { throw error }
+    func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] { throw error }
+    func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? { throw error }
+}

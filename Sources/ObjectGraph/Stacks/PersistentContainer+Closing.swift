@@ -1,0 +1,55 @@
+import Dispatch
+import StoreInterface
+
+extension PersistentContainer {
+    /// Writes deferred saves and ends the use of the store: when this returns, its file can be deleted, replaced, or opened again.
+    ///
+    /// Saves and requests that run are waited for. Then every context of the container, children too, lets go of the store. From then on
+    /// saves, requests, batches and the history throw `StoreError` `.closed`. Unsaved changes are neither saved nor discarded: they can
+    /// still be read in their contexts. Properties of other objects read as if the objects were gone. Live results report the error
+    /// through `onFailure`, and sequences of notices end.
+    ///
+    /// If another container or coordinator of this process uses the same store, that one goes on, and the file stays open until it is closed
+    /// too. Closing again does nothing.
+    /// - Throws: The error of a deferred save that cannot be written, such as a full disk; then nothing is closed.
+    ///   `SaveError.deferredSavesFailed` after closing, for deferred saves that can never be written. `StoreError` `.inUseElsewhere` if a
+    ///   stream of a large value or a backup still reads the file after five seconds: end it, and close the container again.
+    public func close() async throws {
+        let task = closing.withLock { task in
+            if let task { return task }
+            let made = Task { try await self.closeNow() }
+            task = made
+            return made
+        }
+        do { try await task.value } catch {
+            closing.withLock { if $0 == task { $0 = nil } }
+            throw error
+        }
+    }
+
+    private func closeNow() async throws {
+        let all = backgroundCoordinator === coordinator ? [coordinator] : [coordinator, backgroundCoordinator]
+        let open = all.filter { !$0.isClosed }
+        var lost: (any Error)?
+        for coordinator in open { coordinator.closed.store(true, ordering: .releasing) }
+        do {
+            for coordinator in open { try await coordinator.writer.finishSaves() }
+        } catch let error where Self.isFinal(error) {
+            lost = error
+        } catch {
+            for coordinator in open { coordinator.closed.store(false, ordering: .releasing) }
+            throw error
+        }
+        for coordinator in open { await coordinator.closeContexts() }
+        for coordinator in open { StoreWriterRegistry.leave(coordinator.writer, closing: true) }
+        // One whose store was still read the last time is tried again.
+        for coordinator in all where coordinator.writer.isRetired { try await coordinator.writer.close() }
+        if let lost { throw lost }
+    }
+
+    /// Whether trying again would not write the saves either.
+    private static func isFinal(_ error: any Error) -> Bool {
+        if case SaveError.deferredSavesFailed? = error as? SaveError { return true }
+        return (error as? StoreError).map { [.fileReplaced, .schemaTooNew, .usedAfterFork, .closed].contains($0.code) } ?? false
+    }
+}

@@ -1,0 +1,202 @@
+import Foundation
+import Locking
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Closing a container: its file can be deleted, replaced or opened again at once, and its contexts refuse to go on.
+@Suite struct CloseTests {
+    static let files: [StoreKind] = [.lmdb, .sqlite]
+
+    private static func open(_ bed: TestBed, _ stack: ContextStack = .siblings, extra: Bool = false) async throws
+        -> PersistentContainer
+    {
+        try await PersistentContainer(model: try ReadOnlyTests.model(extra), store: bed.description, stack: stack)
+    }
+
+    private final class Total: Sendable {
+        let count = Mutex(0)
+    }
+
+    private static func insert(_ number: Int64, _ container: PersistentContainer) async throws {
+        try await container.coordinator.insert(into: "Thing", ["number"], rows: [[.int(number)]])
+    }
+
+    private static func code(isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Void) async -> StoreError
+        .Code?
+    {
+        do { try await body() } catch { return (error as? StoreError)?.code }
+        return nil
+    }
+
+    @Test(arguments: StoreKind.allCases, ContextStack.allCases)
+    func `closing writes deferred saves, and everything afterwards throws closed`(_ kind: StoreKind, _ stack: ContextStack)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await Self.open(bed, stack)
+        try await Self.insert(1, container)
+        let worker = container.newBatchOperationContext()
+        await worker.perform { $0.insert("Thing")["number"] = .int(2) }
+        try await worker.save(.deferred(within: .seconds(3600)))
+        await worker.perform { $0.insert("Thing")["number"] = .int(3) }
+        let child = await container.newBackgroundContext()
+        let kept = try container.coordinator.snapshot()
+        let ids = try await worker.perform { try $0.fetch(EntityFetchRequest("Thing")).map(\.objectID) }
+        try await container.close()
+        try await container.close()
+        let coordinator = container.coordinator
+        let codes = [
+            await Self.code { try await worker.save() }, await Self.code { try await container.flush() },
+            await Self.code { _ = try await worker.perform { try $0.fetch(EntityFetchRequest("Thing")).count } },
+            await Self.code { _ = try await child.perform { try $0.count(EntityFetchRequest("Thing")) } },
+            await Self.code { _ = try await worker.perform { try $0.existingObject(with: ids[0]).objectID } },
+            await Self.code { try await Self.insert(4, container) }, await Self.code { _ = try await coordinator.history() },
+            await Self.code { _ = try coordinator.snapshot() }, await Self.code { try await coordinator.refresh() },
+            await Self.code { try await coordinator.compact() }, await Self.code { try await coordinator.finishMigration() },
+            await Self.code {
+                let context = container.newBatchOperationContext()
+                _ = try await context.perform { try $0.count(EntityFetchRequest("Thing")) }
+            },
+            await Self.code {
+                let context = coordinator.newBackgroundContext(reading: kept)
+                _ = try await context.perform { try $0.count(EntityFetchRequest("Thing")) }
+            },
+        ]
+        #expect(codes.allSatisfy { $0 == .closed }, "\(codes)")
+        // What was not saved can still be read, and nothing stops the program.
+        let rest = await worker.perform { context -> (Bool, [Value?]) in
+            let new = context.insert("Thing")
+            new["number"] = .int(9)
+            context.refreshAllObjects()
+            return (context.hasChanges, ids.map { context.object(with: $0)["number"] } + [new["number"]])
+        }
+        #expect(rest.0 && rest.1.contains(.int(3)) && rest.1.last == .int(9), "\(rest)")
+        await worker.perform { context in
+            context.rollback()
+            context.reset()
+        }
+        guard kind != .memory else { return }
+        let again = try await Self.open(bed, stack)
+        #expect(try await ReadOnlyTests.count(again) == 2)
+        #expect(try again.coordinator.store.verify() == [])
+        try await again.close()
+    }
+
+    @Test(arguments: files) @MainActor func `a closed main context reads nothing and keeps its changes`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await Self.open(bed)
+        let main = container.mainContext
+        let object = main.insert("Thing")
+        object["number"] = .int(1)
+        try await main.save()
+        main.insert("Thing")["number"] = .int(2)
+        main.shouldDeleteInaccessibleFaults = false
+        let results = try FetchedResultsController(EntityFetchRequest("Thing", sortBy: [AttributeSort("number")]), context: main)
+        try results.performFetch()
+        var failure: (any Error)?
+        results.onFailure = { failure = $0 }
+        let notices = main.notices
+        var iterator = main.stream(EntityFetchRequest("Thing")).makeAsyncIterator()
+        _ = try await iterator.next(isolation: MainActor.shared)
+        try await container.close()
+        #expect(main.hasChanges)
+        _ = object["number"]
+        #expect(await Self.code { try await main.save() } == .closed)
+        #expect(await Self.code { _ = try main.fetch(EntityFetchRequest("Thing")) } == .closed)
+        #expect(await Self.code { try results.performFetch() } == .closed)
+        try await until("live results report it") { (failure as? StoreError)?.code == .closed }
+        for await _ in notices {}
+        while true {
+            do { if try await iterator.next(isolation: MainActor.shared) == nil { break } } catch {
+                #expect((error as? StoreError)?.code == .closed)
+                break
+            }
+        }
+    }
+
+    @Test(arguments: files) func `a closed file is deleted, replaced and opened with another model at once`(_ kind: StoreKind)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let backup = bed.folder.appendingPathComponent("backup")
+        for round in 0..<5 {
+            let container = try await Self.open(bed)
+            try await Self.insert(Int64(round), container)
+            if round == 0 { try await container.coordinator.backup(to: backup) }
+            try await container.close()
+            #expect(!FileManager.default.fileExists(atPath: bed.file.path + "-wal"))
+            let other = try await Self.open(bed, extra: true)
+            #expect(try await ReadOnlyTests.count(other) == (round == 0 ? 1 : 2))
+            try await other.close()
+            if round == 1 {
+                for name in try FileManager.default.contentsOfDirectory(atPath: bed.folder.path) where name.hasPrefix("store") {
+                    try FileManager.default.removeItem(at: bed.folder.appendingPathComponent(name))
+                }
+            }
+            try await PersistentContainer.restore(bed.description, from: backup)
+            withExtendedLifetime(container) {}
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases) func `another container of the same store goes on`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let first = try await Self.open(bed)
+        let second = try await Self.open(bed)
+        try await Self.insert(1, first)
+        try await first.close()
+        #expect(await Self.code { try await Self.insert(2, first) } == .closed)
+        try await Self.insert(2, second)
+        #expect(try await ReadOnlyTests.count(second) == 2)
+        try await second.close()
+        #expect(await Self.code { try await Self.insert(3, second) } == .closed)
+    }
+
+    @Test(arguments: StoreKind.allCases, [ContextStack.siblings, .hybrid, .masterMainWorker])
+    func `closing beside running saves keeps those that were acknowledged`(_ kind: StoreKind, _ stack: ContextStack) async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await Self.open(bed, stack)
+        let saved = Total()
+        await withTaskGroup(of: Void.self) { group in
+            for writer in 0..<4 {
+                group.addTask { [container, saved] in
+                    let context = await container.newBackgroundContext(name: "writer \(writer)")
+                    while true {
+                        await context.perform { $0.insert("Thing")["number"] = .int(1) }
+                        do { try await context.save(through: .store, writer % 2 == 0 ? .durable : .deferred) } catch {
+                            #expect((error as? StoreError)?.code == .closed, "\(error)")
+                            return
+                        }
+                        saved.count.withLock { $0 += 1 }
+                    }
+                }
+            }
+            group.addTask { [container, saved] in
+                do {
+                    try await until("some saves") { saved.count.withLock { $0 } >= 20 }
+                    async let one: Void = container.close()
+                    async let other: Void = container.close()
+                    _ = try await (one, other)
+                } catch { Issue.record(error) }
+            }
+        }
+        guard kind != .memory else { return }
+        let again = try await Self.open(bed, stack)
+        #expect(try await ReadOnlyTests.count(again) == saved.count.withLock { $0 })
+        #expect(try again.coordinator.store.verify() == [])
+    }
+
+    @Test(arguments: files) func `a container whose file was deleted is closed`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await Self.open(bed)
+        try await Self.insert(1, container)
+        try FileManager.default.removeItem(at: bed.file)
+        try await container.close()
+        let again = try await Self.open(bed)
+        #expect(try await ReadOnlyTests.count(again) == 0)
+    }
+}
