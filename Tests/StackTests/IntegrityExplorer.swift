@@ -101,11 +101,20 @@ import Testing
         return "save through \(policy) \(durability)"
     }
 
-    /// One sequence on one store. With STRATA_SEED in the environment it prints what it does.
+    /// One sequence on one store.
     private static func run(_ kind: StoreKind, seed: UInt64, steps: Int) async throws {
-        var generator = SeededGenerator(seed: seed)
         let bed = try TestBed(kind)
         let container = try await bed.container()
+        try await explore(container, "\(kind), seed \(seed)", seed: seed, steps: steps)
+        let findings = try container.coordinator.store.verify()
+        #expect(findings.isEmpty, "\(kind), seed \(seed)")
+    }
+
+    /// Makes the changes of one process. With STRATA_SEED in the environment it prints what it does.
+    private static func explore(
+        _ container: PersistentContainer, _ comment: String, seed: UInt64, steps: Int
+    ) async throws {
+        var generator = SeededGenerator(seed: seed)
         let roots = [container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext()]
         var children: [BackgroundContext] = []
         for root in roots { children.append(await root.perform { $0.newBackgroundChild() }) }
@@ -156,11 +165,10 @@ import Testing
                 await context.perform { $0.rollback() }
                 await roots[number % 2].perform { $0.rollback() }
             }
-            try await container.coordinator.newBackgroundContext().perform { try check($0, "\(kind), seed \(seed)") }
+            try await container.coordinator.refresh()
+            try await container.coordinator.newBackgroundContext().perform { try check($0, comment) }
         }
         try await container.coordinator.flush()
-        let findings = try container.coordinator.store.verify()
-        #expect(findings.isEmpty, "\(kind), seed \(seed)")
     }
 
     @Test(arguments: StoreKind.allCases)
@@ -172,6 +180,38 @@ import Testing
             } catch {
                 Issue.record("\(kind), STRATA_SEED=\(seed): \(error)")
             }
+        }
+    }
+
+    /// Catches: what only a second process does between one's reading and one's saving, such as a delete of what is being related.
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S050: two processes that change one file at random leave no wrong relationship`(_ kind: StoreKind) async throws {
+        for round in 0..<Rounds.of(3, long: 200) {
+            let seed = Seed.value &+ UInt64(2 * round)
+            let bed = try TestBed(kind)
+            let container = try await bed.container()
+            async let first: Void = Self.process(kind, bed.folder, seed)
+            async let second: Void = Self.process(kind, bed.folder, seed &+ 1)
+            _ = await (first, second)
+            let comment = "\(kind), seeds \(seed) and \(seed &+ 1)"
+            try await container.coordinator.refresh()
+            try await container.coordinator.newBackgroundContext().perform { context in
+                try Self.check(context, comment)
+                let saved = try context.objects("Artist").count + context.objects("Track").count
+                #expect(saved > 0, "\(comment): nothing was saved")
+            }
+            let findings = try container.coordinator.store.verify()
+            #expect(findings.isEmpty, "\(comment)")
+        }
+    }
+
+    private static func process(_ kind: StoreKind, _ folder: URL, _ seed: UInt64) async {
+        await #expect(processExitsWith: .success) {
+            [name = kind.rawValue as String, folder = folder as URL, seed = seed as UInt64] in
+            let kind = try #require(StoreKind(rawValue: name))
+            let bed = TestBed(kind, in: folder)
+            let container = try await bed.container()
+            try await IntegrityExplorer.explore(container, "\(name), seed \(seed), one of two processes", seed: seed, steps: 60)
         }
     }
 }

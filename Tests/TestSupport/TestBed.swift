@@ -36,6 +36,7 @@ public final class TestBed: Sendable {
     public let kind: StoreKind
     private let memoryName: String
     private let valueBytesOfTransaction: Int
+    private let ownsFolder: Bool
 
     /// - Parameter valueBytesOfTransaction: large values that the store on LMDB writes in one transaction.
     public init(_ kind: StoreKind, valueBytesOfTransaction: Int = 1 << 24) throws {
@@ -43,10 +44,20 @@ public final class TestBed: Sendable {
         self.valueBytesOfTransaction = valueBytesOfTransaction
         memoryName = UUID().uuidString
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(memoryName)")
+        ownsFolder = true
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
 
-    deinit { try? FileManager.default.removeItem(at: folder) }
+    /// The store in the folder of another process's test bed, which removes it.
+    public init(_ kind: StoreKind, in folder: URL) {
+        self.kind = kind
+        self.folder = folder
+        valueBytesOfTransaction = 1 << 24
+        memoryName = UUID().uuidString
+        ownsFolder = false
+    }
+
+    deinit { if ownsFolder { try? FileManager.default.removeItem(at: folder) } }
 
     public var description: StoreDescription {
         switch kind {
