@@ -232,7 +232,7 @@ extension ColumnSchema {
 
 extension ColumnType {
     /// Whether a column of this type can hold the value: right storage class, in range for its width, null only when optional.
-    public func accepts(_ value: Value, isOptional: Bool) -> Bool {
+    @inlinable public func accepts(_ value: Value, isOptional: Bool) -> Bool {
         switch (value, self) {
         case (.null, _): isOptional
         case (.bool, .bool), (.double, .float), (.double, .double), (.double, .date), (.string, .string), (.data, .data),

@@ -29,10 +29,16 @@ extension SaveCheck {
 
     // MARK: Deletions
 
-    /// Leaves out deletions of objects that the state does not have, and their pairs (S056).
+    /// Leaves out deletions of objects that the state does not have, and their pairs (S056). One look-up for each page.
     private mutating func forgetGhosts() throws -> Bool {
-        let view = state.view
-        let ghosts = try deletedPlaces().filter { try !view.exists($0.entity, $0.key) }
+        var targets = ReferenceTargets()
+        for entity in 0..<layer.entityCount {
+            guard let changes = layer.entity(entity) else { continue }
+            for (number, page) in changes.pages where page.deleted != 0 {
+                targets.insert(entity, page: number, slots: page.deleted)
+            }
+        }
+        let ghosts = try targets.missing(in: state.view)
         guard !ghosts.isEmpty else { return false }
         let layer = writable()
         for ghost in ghosts {
@@ -42,15 +48,18 @@ extension SaveCheck {
         return true
     }
 
-    private func deletedPlaces() -> [ChangeLog.Place] {
-        places(\.deleted)
+    /// The deleted objects for which the rules may ask for something.
+    private func deletedPlaces(_ rules: RelationshipRules) -> [ChangeLog.Place] {
+        places(\.deleted) { rules.hasConsequences($0) }
     }
 
     /// The objects that the layer changes in a way, by entity and key.
-    private func places(_ mask: KeyPath<LayerPage, UInt64>) -> [ChangeLog.Place] {
+    private func places(
+        _ mask: KeyPath<LayerPage, UInt64>, where isWanted: (Int) -> Bool = { _ in true }
+    ) -> [ChangeLog.Place] {
         var places: [ChangeLog.Place] = []
         let layer = layer
-        for entity in 0..<layer.entityCount {
+        for entity in 0..<layer.entityCount where isWanted(entity) {
             guard let changes = layer.entity(entity) else { continue }
             for number in changes.sortedPageNumbers {
                 for slot in SlotIterator(changes.page(number)?[keyPath: mask] ?? 0) {
@@ -72,7 +81,7 @@ extension SaveCheck {
 
     /// Deletes and clears what the rules ask for, to the end of each cascade. Returns whether there was any.
     private mutating func followDeletions(_ rules: RelationshipRules) throws -> Bool {
-        var waiting = deletedPlaces()
+        var waiting = deletedPlaces(rules)
         var hasChanged = false
         while let place = waiting.popLast() {
             for consequence in try consequences(of: place, rules) {
@@ -99,7 +108,7 @@ extension SaveCheck {
     private func checkDenied(_ rules: RelationshipRules) throws {
         guard rules.canDeny else { return }
         let store = writer.store.identity
-        for place in deletedPlaces() {
+        for place in deletedPlaces(rules) {
             for case .deny(let name, let entity, let blocking) in try consequences(of: place, rules) {
                 throw SaveError.deleteDenied(
                     object: ObjectID(store: store, entity: place.entity, key: place.key), relationship: name,
@@ -256,6 +265,10 @@ private struct ReferenceTargets {
         lastEntity = entity
         lastKey = key
         pages[entity, default: [:]][PageAddress.page(of: key), default: 0] |= 1 << UInt64(PageAddress.slot(of: key))
+    }
+
+    mutating func insert(_ entity: Int, page number: UInt64, slots: UInt64) {
+        pages[entity, default: [:]][number, default: 0] |= slots
     }
 
     func missing(in view: LayeredView) throws -> Set<ChangeLog.Place> {

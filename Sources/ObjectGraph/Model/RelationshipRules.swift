@@ -142,6 +142,11 @@ extension RelationshipRules {
         incoming[entity].contains { $0.rule == .deny } || outgoing[entity].contains { $0.rule == .deny }
     }
 
+    /// Whether the deletion of an object of an entity may ask for anything.
+    func hasConsequences(_ entity: Int) -> Bool {
+        !outgoing[entity].isEmpty || incoming[entity].contains { $0.rule != .noAction }
+    }
+
     /// Returns what the deletion of one object asks for in a state, which may hold the object still or not. Objects that are gone in that
     /// state are not named. O(references to the object).
     ///
