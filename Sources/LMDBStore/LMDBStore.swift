@@ -74,7 +74,7 @@ public final class LMDBStore: ObjectStore {
     /// All versions of the schema that the file has had; the last is in force.
     let schemas: [StoredSchema]
     /// What the last migration left for later.
-    let unfinished: UnfinishedWork
+    let unfinished: PendingIndexBuilds
     /// Of the schema in force, from 1 on.
     var schemaNumber: Int { schemas.count }
     /// By entity.
@@ -93,7 +93,7 @@ public final class LMDBStore: ObjectStore {
     let signal: SaveSignal
     let claims: SaveClaims
     let dictionaries: Dictionaries
-    let tails: Tails
+    let tails: PageOverflow
     /// Whether the file may have large values of a write that failed, or of a process that died.
     let mayHaveUnclaimed: Atomic<Bool>
     /// How many chunks of large values were read.
@@ -119,7 +119,7 @@ public final class LMDBStore: ObjectStore {
         tables = opened.tables
         layouts = opened.layouts
         schemas = opened.schemas
-        unfinished = UnfinishedWork(opened.unfinished)
+        unfinished = PendingIndexBuilds(opened.unfinished)
         mayHaveUnclaimed = Atomic(opened.hasUnclaimed)
         let tables = opened.tables
         entities = opened.layouts.indices.map {
@@ -129,7 +129,7 @@ public final class LMDBStore: ObjectStore {
         claims = SaveClaims(
             signalPath: signal.path, storePath: opened.url.path, timeout: opened.options.busyTimeout)
         dictionaries = Dictionaries(opened.tables)
-        tails = Tails(opened.tables)
+        tails = PageOverflow(opened.tables)
         unpackedPages = UnpackedPageCache(maximumByteCount: opened.options.pageCacheBytes)
         readerless = opened.readerless
     }
@@ -144,7 +144,7 @@ public final class LMDBStore: ObjectStore {
     func newestSnapshot() throws -> LMDBSnapshot {
         try checkProcess()
         try readerless?.checkUnused()
-        return try translating {
+        return try mappingErrors {
             do {
                 return try newestSnapshotInMap()
             } catch let error as LMDBError where error.code == .mapResized {
@@ -256,7 +256,7 @@ public final class LMDBStore: ObjectStore {
     }
 
     /// Runs `body` and tells LMDB's errors in the words of stores.
-    func translating<R>(_ body: () throws -> R) throws -> R {
+    func mappingErrors<R>(_ body: () throws -> R) throws -> R {
         do {
             return try body()
         } catch let error as LMDBError {

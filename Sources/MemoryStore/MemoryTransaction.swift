@@ -68,15 +68,15 @@ final class MemoryTransaction: StoreTransaction {
         state.links[link].set(source, destination, linked: linked)
     }
 
-    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
+    func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
         let first = state.nextKeys[entity]
         let end = first + ObjectKey(max(pages, 1) * PageAddress.slots)
         state.nextKeys[entity] = end
         return first..<end
     }
 
-    func leaseFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
-        if state.freeKeys[entity].ranges.isEmpty { state.freeKeys[entity] = FreeKeys([try leaseKeys(entity, pages: 1)]) }
+    func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
+        if state.freeKeys[entity].ranges.isEmpty { state.freeKeys[entity] = FreeKeys([try allocateKeys(entity, pages: 1)]) }
         return state.freeKeys[entity].take()
     }
 

@@ -71,11 +71,11 @@ struct ModelClass {
             keyword.leadingTrivia = []
             fixed.append(fixed.isEmpty ? final.with(\.leadingTrivia, declaration.classKeyword.leadingTrivia) : final)
             misuses.append(
-                Misuse.notFinal.at(
+                ModelDiagnostic.notFinal.at(
                     declaration.classKeyword,
                     fixIts: [Remedy.replace(declaration, with: replacement.with(\.modifiers, fixed), "insert 'final'")]))
         }
-        if let parameters = declaration.genericParameterClause { misuses.append(Misuse.generic.at(parameters)) }
+        if let parameters = declaration.genericParameterClause { misuses.append(ModelDiagnostic.generic.at(parameters)) }
     }
 
     private mutating func readFormerName(_ declaration: ClassDeclSyntax) {
@@ -83,7 +83,7 @@ struct ModelClass {
             let argument = arguments.first(where: { $0.label?.text == "renamedFrom" })
         else { return }
         renamedFrom = argument.formerName(of: name)
-        if renamedFrom == nil { misuses.append(Misuse.formerName.at(argument.expression)) }
+        if renamedFrom == nil { misuses.append(ModelDiagnostic.formerName.at(argument.expression)) }
     }
 
     /// One older property becomes one of now.
@@ -95,7 +95,7 @@ struct ModelClass {
                 let pattern = member.decl.as(VariableDeclSyntax.self)?.bindings.first?.pattern
                 return pattern?.as(IdentifierPatternSyntax.self)?.identifier.plainName == property.name
             }
-            misuses.append(Misuse.sameFormerName.at(member.map { Syntax($0.decl) } ?? Syntax(declaration)))
+            misuses.append(ModelDiagnostic.sameFormerName.at(member.map { Syntax($0.decl) } ?? Syntax(declaration)))
         }
     }
 
@@ -107,7 +107,7 @@ struct ModelClass {
                 let name = pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName,
                 let property = property(named: name), !property.isTransient, property.typeText == nil
             else { continue }
-            misuses.append(Misuse.untyped.at(pattern))
+            misuses.append(ModelDiagnostic.untyped.at(pattern))
         }
     }
 }

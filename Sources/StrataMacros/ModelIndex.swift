@@ -33,7 +33,7 @@ extension ModelClass {
             if let names, !names.isEmpty, names.count == elements?.count {
                 indexes.append(ModelIndex(kind: kind, properties: names))
             } else {
-                misuses.append(Misuse.wrongIndex.at(argument))
+                misuses.append(ModelDiagnostic.wrongIndex.at(argument))
             }
         }
     }

@@ -14,7 +14,7 @@ extension ModelMacro: MemberMacro {
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
         guard let declaration = declaration.as(ClassDeclSyntax.self) else {
-            context.diagnose(Misuse.notAClass.at(node))
+            context.diagnose(ModelDiagnostic.notAClass.at(node))
             return []
         }
         let model = ModelClass(declaration)

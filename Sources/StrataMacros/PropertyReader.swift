@@ -34,7 +34,8 @@ struct PropertyReader {
         return property
     }
 
-    private mutating func misuse(_ misuse: Misuse, _ node: some SyntaxProtocol, _ fixIt: FixIt? = nil) -> ModelProperty? {
+    private mutating func misuse(_ misuse: ModelDiagnostic, _ node: some SyntaxProtocol, _ fixIt: FixIt? = nil) -> ModelProperty?
+    {
         misuses.append(misuse.at(node, fixIts: fixIt.map { [$0] } ?? []))
         return nil
     }

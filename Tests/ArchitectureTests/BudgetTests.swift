@@ -18,7 +18,9 @@ import Testing
     }
 
     @Test func noFolderHoldsMoreFilesThanItsBudget() {
-        let folders = Dictionary(grouping: Repository.swiftFiles) { $0.path.split(separator: "/").dropLast().joined(separator: "/") }
+        let folders = Dictionary(grouping: Repository.swiftFiles) {
+            $0.path.split(separator: "/").dropLast().joined(separator: "/")
+        }
         for (folder, files) in folders.sorted(by: { $0.key < $1.key }) {
             #expect(files.count <= 15, "\(folder) holds \(files.count) files; the budget is 15. Sort them into folders")
         }

@@ -154,7 +154,7 @@ private final class FaultyTransaction: StoreTransaction {
         try transaction.apply(layer, changes: changes, numbers: numbers)
     }
 
-    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> { try transaction.leaseKeys(entity, pages: pages) }
+    func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> { try transaction.allocateKeys(entity, pages: pages) }
 
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int { try transaction.deleteHistory(cut, limit: limit) }
 }

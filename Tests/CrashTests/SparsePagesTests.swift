@@ -96,7 +96,7 @@ import Testing
         for round in 0..<20 {
             let store = stores[round % 3]
             let taken = try store.write(.durable) { transaction in
-                try transaction.leaseFreeKeys(0) + [transaction.leaseKeys(0, pages: 4)]
+                try transaction.allocateFreeKeys(0) + [transaction.allocateKeys(0, pages: 4)]
             }
             keys += taken
             // Every third process gives back all but its first key of each range.

@@ -13,7 +13,7 @@ import Testing
     /// Which pages of tracks are packed, ascending.
     private func packedPages(_ store: LMDBStore) throws -> [UInt64] {
         var numbers: [UInt64] = []
-        try store.newestSnapshot().eachPage(Samples.track) { number, bytes in
+        try store.newestSnapshot().forEachPage(Samples.track) { number, bytes in
             if PackedPage.isPacked(bytes) { numbers.append(number) }
             return .next
         }
@@ -193,7 +193,7 @@ import Testing
         _ = try await store.compact(all)
         store = try scratch.store()
         var numbers: Set<UInt32> = []
-        try store.newestSnapshot().eachPage(Samples.track) { number, bytes in
+        try store.newestSnapshot().forEachPage(Samples.track) { number, bytes in
             numbers.insert(try PackedPage(bytes, place: store.layouts[Samples.track].place(number)).dictionaryNumber)
             return .next
         }
@@ -256,7 +256,7 @@ import Testing
         let names = (0..<64 * 40).map { _ in word(Int.random(in: 45...60, using: &random)) }
         var store = try scratch.store()
         try store.save { layer, transaction in
-            let keys = try transaction.leaseKeys(Samples.artist, pages: 40)
+            let keys = try transaction.allocateKeys(Samples.artist, pages: 40)
             for (name, key) in zip(names, keys) {
                 layer.put(Samples.row([.string(name), .int(1)], in: layer), entity: Samples.artist, key: key)
             }

@@ -69,8 +69,8 @@ import Testing
     private static func write(to scratch: Scratch) async throws {
         var store: LMDBStore? = try LMDBStore.open(scratch.url, schema: first)
         try store?.save(author: "first") { layer, transaction in
-            _ = try transaction.leaseKeys(0, pages: 3)
-            _ = try transaction.leaseKeys(1, pages: 1)
+            _ = try transaction.allocateKeys(0, pages: 3)
+            _ = try transaction.allocateKeys(1, pages: 1)
             for number in 0..<3 { layer.put(Samples.row([.string("owner \(number)")], in: layer), entity: 1, key: key(number)) }
             for number in 0..<count {
                 let values = [.string("name \(number)")] + (types + [.reference]).map { value($0, number) }

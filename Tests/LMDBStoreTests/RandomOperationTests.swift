@@ -63,7 +63,7 @@ private struct Reference {
         try store.save { layer, transaction in
             let generation = transaction.generation + 1
             for entity in [Samples.artist, Samples.track] where random.chance(70) {
-                let lease = try transaction.leaseKeys(entity, pages: 1)
+                let lease = try transaction.allocateKeys(entity, pages: 1)
                 for key in lease.prefix(Int.random(in: 1...64, using: &random)) {
                     let values = value(entity, next, &random)
                     layer.put(Samples.row(values, in: layer), entity: entity, key: key)

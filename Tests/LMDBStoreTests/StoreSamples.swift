@@ -93,7 +93,7 @@ extension LMDBStore {
     func insertTracks(_ count: Int, artist: ObjectKey? = nil) throws -> [ObjectKey] {
         var keys: [ObjectKey] = []
         try save { layer, transaction in
-            keys = Array(try transaction.leaseKeys(Samples.track, pages: (count + 63) / 64).prefix(count))
+            keys = Array(try transaction.allocateKeys(Samples.track, pages: (count + 63) / 64).prefix(count))
             for (number, key) in keys.enumerated() {
                 let values = Samples.trackValues(number, key: key, artist: artist)
                 layer.put(Samples.row(values, in: layer), entity: Samples.track, key: key)

@@ -37,7 +37,7 @@ import Testing
         }
         let child = await container.newBackgroundContext()
         let (inherited, count) = try await child.perform { context in
-            (context.foundation.inherited.map(ObjectIdentifier.init), try context.fetchIDs(EntityFetchRequest("Track")).count)
+            (context.baseState.inherited.map(ObjectIdentifier.init), try context.fetchIDs(EntityFetchRequest("Track")).count)
         }
         #expect(inherited.contains(layer))
         #expect(count == 500)

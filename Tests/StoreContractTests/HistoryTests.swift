@@ -30,7 +30,8 @@ import Testing
             layer.stamp(transaction.generation + 1)
             layer.seal()
             var changes = layer.changeSet(origin: origin)
-            try changes.bury(preserving: [ColumnSet(low: 1 << UInt64(Sample.name) | 1 << UInt64(Sample.number))], from: before)
+            try changes.markDeleted(
+                preserving: [ColumnSet(low: 1 << UInt64(Sample.name) | 1 << UInt64(Sample.number))], from: before)
             #expect(changes.tombstones.map(\.values.count) == [2])
             changes.tombstones.append(
                 Tombstone(entity: 1, key: 9, values: values.enumerated().map { .init(column: $0, value: $1) }))

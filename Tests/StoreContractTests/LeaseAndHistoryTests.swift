@@ -10,15 +10,15 @@ import Testing
         var ranges: [Range<ObjectKey>] = []
         for pages in [1, 3, 16] {
             for store in [contract.store, second] {
-                ranges.append(try store.write(.durable) { try $0.leaseKeys(Sample.item, pages: pages) })
+                ranges.append(try store.write(.durable) { try $0.allocateKeys(Sample.item, pages: pages) })
             }
         }
         if StoreKind.persistent.contains(kind) { contract.store = try contract.openAgain() }
-        ranges.append(try contract.store.write(.durable) { try $0.leaseKeys(Sample.item, pages: 2) })
+        ranges.append(try contract.store.write(.durable) { try $0.allocateKeys(Sample.item, pages: 2) })
         #expect(ranges.allSatisfy { $0.lowerBound >= 64 && $0.lowerBound % 64 == 0 && $0.count % 64 == 0 })
         #expect(ranges.map { $0.count / 64 } == [1, 1, 3, 3, 16, 16, 2])
         for (first, second) in zip(ranges, ranges.dropFirst()) { #expect(first.upperBound <= second.lowerBound) }
-        let other = try contract.store.write(.durable) { try $0.leaseKeys(Sample.owner, pages: 1) }
+        let other = try contract.store.write(.durable) { try $0.allocateKeys(Sample.owner, pages: 1) }
         #expect(other.lowerBound == 64)
     }
 

@@ -6,7 +6,7 @@ import Testing
 /// What a user of `@Model` gets wrong is said at compile time.
 @Suite struct ModelMisuseTests {
     /// A body of a model class, and what is said about it.
-    static let bodies: [(String, Misuse)] = [
+    static let bodies: [(String, ModelDiagnostic)] = [
         ("let a: Int", .constant),
         ("lazy var a = 1", .lazy),
         ("weak var a: Other?", .reference),
@@ -47,16 +47,17 @@ import Testing
     }
 
     @Test func onlyFinalClassesThatAreNotGenericAreModels() {
-        #expect(MacroExpansion(of: "@Model struct A {}").messages == [Misuse.notAClass.message])
-        #expect(MacroExpansion(of: "@Model enum A {}").messages == [Misuse.notAClass.message])
-        #expect(MacroExpansion(of: "@Model actor A {}").messages == [Misuse.notAClass.message])
-        #expect(MacroExpansion(of: "@Model class A {}").messages == [Misuse.notFinal.message])
-        #expect(MacroExpansion(of: "@Model final class A<B> {}").messages == [Misuse.generic.message])
+        #expect(MacroExpansion(of: "@Model struct A {}").messages == [ModelDiagnostic.notAClass.message])
+        #expect(MacroExpansion(of: "@Model enum A {}").messages == [ModelDiagnostic.notAClass.message])
+        #expect(MacroExpansion(of: "@Model actor A {}").messages == [ModelDiagnostic.notAClass.message])
+        #expect(MacroExpansion(of: "@Model class A {}").messages == [ModelDiagnostic.notFinal.message])
+        #expect(MacroExpansion(of: "@Model final class A<B> {}").messages == [ModelDiagnostic.generic.message])
     }
 
     @Test func aModelWasCalledSomethingElseBefore() {
-        #expect(MacroExpansion(of: "@Model(renamedFrom: \"A\") final class A {}").messages == [Misuse.formerName.message])
-        #expect(MacroExpansion(of: "@Model(renamedFrom: old) final class A {}").messages == [Misuse.formerName.message])
+        #expect(
+            MacroExpansion(of: "@Model(renamedFrom: \"A\") final class A {}").messages == [ModelDiagnostic.formerName.message])
+        #expect(MacroExpansion(of: "@Model(renamedFrom: old) final class A {}").messages == [ModelDiagnostic.formerName.message])
         let renamed = MacroExpansion(
             of: "@Model(renamedFrom: \"B\") final class A {\n#Index<A>([\\.a, \\.b])\nvar a: Int\nvar b: Int\n}")
         #expect(renamed.messages == [])
@@ -89,21 +90,21 @@ import Testing
             of: "@Model class A {}", "class A {}",
             diagnostics: [
                 .init(
-                    message: Misuse.notFinal.message, line: 1, column: 8, fixIts: [.init(message: "insert 'final'")])
+                    message: ModelDiagnostic.notFinal.message, line: 1, column: 8, fixIts: [.init(message: "insert 'final'")])
             ],
             fixIts: ["insert 'final'"], fixed: "@Model final class A {}")
         expectExpansion(
             of: "@Model\npublic class A {}", "public class A {}",
             diagnostics: [
                 .init(
-                    message: Misuse.notFinal.message, line: 2, column: 8, fixIts: [.init(message: "insert 'final'")])
+                    message: ModelDiagnostic.notFinal.message, line: 2, column: 8, fixIts: [.init(message: "insert 'final'")])
             ],
             fixIts: ["insert 'final'"], fixed: "@Model\npublic final class A {}")
         expectExpansion(
             of: "@Model final class A {\n    let a: Int\n}", "final class A {\n    let a: Int\n}",
             diagnostics: [
                 .init(
-                    message: Misuse.constant.message, line: 2, column: 5,
+                    message: ModelDiagnostic.constant.message, line: 2, column: 5,
                     fixIts: [.init(message: "replace 'let' with 'var'")])
             ],
             fixIts: ["replace 'let' with 'var'"], fixed: "@Model final class A {\n    var a: Int\n}")
@@ -114,7 +115,7 @@ import Testing
             of: "@Model final class A {\n    @Relationship var b: B\n}", "final class A {\n    var b: B\n}",
             diagnostics: [
                 .init(
-                    message: Misuse.relationshipNotOptional.message, line: 2, column: 26,
+                    message: ModelDiagnostic.relationshipNotOptional.message, line: 2, column: 26,
                     fixIts: [.init(message: "make it optional")])
             ],
             fixIts: ["make it optional"], fixed: "@Model final class A {\n    @Relationship var b: B?\n}")
@@ -123,7 +124,7 @@ import Testing
             "final class A {\n    var b: B?\n}",
             diagnostics: [
                 .init(
-                    message: Misuse.attributeOnRelationship.message, line: 2, column: 5,
+                    message: ModelDiagnostic.attributeOnRelationship.message, line: 2, column: 5,
                     fixIts: [.init(message: "remove '@Attribute'")])
             ],
             fixIts: ["remove '@Attribute'"], fixed: "@Model final class A {\n    @Relationship var b: B?\n}")

@@ -34,7 +34,7 @@ public struct Chat: Workload {
 
     public var objectCount: Int { dataset.tables[1].rowCount }
 
-    public func run(_ setting: Setting) async throws -> RunFigures {
+    public func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures {
         let folder = try RunFolder()
         return try await folder.run(setting, importing: dataset, model) { try await measure($0, folder) }
     }

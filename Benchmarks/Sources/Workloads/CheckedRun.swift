@@ -5,7 +5,7 @@ import StoreInterface
 extension RunFolder {
     /// Works in a new container, then checks what is left in one that is opened anew.
     func run<Result>(
-        _ setting: Setting, _ model: Model, _ work: (PersistentContainer) async throws -> Result,
+        _ setting: BenchmarkConfiguration, _ model: Model, _ work: (PersistentContainer) async throws -> Result,
         check: (PersistentContainer, Result) async throws -> Void
     ) async throws -> Result {
         let (result, kept) = try await open(setting, model, work)
@@ -17,7 +17,7 @@ extension RunFolder {
 
     /// Imports a data set; gives what `work` measured, once every value and relationship is found in the container opened anew.
     func run<Measured>(
-        _ setting: Setting, importing dataset: Dataset, _ model: DatasetModel,
+        _ setting: BenchmarkConfiguration, importing dataset: Dataset, _ model: DatasetModel,
         _ work: (PersistentContainer) async throws -> (Measured, [[ObjectID]])
     ) async throws -> Measured {
         try await run(setting, model.model, work) { container, result in
@@ -28,7 +28,7 @@ extension RunFolder {
     /// Opens a container and lets it go after the work, unless its store is in memory, which lives as long as its container: then the
     /// container is given back too.
     func open<Result>(
-        _ setting: Setting, _ model: Model, _ work: (PersistentContainer) async throws -> Result
+        _ setting: BenchmarkConfiguration, _ model: Model, _ work: (PersistentContainer) async throws -> Result
     ) async throws -> (result: Result, kept: PersistentContainer?) {
         let container = try await PersistentContainer(
             model: model, store: store(setting.store, setting.routing), stack: setting.stack)

@@ -24,7 +24,7 @@ public struct Shootout: Workload {
         if case .every(let count) = savePoints { count } else { nil }
     }
 
-    public func run(_ setting: Setting) async throws -> RunFigures {
+    public func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures {
         let folder = try RunFolder()
         return try await folder.run(setting, importing: dataset, model) { try await measure($0, folder) }
     }

@@ -31,7 +31,7 @@ public struct Stall: Workload {
 
     public var objectCount: Int { dataset.rowCount }
 
-    public func run(_ setting: Setting) async throws -> RunFigures {
+    public func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures {
         let folder = try RunFolder()
         return try await folder.run(setting, importing: dataset, model) { try await measure($0, folder) }
     }

@@ -13,16 +13,16 @@ public protocol Workload: Sendable {
     /// How many objects lie between two saves; nil: the workload has its own save points.
     var saveEvery: Int? { get }
     /// Runs once in new files. Throws ``VerificationError`` when the result is not what it should be.
-    func run(_ setting: Setting) async throws -> RunFigures
+    func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures
 }
 
 /// Runs a workload over settings, alternating: A B C, A B C, so that what the machine does meanwhile hits all alike.
 public struct WorkloadRunner: Sendable {
-    public var settings: [Setting]
+    public var settings: [BenchmarkConfiguration]
     public var repeats: Int
     public var progress: ProgressBar
 
-    public init(settings: [Setting], repeats: Int, progress: ProgressBar) {
+    public init(settings: [BenchmarkConfiguration], repeats: Int, progress: ProgressBar) {
         self.settings = settings
         self.repeats = repeats
         self.progress = progress

@@ -99,8 +99,8 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
     var progressStyle: ProgressBar.Style { quiet ? .silent : .bar }
 
     /// The combinations asked for. A list that leaves none is an error.
-    func settings() throws -> [Setting] {
-        let settings = Setting.all(stacks: try stacks(), stores: try stores(), routings: try routings())
+    func settings() throws -> [BenchmarkConfiguration] {
+        let settings = BenchmarkConfiguration.all(stacks: try stacks(), stores: try stores(), routings: try routings())
         guard !settings.isEmpty else {
             throw ValidationError("--routing \(routing ?? ""): exists on the store sqlite only; add it to --store")
         }

@@ -8,7 +8,7 @@ import Testing
 
 /// Workloads end with the right data in every setting, and say so when they do not. Timings are not looked at here.
 @Suite(.serialized) struct WorkloadsTests {
-    static let settings = Setting.all(
+    static let settings = BenchmarkConfiguration.all(
         stacks: ContextStack.allCases, stores: StoreKind.allCases, routings: Routing.allCases)
 
     @Test func theRoutingOfAncestorsExistsOnSQLiteOnly() {
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: settings)
-    func anImportIsWholeInEverySetting(setting: Setting) async throws {
+    func anImportIsWholeInEverySetting(setting: BenchmarkConfiguration) async throws {
         let data = MusicLibrary.make(rows: 600)
         let figures = try await Shootout(data, savePoints: .every(100), durability: .durable).run(setting)
         #expect(figures.saves >= 6)
@@ -25,7 +25,7 @@ import Testing
 
     @Test func anImportMaySaveOncePerEntity() async throws {
         let data = MusicLibrary.make(rows: 600)
-        let setting = Setting(stack: .siblings, store: .lmdb, routing: .snapshot)
+        let setting = BenchmarkConfiguration(stack: .siblings, store: .lmdb, routing: .snapshot)
         let figures = try await Shootout(data, savePoints: .perEntity, durability: .deferred).run(setting)
         #expect(figures.saves == 10 + 6 + 1)
     }
@@ -34,7 +34,7 @@ import Testing
     func aChatIsWhole(store: StoreKind) async throws {
         let data = ChatData.make(objects: 500, seed: 1)
         let figures = try await Chat(data, saveEvery: 5, durability: .durable)
-            .run(Setting(stack: .siblings, store: store, routing: .snapshot))
+            .run(BenchmarkConfiguration(stack: .siblings, store: store, routing: .snapshot))
         #expect(figures.saves == 100)
     }
 

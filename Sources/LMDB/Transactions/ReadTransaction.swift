@@ -11,7 +11,7 @@ public final class ReadTransaction: @unchecked Sendable {
     // Right because it is used under `lock` only, and goes back to the environment's pool in `deinit`.
     private let reader: Environment.Reader
     // Threads that share a snapshot take it for a moment at each page that they look up.
-    private let lock = PlainMutex(())
+    private let lock = PthreadMutex(())
     private let isEnded = Atomic(false)
 
     /// About 1 µs; less when a reader slot is kept for reuse. Never waits for a writer.

@@ -48,7 +48,7 @@ struct LargeValueCheck {
     mutating func finish() throws {
         try addUnclaimed()
         guard problems.isEmpty else { return }
-        let found = try snapshot.store.translating {
+        let found = try snapshot.store.mappingErrors {
             try snapshot.transaction.statistics(snapshot.store.tables.large[entity]).entries
         }
         if found != chunks { problems.append("\(name): has \(found) chunks of large values, but its objects have \(chunks)") }
@@ -58,14 +58,14 @@ struct LargeValueCheck {
     private mutating func addUnclaimed() throws {
         let tables = snapshot.store.tables
         let (transaction, number) = (snapshot.transaction, tables.entityNumbers[entity])
-        let values = try snapshot.store.translating {
+        let values = try snapshot.store.mappingErrors {
             try transaction.withCursor(tables.meta) { try UnclaimedValue.all(at: $0) }
         }
         for value in values where value.entity == number {
             if numbers.contains(value.number) {
                 problems.append("\(name): large value \(value.number) is in use, but also marked as unclaimed")
             }
-            chunks += try snapshot.store.translating {
+            chunks += try snapshot.store.mappingErrors {
                 try transaction.withCursor(tables.large[entity]) { cursor in
                     var count = 0
                     var found = try cursor.seek(LargeChunk.key(value.number, 0))

@@ -49,12 +49,12 @@ struct LargeValueWrites {
     /// Made for the first one.
     var packer: LargeChunkPacker?
     /// By place: how many values that were written before it has made its own.
-    var claims: [ValuesAhead.Place: Int] = [:]
+    var claims: [PrewrittenValues.Place: Int] = [:]
     /// What is too much for this transaction, which must not be committed then.
     var late: [LateValue] = []
 
     var claimed: Int { claims.values.reduce(0, +) }
-    var lateValues: LateValues? { late.isEmpty ? nil : LateValues(values: late, claimed: claimed) }
+    var lateValues: OversizedValues? { late.isEmpty ? nil : OversizedValues(values: late, claimed: claimed) }
 }
 
 /// How far the writing of a value has come.
@@ -85,7 +85,7 @@ extension LMDBTransaction {
     /// Writes a string or data into chunks of its own, compressed where that saves pages of LMDB, or claims it when it was written before.
     ///
     /// LMDB keeps the chunks in memory until the transaction is committed. When they become too many, further ones are left out, and the
-    /// record is none: then the transaction ends with ``LateValues``.
+    /// record is none: then the transaction ends with ``OversizedValues``.
     /// - Throws: `StoreError` `.valueTooLarge`, `.full`.
     func writeLarge(_ value: Value, _ entity: Int, _ column: Int) throws -> LargeValueRecord {
         try value.withLargeBytes { bytes in

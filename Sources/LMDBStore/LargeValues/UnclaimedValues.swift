@@ -66,7 +66,7 @@ extension LMDBTransaction {
     fileprivate func deleteSome(
         of values: ArraySlice<UnclaimedValue>, _ mark: UnclaimedValue.Mark?
     ) throws -> ArraySlice<UnclaimedValue> {
-        try noting {
+        try recordingFailure {
             var rest = values
             var left = Self.deletedAtOnce
             while let value = rest.first, left > 0 {

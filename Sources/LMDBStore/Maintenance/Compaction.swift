@@ -82,7 +82,7 @@ struct Compaction {
         var next: UInt64?
         var looks = 0
         let options = options
-        try snapshot.eachPage(entity, from: first) { number, bytes in
+        try snapshot.forEachPage(entity, from: first) { number, bytes in
             guard prepared.count < batchSize, looks < Self.lookAhead else {
                 next = number
                 return .stop
@@ -96,7 +96,7 @@ struct Compaction {
             try cancellation.check()
             do {
                 guard let packed = try packer.pack(bytes, place: store.entities[entity].layout.place(number)),
-                    cost.pays(packed.count, insteadOf: bytes.count, canSplit: Tails.allows(number))
+                    cost.pays(packed.count, insteadOf: bytes.count, canSplit: PageOverflow.allows(number))
                 else { return .next }
                 let header = Array(bytes.prefix(PackedPage.headerByteCount))
                 prepared.append(PreparedPage(number: number, header: header, packed: packed, rawByteCount: bytes.count))

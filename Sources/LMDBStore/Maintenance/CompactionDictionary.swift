@@ -22,7 +22,7 @@ struct CompactionDictionary {
         let pages = try snapshot.pageCount(entity)
         guard pages > 0 else { return nil }
         do {
-            let newest = try store.translating { try store.dictionaries.newest(entity, in: snapshot.transaction) }
+            let newest = try store.mappingErrors { try store.dictionaries.newest(entity, in: snapshot.transaction) }
             if let newest, pages / Self.growth < newest.record.pageCount {
                 return try packer(newest.record, newest.number)
             }
@@ -55,7 +55,7 @@ struct CompactionDictionary {
         var training = DictionaryTraining()
         var byteCount = 0
         var seen = 0
-        try snapshot.eachPage(entity) { _, bytes in
+        try snapshot.forEachPage(entity) { _, bytes in
             byteCount += bytes.count
             seen += 1
             // Every so manieth page, so that the samples are of the whole entity.

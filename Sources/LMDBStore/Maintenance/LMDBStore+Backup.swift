@@ -43,7 +43,7 @@ extension LMDBStore: BackupableStore {
         defer { withExtendedLifetime(state) {} }
         let stamp = CopyStamp()
         let path = url.path
-        try translating {
+        try mappingErrors {
             try ByteStream.run({ try environment.copy(to: $0) }) { part, offset in
                 try cancellation.check()
                 stamp.write(into: part, from: offset)

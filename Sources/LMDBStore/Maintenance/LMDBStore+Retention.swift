@@ -7,7 +7,7 @@ extension LMDBStore {
     /// will free are not counted. O(entries of the list after the oldest reader).
     public func retention(of snapshots: [any StoreSnapshot]) throws -> Retention {
         try checkProcess()
-        return try translating {
+        return try mappingErrors {
             let numbers = snapshots.map { ($0 as? LMDBSnapshot)?.transactionNumber }
             let foreign = try environment.activeReaders().filter { $0.processID != SaveOrigin.thisProcess }
             let all = numbers.compactMap { $0 } + foreign.map(\.transactionNumber)

@@ -39,7 +39,7 @@ enum EnvironmentRegistry {
         var process = getpid()
     }
 
-    private static let table = Monitor(Table())
+    private static let table = ConditionLock(Table())
 
     /// What is known of a file at the moment when it is free to be used.
     private enum Found {

@@ -21,7 +21,7 @@ struct OpenedFile {
     var tables: Tables
     var layouts: [PageLayout]
     var schemas: [StoredSchema]
-    var unfinished: [UnfinishedWork.Item]
+    var unfinished: [PendingIndexBuilds.Item]
     /// Whether the file has large values that a save was, or is, to claim.
     var hasUnclaimed: Bool
     /// Set for a file that is read without a place in the table of readers.

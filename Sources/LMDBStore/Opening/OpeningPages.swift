@@ -12,7 +12,7 @@ struct OpeningPages {
     let path: String
 
     /// Calls `body` with each page of an entity, in the order of their numbers.
-    func eachPage(
+    func forEachPage(
         of entity: Int, in transaction: WriteTransaction, _ body: (_ number: UInt64, ObjectPage) throws -> Void
     ) throws {
         let values = OpeningValues(transaction, tables)
@@ -38,7 +38,7 @@ struct OpeningPages {
     private func unpacked(
         _ entry: Cursor.Entry, _ entity: Int, _ transaction: WriteTransaction
     ) throws -> UnpackedPage {
-        try Tails(tables).withWhole(entry.value, entity, entry.number, in: transaction) { bytes in
+        try PageOverflow(tables).withWhole(entry.value, entity, entry.number, in: transaction) { bytes in
             let packed = try PackedPage(bytes, place: layouts[entity].place(entry.number))
             return try UnpackedPage(
                 packed, dictionary: try dictionaries.dictionary(entity, packed.dictionaryNumber, in: transaction))

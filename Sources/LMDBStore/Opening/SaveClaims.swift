@@ -182,7 +182,7 @@ extension LMDBStore {
     /// A process that is killed between writing its commit and counting it in the lock file leaves a commit that readers do not see
     /// until the next writer counts it. Saves that are held back must follow it, so it is counted before.
     private func showCommitOfDeadWriter() throws {
-        let newest = try translating(environment.information).lastTransaction
+        let newest = try mappingErrors(environment.information).lastTransaction
         guard try newestSnapshot().transactionNumber < newest else { return }
         try write(.durable) { _ in }
     }

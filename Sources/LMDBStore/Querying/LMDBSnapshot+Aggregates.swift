@@ -9,7 +9,7 @@ extension LMDBSnapshot {
         let entity = aggregation.entity
         if aggregation.groupBy.isEmpty { return try totals(aggregation) }
         var groups = AggregateGroups(aggregation)
-        try eachMatch(entity, aggregation.predicate) { match in
+        try forEachMatch(entity, aggregation.predicate) { match in
             for slot in SlotIterator(match.mask) {
                 try groups.add {
                     try match.page.value(slot, aggregation.groupBy[$0])
@@ -27,7 +27,7 @@ extension LMDBSnapshot {
         let entity = aggregation.entity
         let columns = schema.entities[entity].columns
         var states = Array(repeating: AggregateState(), count: aggregation.aggregates.count)
-        try eachMatch(entity, aggregation.predicate) { match in
+        try forEachMatch(entity, aggregation.predicate) { match in
             for (number, aggregate) in aggregation.aggregates.enumerated() {
                 guard let column = aggregate.column else {
                     states[number].count += match.mask.nonzeroBitCount

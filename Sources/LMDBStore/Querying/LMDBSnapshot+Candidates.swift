@@ -11,12 +11,12 @@ extension LMDBSnapshot {
     }
 
     /// Calls `body` with the objects that satisfy a condition, page by page, ascending; pages without any are left out.
-    func eachMatch(_ entity: Int, _ predicate: StorePredicate, _ body: (Match) throws -> Step) throws {
-        try eachMatch(entity, predicate, among: candidates(entity, predicate), body)
+    func forEachMatch(_ entity: Int, _ predicate: StorePredicate, _ body: (Match) throws -> Step) throws {
+        try forEachMatch(entity, predicate, among: candidates(entity, predicate), body)
     }
 
     /// - Parameter candidates: nil: all objects.
-    func eachMatch(
+    func forEachMatch(
         _ entity: Int, _ predicate: StorePredicate, among candidates: Candidates?, _ body: (Match) throws -> Step
     ) throws {
         let condition = CompiledPredicate(predicate)
@@ -33,7 +33,7 @@ extension LMDBSnapshot {
             }
         }
         guard let candidates else {
-            return try eachPage(entity) { number, bytes in try visit(number, bytes, ~0) }
+            return try forEachPage(entity) { number, bytes in try visit(number, bytes, ~0) }
         }
         for group in Self.groups(candidates.keys) {
             if let bytes = try pageBytes(entity, group.number), try visit(group.number, bytes, group.mask) == .stop { return }
@@ -67,7 +67,7 @@ extension LMDBSnapshot {
 
     /// The objects that indexes or the condition name; nil when a scan is better.
     func candidates(_ entity: Int, _ predicate: StorePredicate) throws -> Candidates? {
-        guard let source = try PlanMaker(predicate, entity: entity, snapshot: self).best() else { return nil }
+        guard let source = try QueryPlanner(predicate, entity: entity, snapshot: self).best() else { return nil }
         if case .index(let access) = source.plan, let found = access.found {
             return Candidates(keys: found, isExact: source.isExact, plan: source.plan)
         }
@@ -111,7 +111,7 @@ extension LMDBSnapshot {
         case .index(let access): return try gather(access, limit: limit)
         case .referrers(let index, let entity, let condition):
             var destinations: [ObjectKey] = []
-            try eachMatch(entity, condition) { match in
+            try forEachMatch(entity, condition) { match in
                 for slot in SlotIterator(match.mask) { destinations.append(PageAddress.key(page: match.number, slot: slot)) }
                 return .next
             }
@@ -145,7 +145,7 @@ extension LMDBSnapshot {
         if let found = access.found { return found }
         if access.index.isReference { return try gatherReferrers(access.index, access.destinations.sorted(), limit: limit) }
         var keys: [ObjectKey] = []
-        return try store.translating {
+        return try store.mappingErrors {
             try transaction.withCursor(access.index.database) { cursor in
                 for stretch in access.stretches {
                     guard let first = try stretch.first(cursor) else { continue }
@@ -158,7 +158,7 @@ extension LMDBSnapshot {
 
     private func gatherReferrers(_ index: Tables.Index, _ destinations: [ObjectKey], limit: Int) throws -> [ObjectKey]? {
         var keys: [ObjectKey] = []
-        return try store.translating {
+        return try store.mappingErrors {
             try transaction.withCursor(index.database) { cursor in
                 for destination in destinations {
                     guard let first = try cursor.find(destination) else { continue }
@@ -173,7 +173,7 @@ extension LMDBSnapshot {
     /// The objects to which those are related that satisfy a condition, each once.
     private func gatherRelated(_ relation: Relation, _ condition: StorePredicate) throws -> [ObjectKey] {
         var found: Set<ObjectKey> = []
-        try eachMatch(relation.entity, condition) { match in
+        try forEachMatch(relation.entity, condition) { match in
             for slot in SlotIterator(match.mask) {
                 switch relation {
                 case .referrers(_, let column):

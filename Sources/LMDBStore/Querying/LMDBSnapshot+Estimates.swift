@@ -5,18 +5,18 @@ import StoreInterface
 /// What is known of tables and indexes without reading them: LMDB's own counts, and a few keys.
 extension LMDBSnapshot {
     func pageCount(_ entity: Int) throws -> Int {
-        try store.translating { try transaction.statistics(store.tables.pages[entity]).entries }
+        try store.mappingErrors { try transaction.statistics(store.tables.pages[entity]).entries }
     }
 
     func entryCount(_ index: Tables.Index) throws -> Int {
-        try store.translating { try transaction.statistics(index.database).entries }
+        try store.mappingErrors { try transaction.statistics(index.database).entries }
     }
 
     /// About how many objects a part of an index has. A small part is read at once, into ``IndexAccess/found``.
     func estimate(_ access: inout IndexAccess) throws -> Int {
         let database = access.index.database
-        if access.manner.isWhole { return try entryCount(access.index) }
-        let sample = try store.translating {
+        if access.accessKind.isWhole { return try entryCount(access.index) }
+        let sample = try store.mappingErrors {
             let entries = try transaction.statistics(database).entries
             return try transaction.withCursor(database) { cursor in
                 if access.index.isReference {
@@ -40,7 +40,7 @@ extension LMDBSnapshot {
     }
 
     /// Which share of the keys a stretch has, as if they were spread evenly between the first and the last one.
-    private static func share(_ stretch: IndexStretch, _ cursor: Cursor) throws -> Double {
+    private static func share(_ stretch: IndexRange, _ cursor: Cursor) throws -> Double {
         guard let first = try cursor.move(.first).map({ Array($0.key) }), let last = try cursor.move(.last).map({ Array($0.key) })
         else { return 0 }
         let common = zip(first, last).prefix { $0 == $1 }.count
@@ -89,6 +89,6 @@ private struct IndexSample {
     }
 }
 
-extension IndexAccess.Manner {
+extension IndexAccess.AccessKind {
     var isWhole: Bool { if case .whole = self { true } else { false } }
 }

@@ -7,7 +7,7 @@ extension LMDBSnapshot {
         let entity = query.entity
         if !query.sort.isEmpty, let walk = try orderedWalk(query) {
             let index = "index on \(walk.access.index.words(entity, schema))"
-            let how = walk.access.manner.isWhole ? "" : ", \(walk.access.manner.words)"
+            let how = walk.access.accessKind.isWhole ? "" : ", \(walk.access.accessKind.words)"
             let check = walk.isExact ? "" : "; the objects are checked on the way, a scan if few of them match"
             return "\(index)\(how), in its order\(check)"
         }

@@ -24,7 +24,7 @@ extension LMDBSnapshot {
             })
         else { return nil }
         let wanted = query.sort.map(\.column)
-        let maker = PlanMaker(query.predicate, entity: query.entity, snapshot: self)
+        let maker = QueryPlanner(query.predicate, entity: query.entity, snapshot: self)
         for index in store.tables.indexes[query.entity] where isReady(index) && !index.isReference {
             guard let found = maker.access(index), Array(index.columns.dropFirst(found.equalities)) == wanted else { continue }
             let isExact = found.isExact && found.parts.count == maker.parts.count
@@ -85,16 +85,16 @@ extension LMDBSnapshot {
     /// Objects with the same index key come in the order of their own keys, whatever the direction.
     /// - Returns: nil when an index key may have been cut, so that it does not tell the order.
     private func nextBatch(
-        _ walk: OrderedWalk, _ stretch: IndexStretch, after resume: [UInt8]?, about count: Int
+        _ walk: OrderedWalk, _ stretch: IndexRange, after resume: [UInt8]?, about count: Int
     ) throws -> Batch? {
-        try store.translating {
+        try store.mappingErrors {
             try transaction.withCursor(walk.access.index.database) { cursor in
                 var batch = Batch()
                 var entry: Cursor.Entry?
                 switch (walk.direction, resume) {
                 case (.ascending, nil): entry = try stretch.first(cursor)
                 case (.descending, nil): entry = try stretch.last(cursor)
-                case (_, let resume?): entry = try IndexStretch.seek(resume, cursor)
+                case (_, let resume?): entry = try IndexRange.seek(resume, cursor)
                 }
                 while let found = entry, walk.direction == .ascending ? !stretch.isPast(found.key) : !stretch.isBefore(found.key)
                 {

@@ -18,7 +18,7 @@ extension LMDBSnapshot {
         }
         var keys: [ObjectKey] = []
         var toSkip = max(query.offset, 0)
-        try eachMatch(query.entity, query.predicate, among: found) { match in
+        try forEachMatch(query.entity, query.predicate, among: found) { match in
             let count = match.mask.nonzeroBitCount
             if toSkip >= count {
                 toSkip -= count
@@ -46,7 +46,7 @@ extension LMDBSnapshot {
             query.limit.map { $0.addingReportingOverflow(offset) }.map { $0.overflow ? Int.max : $0.partialValue } ?? Int.max
         if let whole = try countFromIndex(query) { return max(0, min(whole, enough) - offset) }
         var total = 0
-        try eachMatch(query.entity, query.predicate) { match in
+        try forEachMatch(query.entity, query.predicate) { match in
             total += match.mask.nonzeroBitCount
             return total >= enough ? .stop : .next
         }
@@ -55,11 +55,11 @@ extension LMDBSnapshot {
 
     /// How many objects a query has whose whole condition is stretches of one index; nil for others.
     private func countFromIndex(_ query: StoreQuery) throws -> Int? {
-        let maker = PlanMaker(query.predicate, entity: query.entity, snapshot: self)
+        let maker = QueryPlanner(query.predicate, entity: query.entity, snapshot: self)
         guard let source = try maker.best(), source.isExact, case .index(let access) = source.plan else { return nil }
         if let found = access.found { return found.count }
         let pages = try pageCount(query.entity)
-        return try store.translating {
+        return try store.mappingErrors {
             try transaction.withCursor(access.index.database) { cursor in
                 var total = 0
                 for destination in access.destinations where try cursor.find(destination) != nil {
@@ -88,7 +88,7 @@ extension LMDBSnapshot {
         let columns = schema.entities[query.entity].columns
         if var selection = RankedSelection(query.sort, columns: columns, wanted: wanted) {
             let column = query.sort[0].column
-            try eachMatch(query.entity, query.predicate) { match in
+            try forEachMatch(query.entity, query.predicate) { match in
                 for slot in SlotIterator(match.mask) {
                     selection.add(PageAddress.key(page: match.number, slot: slot), try match.page.value(slot, column))
                 }
@@ -97,7 +97,7 @@ extension LMDBSnapshot {
             return Array(selection.finish().dropFirst(offset))
         }
         var selection = SortedSelection(query.sort, wanted: wanted)
-        try eachMatch(query.entity, query.predicate) { match in
+        try forEachMatch(query.entity, query.predicate) { match in
             for slot in SlotIterator(match.mask) {
                 try selection.add(PageAddress.key(page: match.number, slot: slot)) { column throws(PageError) in
                     try match.page.value(slot, column)

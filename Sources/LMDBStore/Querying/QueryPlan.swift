@@ -18,15 +18,15 @@ indirect enum QueryPlan {
 struct IndexAccess {
     var index: Tables.Index
     /// Ascending, without overlap. Of an index of references: none.
-    var stretches: [IndexStretch] = []
+    var stretches: [IndexRange] = []
     /// Of an index of references: whose referrers are wanted.
     var destinations: Set<ObjectKey> = []
-    var manner: Manner
+    var accessKind: AccessKind
     /// Its objects, where estimating their number has read them all.
     var found: [ObjectKey]?
 
     /// How an index is used, in words.
-    enum Manner {
+    enum AccessKind {
         case whole, equality, membership(Int), range, prefix
 
         var words: String {
@@ -48,12 +48,12 @@ struct QuerySource {
     var estimate: Int
     /// Whether its candidates are just the objects that satisfy the parts of the condition which it stands for.
     var isExact: Bool
-    var parts = PartSet()
+    var parts = ConjunctSet()
 }
 
 /// Parts of a condition by their positions among them. Those from 64 on are left out: no plan is thought to answer them, so they
 /// are checked.
-struct PartSet {
+struct ConjunctSet {
     private var bits: UInt64 = 0
 
     init() {}
@@ -62,13 +62,13 @@ struct PartSet {
     var isEmpty: Bool { bits == 0 }
     var count: Int { bits.nonzeroBitCount }
     mutating func insert(_ part: Int) { if part < 64 { bits |= 1 << UInt64(part) } }
-    mutating func formUnion(_ other: PartSet) { bits |= other.bits }
-    func union(_ other: PartSet) -> PartSet {
+    mutating func formUnion(_ other: ConjunctSet) { bits |= other.bits }
+    func union(_ other: ConjunctSet) -> ConjunctSet {
         var all = self
         all.formUnion(other)
         return all
     }
-    func isSubset(of other: PartSet) -> Bool { bits & ~other.bits == 0 }
+    func isSubset(of other: ConjunctSet) -> Bool { bits & ~other.bits == 0 }
 }
 
 extension QueryPlan {
@@ -76,7 +76,7 @@ extension QueryPlan {
         switch self {
         case .scan: return "scan"
         case .keys(let keys): return "\(keys.count) keys"
-        case .index(let access): return "index on \(access.index.words(entity, schema)), \(access.manner.words)"
+        case .index(let access): return "index on \(access.index.words(entity, schema)), \(access.accessKind.words)"
         case .referrers(let index, let destination, _):
             return "index on \(index.words(entity, schema)), by \(schema.entities[destination].name) found first"
         case .related(let relation, _): return "those related to \(schema.entities[relation.entity].name) found first"

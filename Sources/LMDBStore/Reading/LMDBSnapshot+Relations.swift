@@ -24,7 +24,7 @@ extension LMDBSnapshot {
         guard !schema.sharesKeys, !index.isReference,
             let key = try? KeyCodec.encode(value, column: schema), !key.isCut, key.bytes.count < KeyCodec.maximumCount
         else { return try keys(query) }
-        return try store.translating {
+        return try store.mappingErrors {
             try transaction.withCursor(index.database) { cursor in
                 var keys: [ObjectKey] = []
                 let first = try key.bytes.withUnsafeBytes { try cursor.find($0) }
@@ -49,7 +49,7 @@ extension LMDBSnapshot {
         guard let index = self.index(entity, columns), !schema.contains(where: \.sharesKeys),
             let isCut = try? KeyCodec.append(values, columns: schema, to: &key), !isCut, key.count < KeyCodec.maximumCount
         else { return try keys(query) }
-        return try store.translating {
+        return try store.mappingErrors {
             try transaction.withCursor(index.database) { cursor in
                 var keys: [ObjectKey] = []
                 let first = try key.withUnsafeBytes { try cursor.find($0) }

@@ -49,7 +49,7 @@ final class LMDBSnapshot: StoreSnapshot {
 
     /// The values of a key in a table of numbers, ascending.
     func values(of key: UInt64, in table: Database) throws -> [UInt64] {
-        try store.translating {
+        try store.mappingErrors {
             try transaction.withCursor(table) { cursor in
                 var values: [UInt64] = []
                 if let first = try cursor.find(key) { try cursor.appendValues(after: first, to: &values) }
@@ -108,7 +108,7 @@ final class LMDBSnapshot: StoreSnapshot {
 
     func pageNumbers(_ entity: Int) throws -> [UInt64] {
         var numbers: [UInt64] = []
-        try eachPage(entity) { number, _ in
+        try forEachPage(entity) { number, _ in
             numbers.append(number)
             return .next
         }
@@ -127,7 +127,7 @@ final class LMDBSnapshot: StoreSnapshot {
     }
 
     /// Calls `body` with each page of an entity from a number on, ascending. The lock is held for many pages at a time, never while `body` runs.
-    func eachPage(_ entity: Int, from first: UInt64 = 0, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Step) throws {
+    func forEachPage(_ entity: Int, from first: UInt64 = 0, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Step) throws {
         let table = store.tables.pages[entity]
         var batch: [FoundPage] = []
         batch.reserveCapacity(256)
@@ -135,7 +135,7 @@ final class LMDBSnapshot: StoreSnapshot {
         var next = first
         repeat {
             batch.removeAll(keepingCapacity: true)
-            try store.translating {
+            try store.mappingErrors {
                 try transaction.withCursor(table) { cursor in
                     var entry = try cursor.seek(next)
                     while let found = entry {

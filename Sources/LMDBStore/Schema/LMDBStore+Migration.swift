@@ -27,9 +27,9 @@ extension LMDBStore {
 
 extension LMDBTransaction {
     fileprivate func build(
-        _ item: UnfinishedWork.Item, _ entity: Int, _ position: Int, _ pages: Int, _ keys: Int
+        _ item: PendingIndexBuilds.Item, _ entity: Int, _ position: Int, _ pages: Int, _ keys: Int
     ) throws -> (MigrationProgress, Bool) {
-        try noting {
+        try recordingFailure {
             let index = store.tables.indexes[entity][position]
             let schema = store.schema.entities[entity]
             let name = "\(schema.name).\(index.columns.map { schema.columns[$0].name }.joined(separator: "+"))"
@@ -88,8 +88,8 @@ extension LMDBTransaction {
         }
     }
 
-    fileprivate func drop(_ item: UnfinishedWork.Item, _ keys: Int) throws -> (MigrationProgress, Bool) {
-        try noting {
+    fileprivate func drop(_ item: PendingIndexBuilds.Item, _ keys: Int) throws -> (MigrationProgress, Bool) {
+        try recordingFailure {
             let isEmpty = try emptySome(of: item.database, keys)
             if isEmpty { try MetaTable.remove(item.key, store.tables.meta, in: transaction) }
             let left = try transaction.statistics(item.database).entries

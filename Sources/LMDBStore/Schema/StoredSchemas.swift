@@ -139,7 +139,7 @@ struct StoredSchemas {
     // MARK: What was left for later
 
     /// The indexes of these names, which are not whole yet.
-    static func builds(_ names: [String], _ tables: Tables) -> [UnfinishedWork.Item] {
+    static func builds(_ names: [String], _ tables: Tables) -> [PendingIndexBuilds.Item] {
         names.flatMap { name in
             tables.indexes.enumerated().compactMap { entity, indexes in
                 indexes.firstIndex { $0.name == name }.map {
@@ -149,7 +149,7 @@ struct StoredSchemas {
         }
     }
 
-    static func unfinished(_ tables: Tables, in transaction: WriteTransaction) throws -> [UnfinishedWork.Item] {
+    static func unfinished(_ tables: Tables, in transaction: WriteTransaction) throws -> [PendingIndexBuilds.Item] {
         var items = builds(try MetaTable.entries(MetaTable.Key.build, tables.meta, in: transaction).map(\.name), tables)
         for (name, value) in try MetaTable.entries(MetaTable.Key.drop, tables.meta, in: transaction).prefix(64) {
             guard let kind = value.first.flatMap(Database.Kind.init(code:)) else { continue }

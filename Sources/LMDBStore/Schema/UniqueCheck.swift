@@ -39,7 +39,7 @@ struct UniqueCheck {
     private func eachObject(
         _ columns: [Int], of entity: Int, in transaction: WriteTransaction, _ body: (ObjectKey, [Value]) throws -> Void
     ) throws {
-        try pages.eachPage(of: entity, in: transaction) { number, page throws in
+        try pages.forEachPage(of: entity, in: transaction) { number, page throws in
             for slot in SlotIterator(page.presence) {
                 let values = try columns.map { try page.value(slot, $0) }
                 if values.contains(where: \.isNull) { continue }

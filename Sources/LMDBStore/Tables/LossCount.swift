@@ -36,7 +36,7 @@ struct LossCount {
         _ found: StoredSchema, _ entity: Int, _ transaction: WriteTransaction, _ count: (ObjectPage, UInt64) throws -> Int
     ) throws -> Int {
         var sum = 0
-        try pages(of: entity, found, transaction).eachPage(of: 0, in: transaction) { number, page in
+        try pages(of: entity, found, transaction).forEachPage(of: 0, in: transaction) { number, page in
             sum += try count(page, number)
         }
         return sum

@@ -22,8 +22,8 @@ extension LMDBStore {
     private func treeDamage() throws -> [String] {
         for _ in 0..<8 {
             let snapshot = try newestSnapshot()
-            if case .damaged(let reason) = try translating({ try MetaPages.read(path: url.path) }) { return [reason] }
-            let findings = try translating {
+            if case .damaged(let reason) = try mappingErrors({ try MetaPages.read(path: url.path) }) { return [reason] }
+            let findings = try mappingErrors {
                 try TreeCheck.findings(path: url.path, transaction: snapshot.transactionNumber, scope: .everything)
             }
             // The snapshot keeps its pages from being written over until here.

@@ -34,7 +34,7 @@ struct Verifier {
         if !isFull { for problem in try RelationCheck.problems(snapshot) { note(problem) } }
         for link in schema.links.indices where !isFull { try checkLink(link) }
         try checkHistory()
-        let tails = try store.translating { try store.tails.count(in: snapshot.transaction) }
+        let tails = try store.mappingErrors { try store.tails.count(in: snapshot.transaction) }
         if tails != splitPages { note("tails: has \(tails) entries for \(splitPages) packed pages") }
     }
 
@@ -45,7 +45,7 @@ struct Verifier {
 
     private mutating func checkMeta() throws {
         guard store.format > 1 else { return }
-        let problem = try store.translating {
+        let problem = try store.mappingErrors {
             let row = try snapshot.transaction.metaBytes(MetaTable.Key.check, store.tables.meta)
             return try snapshot.transaction.withCursor(store.tables.meta) {
                 try MetaCheck.problem(row, at: $0, number: snapshot.transactionNumber)
@@ -62,7 +62,7 @@ struct Verifier {
         var problems: [String] = []
         var split = 0
         var large = LargeValueCheck(snapshot, entity)
-        try snapshot.eachPage(entity) { number, bytes in
+        try snapshot.forEachPage(entity) { number, bytes in
             if PackedPage.missingByteCount(bytes) > 0 { split += 1 }
             do {
                 try store.withPage(bytes, entity, number, for: .verifying, check: .full, in: snapshot) { page in
@@ -110,7 +110,7 @@ struct Verifier {
             }
         }
         for (position, index) in indexes.enumerated() where !isFull {
-            let entries = try store.translating { try snapshot.transaction.statistics(index.database).entries }
+            let entries = try store.mappingErrors { try snapshot.transaction.statistics(index.database).entries }
             guard entries != counts[position] else { continue }
             note(
                 "index on \(schema.entities[entity].name).\(name(of: index, entity)): has \(entries) entries for \(counts[position]) objects"
@@ -122,7 +122,7 @@ struct Verifier {
         let column = schema.entities[entity].columns[index.column]
         let subject = "\(schema.entities[entity].name), object \(key)"
         if let destination = value.referenceKey {
-            let isThere = try store.translating {
+            let isThere = try store.mappingErrors {
                 try snapshot.transaction.withCursor(index.database) { try $0.has(destination, value: key) }
             }
             if !isThere { note("\(subject): is missing in the index on \(column.name)") }
@@ -132,7 +132,7 @@ struct Verifier {
             note("\(subject): \(column.name) holds a value that does not fit its type")
             return
         }
-        let isThere = try store.translating {
+        let isThere = try store.mappingErrors {
             try snapshot.transaction.withCursor(index.database) { cursor in
                 try encoded.bytes.withUnsafeBytes { try cursor.has($0, value: key) }
             }
@@ -157,7 +157,7 @@ struct Verifier {
             note("\(subject): a value of \(name(of: index, entity)) does not fit its type")
             return
         }
-        let isThere = try store.translating {
+        let isThere = try store.mappingErrors {
             try snapshot.transaction.withCursor(index.database) { cursor in
                 try bytes.withUnsafeBytes { try cursor.has($0, value: key) }
             }
@@ -171,7 +171,7 @@ struct Verifier {
         let link = schema.links[number]
         let tables = store.tables.links[number]
         var problems: [String] = []
-        let pairs = try store.translating {
+        let pairs = try store.mappingErrors {
             try snapshot.transaction.withCursor(tables.forward) { forward in
                 var pairs: [(ObjectKey, ObjectKey)] = []
                 while let entry = try forward.move(.next) { pairs.append((entry.number, entry.valueNumber)) }
@@ -181,12 +181,12 @@ struct Verifier {
         for (source, destination) in pairs where problems.count < Self.maximumFindings {
             let missing = RelationCheck.missingEnd(link, source, destination, schema) { contains($0, $1) }
             if let missing { problems.append(missing) }
-            let isMirrored = try store.translating {
+            let isMirrored = try store.mappingErrors {
                 try snapshot.transaction.withCursor(tables.backward) { try $0.has(destination, value: source) }
             }
             if !isMirrored { problems.append("relationship \(link.name): pair \(source), \(destination) is stored one way only") }
         }
-        let backward = try store.translating { try snapshot.transaction.statistics(tables.backward).entries }
+        let backward = try store.mappingErrors { try snapshot.transaction.statistics(tables.backward).entries }
         if backward != pairs.count {
             problems.append("relationship \(link.name): \(pairs.count) pairs forward and \(backward) backward")
         }
@@ -201,7 +201,7 @@ struct Verifier {
     private mutating func checkLeases(_ entity: Int) throws {
         let name = schema.entities[entity].name
         let number = store.tables.entityNumbers[entity]
-        let free = try store.translating {
+        let free = try store.mappingErrors {
             try snapshot.transaction.metaBytes(MetaTable.Key.freeKeys(number), store.tables.meta).flatMap {
                 FreeKeysCodec.decode($0)
             }
@@ -213,7 +213,7 @@ struct Verifier {
             }
         }
         guard let last = presence[entity].keys.filter({ $0 < PageAddress.unleased.lowerBound }).max(),
-            let next = try store.translating({
+            let next = try store.mappingErrors({
                 try snapshot.transaction.metaNumber(MetaTable.Key.nextPage(number), store.tables.meta)
             }), next <= last
         else { return }

@@ -23,7 +23,7 @@ extension LMDBStore {
 extension LMDBSnapshot {
     /// The rows of the history as they lie in the file, from a save on.
     func historyRows(from first: Generation = 0, limit: Int = .max) throws -> [FoundPage] {
-        try store.translating {
+        try store.mappingErrors {
             try transaction.withCursor(store.tables.history) { cursor in
                 var found: [FoundPage] = []
                 var entry = try cursor.seek(first)
@@ -62,7 +62,7 @@ extension LMDBTransaction {
     }
 
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int {
-        try noting {
+        try recordingFailure {
             try transaction.withCursor(store.tables.history) { cursor in
                 for count in 0..<max(limit, 0) {
                     guard let oldest = try cursor.move(.first), cut.takes(row: oldest) else { return count }

@@ -13,13 +13,13 @@ extension LMDBStore {
     /// Under the lock of writing.
     func writeBounded<R>(_ body: (LMDBTransaction) throws -> R) throws -> R {
         if mayHaveUnclaimed.load(ordering: .relaxed) { collectUnclaimed() }
-        var ahead: ValuesAhead?
+        var ahead: PrewrittenValues?
         defer { ahead?.finish() }
         while true {
             do {
                 return try writeAlone(ahead: ahead, body)
-            } catch let late as LateValues {
-                let values = ahead ?? ValuesAhead(self)
+            } catch let late as OversizedValues {
+                let values = ahead ?? PrewrittenValues(self)
                 ahead = values
                 try values.write(late)
             }
@@ -27,8 +27,8 @@ extension LMDBStore {
     }
 
     /// Runs `body` in one transaction, again when the map has to grow. Under the lock of writing.
-    /// - Throws: ``LateValues`` when `body` has large values for which it was too small.
-    func writeAlone<R>(ahead: ValuesAhead?, _ body: (LMDBTransaction) throws -> R) throws -> R {
+    /// - Throws: ``OversizedValues`` when `body` has large values for which it was too small.
+    func writeAlone<R>(ahead: PrewrittenValues?, _ body: (LMDBTransaction) throws -> R) throws -> R {
         while true {
             var cause: LMDBError?
             do {
@@ -36,9 +36,9 @@ extension LMDBStore {
             } catch {
                 guard let reason = cause ?? error as? LMDBError else { throw error }
                 switch reason.code {
-                case .mapFull: guard try translating(grow) else { throw StoreError.full(self) }
+                case .mapFull: guard try mappingErrors(grow) else { throw StoreError.full(self) }
                 case .mapResized:
-                    guard try translating(adoptSize) else { throw StoreError.outgrown(self) }
+                    guard try mappingErrors(adoptSize) else { throw StoreError.outgrown(self) }
                 default: throw error is LMDBError ? StoreError(reason, path: url.path) : error
                 }
             }
@@ -47,7 +47,7 @@ extension LMDBStore {
 
     /// - Parameter cause: LMDB's error inside of the body, whatever the body made of it.
     private func writeOnce<R>(
-        _ ahead: ValuesAhead?, _ body: (LMDBTransaction) throws -> R, _ cause: inout LMDBError?
+        _ ahead: PrewrittenValues?, _ body: (LMDBTransaction) throws -> R, _ cause: inout LMDBError?
     ) throws -> R {
         var saved: Generation?
         var claimed = 0

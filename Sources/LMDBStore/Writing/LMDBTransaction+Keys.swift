@@ -4,8 +4,8 @@ import StoreInterface
 
 /// Leases: the row `next page E` of `meta`, and `free keys E`.
 extension LMDBTransaction {
-    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
-        try noting {
+    func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
+        try recordingFailure {
             let limit = PageAddress.unleased.lowerBound
             let next = try nextPage(entity)
             let end = next &+ UInt64(max(pages, 1))
@@ -18,10 +18,10 @@ extension LMDBTransaction {
         }
     }
 
-    func leaseFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
-        try noting {
+    func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
+        try recordingFailure {
             var free = try freeKeys(entity)
-            if free.ranges.isEmpty { free = FreeKeys([try leaseKeys(entity, pages: 1)]) }
+            if free.ranges.isEmpty { free = FreeKeys([try allocateKeys(entity, pages: 1)]) }
             let taken = free.take()
             try put(free, entity)
             return taken
@@ -29,7 +29,7 @@ extension LMDBTransaction {
     }
 
     func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws {
-        try noting {
+        try recordingFailure {
             var free = try freeKeys(entity)
             var next = try nextPage(entity)
             free.giveBack(keys, next: &next)

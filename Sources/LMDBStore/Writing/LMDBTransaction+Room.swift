@@ -38,7 +38,7 @@ extension LMDBTransaction {
     }
 
     /// An upper bound of what a layer takes: its pages anew, and of each index the leaves that its entries can meet. Large
-    /// values ask for themselves: see `writeLarge` and `ValuesAhead`.
+    /// values ask for themselves: see `writeLarge` and `PrewrittenValues`.
     private func mostPages(_ layer: Layer) throws -> Int {
         var most = 16
         for (number, indexes) in store.tables.indexes.enumerated() {

@@ -12,10 +12,10 @@ final class LMDBTransaction: StoreTransaction {
     /// By sub-database: up to which page an index is built that is not ready yet.
     private let unbuilt: [Database: UInt64]
     /// Large values that were written before.
-    let ahead: ValuesAhead?
+    let ahead: PrewrittenValues?
     var large = LargeValueWrites()
 
-    init(_ store: LMDBStore, _ transaction: WriteTransaction, ahead: ValuesAhead?) throws {
+    init(_ store: LMDBStore, _ transaction: WriteTransaction, ahead: PrewrittenValues?) throws {
         self.store = store
         self.transaction = transaction
         self.ahead = ahead
@@ -35,7 +35,7 @@ final class LMDBTransaction: StoreTransaction {
     }
 
     func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws {
-        try noting {
+        try recordingFailure {
             if layer.mayGrow { try checkRoom(for: layer) }
             var deleted: [DeletedObjects] = []
             for entity in store.schema.entities.indices {
@@ -52,12 +52,12 @@ final class LMDBTransaction: StoreTransaction {
     /// The first page whose objects an index does not have yet, and must not have.
     func builtPages(of index: Tables.Index) -> UInt64 { unbuilt.isEmpty ? .max : unbuilt[index.database] ?? .max }
 
-    func noting<R>(_ body: () throws -> R) throws -> R {
+    func recordingFailure<R>(_ body: () throws -> R) throws -> R {
         do {
             return try body()
         } catch {
             if failure == nil { failure = error }
-            return try store.translating { throw error }
+            return try store.mappingErrors { throw error }
         }
     }
 

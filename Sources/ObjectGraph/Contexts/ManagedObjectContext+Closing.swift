@@ -20,9 +20,9 @@ extension ManagedObjectContext {
         closure = error
         for (entity, rest) in keys.enumerated() where !rest.isEmpty { setup.writer.keys.giveBack(rest, entity) }
         keys = traits.noKeys
-        setFoundation(foundation)
+        setBaseState(baseState)
         behind = nil
-        for source in openSources { source.source?.end(foundation.state) }
+        for source in openSources { source.source?.end(baseState.state) }
         openSources = []
         let observers = viewObservers
         viewObservers = []
@@ -33,15 +33,15 @@ extension ManagedObjectContext {
             stream.finish()
         }
         noticeStreams = [:]
-        followers = []
+        childObservers = []
         if isRoot { setup.coordinator.unregister(number) }
     }
 
     /// What lies below the context's own layers: nothing of the store when it is closed.
-    func shown(_ foundation: Foundation) -> Foundation {
-        guard closure != nil else { return foundation }
-        var shown = foundation
-        shown.state = setup.coordinator.closedState(after: foundation.state)
+    func shown(_ baseState: BaseState) -> BaseState {
+        guard closure != nil else { return baseState }
+        var shown = baseState
+        shown.state = setup.coordinator.closedState(after: baseState.state)
         shown.ancestors = nil
         return shown
     }

@@ -30,16 +30,16 @@ public final class ManagedObjectContext {
     /// Whether reading a fault whose record is gone gives nil and zero values (true), or stops the program (false).
     public var shouldDeleteInaccessibleFaults = true
 
-    let setup: ContextSetup
-    let traits: ModelTraits
+    let setup: ContextConfiguration
+    let traits: ModelCapabilities
     /// Unique in the process.
     let number: UInt64
     /// Which store the context's ids belong to.
     public let storeIdentity: StoreIdentity
     let registry: ObjectRegistry
-    let place: ContextPlace
+    let place: ContextAddress
     /// Names the context among those that keep snapshots alive.
-    let pin: SnapshotPin
+    let pin: SnapshotLease
 
     /// Unsaved changes, still changing.
     @exclusivity(unchecked) var top: Layer {
@@ -50,13 +50,13 @@ public final class ManagedObjectContext {
     /// Unsaved changes of this context that were sealed because somebody else looks at them; oldest first.
     @exclusivity(unchecked) var sealed: [Layer] = []
     /// What lies below the context's own layers.
-    var foundation: Foundation
+    var baseState: BaseState
     /// All of it, newest first: what the context shows.
     @exclusivity(unchecked) var view: LayeredView
     /// Whether the view has layers besides ``top``.
     @exclusivity(unchecked) private var hasSealedLayers = false
     /// Grows with every change of what a child made now would see.
-    var epoch: UInt64 = 0
+    var viewRevision: UInt64 = 0
 
     @exclusivity(unchecked) var pages = PageCache()
     @exclusivity(unchecked) var keys: [Range<ObjectKey>]
@@ -68,7 +68,7 @@ public final class ManagedObjectContext {
     /// Children's saves through this context that go up together when the running save is over.
     var waitingPushes: [WaitingPush] = []
     /// How often the context was reset: a child made before does not save into it any more.
-    var resetCount: UInt64 = 0
+    var resetGeneration: UInt64 = 0
     @exclusivity(unchecked) var changeLog = ChangeLog()
     var viewObservers: [any ViewObserver] = []
     var noticeObservers: [UInt64: (ContextNotice) -> Void] = [:]
@@ -77,10 +77,10 @@ public final class ManagedObjectContext {
     var nextObserver: UInt64 = 0
     var isFolding = false
     /// The updated objects that another context has deleted.
-    var orphans = Orphans()
+    var orphans = UpdatesOfDeletedObjects()
     var watched: Set<ObjectID> = []
     /// Told of saves that this context is to merge and has not merged yet, before the turn that reads next.
-    @exclusivity(unchecked) var behind: MergeSignal?
+    @exclusivity(unchecked) var behind: CoalescedNotifier?
     /// A step of a save or a merge runs, which reads the state that it began with.
     @exclusivity(unchecked) var isMoving = false
     /// A save is being taken over: see ``settleBaseNow()``.
@@ -90,32 +90,32 @@ public final class ManagedObjectContext {
     /// Requests that are being iterated.
     var openSources: [WeakSource] = []
     /// Children that are moved after each save.
-    var followers: [WeakContext] = []
+    var childObservers: [WeakContext] = []
     /// What a context reads below its own changes.
-    struct Foundation {
+    struct BaseState {
         /// The store's state; in a child, the one its root was on.
         var state: StoreState
         /// Layers of ancestors, newest first; empty in a root context.
         var inherited: [Layer]
-        /// The parent's epoch that `inherited` shows, and how often it had been reset.
-        var parentEpoch: UInt64 = 0
-        var parentResetCount: UInt64 = 0
+        /// The parent's view revision that `inherited` shows, and how often it had been reset.
+        var parentViewRevision: UInt64 = 0
+        var parentResetGeneration: UInt64 = 0
         /// With the routing `ancestors`: reads through the parent.
         var ancestors: AncestorSnapshot?
         /// Whether the user chose the state.
         var isPinned = false
     }
 
-    init(_ setup: ContextSetup, place: ContextPlace) {
-        guard var start = setup.foundation else { preconditionFailure("a context was set up without a state to read") }
+    init(_ setup: ContextConfiguration, place: ContextAddress) {
+        guard var start = setup.baseState else { preconditionFailure("a context was set up without a state to read") }
         // Kept, it would keep the pages of the first state from being reused as long as the context lives.
         var setup = setup
-        setup.foundation = nil
+        setup.baseState = nil
         self.setup = setup
         self.place = place
         model = setup.model
         name = setup.name
-        number = ContextSetup.nextNumber()
+        number = ContextConfiguration.nextNumber()
         automaticallyMergesChanges = setup.automaticallyMergesChanges
         let writer = setup.writer
         traits = setup.traits
@@ -127,7 +127,7 @@ public final class ManagedObjectContext {
         if setup.parent == nil {
             if setup.beginsAtFirstRead { start.state = writer.resting(start.state) } else { start.state.takeBase() }
         }
-        foundation = start
+        baseState = start
         pin = writer.pins.add(setup.name, start.state, place)
         view = LayeredView(base: start.state.base, layers: [])
         keys = traits.noKeys
@@ -149,7 +149,7 @@ public final class ManagedObjectContext {
         if isRoot { setup.coordinator.unregister(number) }
     }
 
-    var host: (any ContextHost)? { place.host }
+    var host: (any ContextExecutor)? { place.host }
 
     /// Asks to be told of saves elsewhere, when the context is to move on by itself.
     func follow() {
@@ -161,7 +161,7 @@ public final class ManagedObjectContext {
         }
     }
 
-    var requiredHost: any ContextHost {
+    var requiredHost: any ContextExecutor {
         guard let host else { preconditionFailure("the context \(name) is used after its host was released") }
         return host
     }
@@ -173,7 +173,7 @@ public final class ManagedObjectContext {
 
     /// The state of the store that the context reads below all unsaved changes (S151).
     public var snapshot: Snapshot {
-        Snapshot(foundation.state, owner: "a snapshot of \(name)", of: setup.writer)
+        Snapshot(baseState.state, owner: "a snapshot of \(name)", of: setup.writer)
     }
 
     /// Whether the context has unsaved inserts, updates or deletes (S007).
@@ -212,21 +212,21 @@ public final class ManagedObjectContext {
         top.seal()
         sealed.append(top)
         top = Layer(schema: model.storeSchema)
-        epoch += 1
+        viewRevision += 1
         rebuildView()
         foldIfLong()
     }
 
     /// After any change of the layers or of what lies below.
     func rebuildView() {
-        let state = foundation.state
+        let state = baseState.state
         defer { hasSealedLayers = view.layers.count > 1 }
         var layers: [Layer] = []
-        layers.reserveCapacity(1 + sealed.count + foundation.inherited.count + state.deferred.count)
+        layers.reserveCapacity(1 + sealed.count + baseState.inherited.count + state.deferred.count)
         layers.append(top)
         layers.append(contentsOf: sealed.reversed())
-        layers.append(contentsOf: foundation.inherited)
-        if let ancestors = foundation.ancestors {
+        layers.append(contentsOf: baseState.inherited)
+        if let ancestors = baseState.ancestors {
             view = LayeredView(base: ancestors, layers: layers)
         } else {
             layers.append(contentsOf: state.deferred)
@@ -235,24 +235,24 @@ public final class ManagedObjectContext {
     }
 
     /// Moves what lies below the context's own layers. The caller refreshes objects and tells observers.
-    func setFoundation(_ new: Foundation) {
+    func setBaseState(_ new: BaseState) {
         // On the main thread somebody waits for it, and freeing thousands of rows takes as long as everything else here.
-        if place.executor == nil { Disposal.letGo(of: foundation.state.deferred) }
-        foundation = shown(new)
+        if place.executor == nil { BackgroundDeallocator.release(of: baseState.state.deferred) }
+        baseState = shown(new)
         if !settlesBaseLater { settleBase() }
-        pin.move(to: foundation.state)
+        pin.move(to: baseState.state)
         pages.removeAll()
-        epoch += 1
+        viewRevision += 1
         rebuildView()
     }
 
     /// What a context shows must not change under it; one that shows nothing keeps nothing of the file.
     private func settleBase() {
-        guard foundation.ancestors == nil, closure == nil else { return }
-        if isRoot, showsNothing, !foundation.isPinned {
-            foundation.state = setup.writer.resting(foundation.state)
+        guard baseState.ancestors == nil, closure == nil else { return }
+        if isRoot, showsNothing, !baseState.isPinned {
+            baseState.state = setup.writer.resting(baseState.state)
         } else {
-            foundation.state.takeBase()
+            baseState.state.takeBase()
         }
     }
 
@@ -260,7 +260,7 @@ public final class ManagedObjectContext {
     func settleBaseNow() {
         settlesBaseLater = false
         settleBase()
-        pin.move(to: foundation.state)
+        pin.move(to: baseState.state)
         pages.removeAll()
         rebuildView()
     }
@@ -352,5 +352,5 @@ public final class ManagedObjectContext {
 
 /// A reference to a context that does not keep it.
 struct WeakContext {
-    weak var host: (any ContextHost)?
+    weak var host: (any ContextExecutor)?
 }

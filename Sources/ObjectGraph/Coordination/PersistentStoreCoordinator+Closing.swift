@@ -60,7 +60,7 @@ extension StoreWriter {
         }.forEach { $0() }
         setSnapshotBudget(nil)
         claimRequests.withLock { $0 = nil }
-        foreign.watch.withLock { $0 = nil }
+        externalCommits.watch.withLock { $0 = nil }
         try await onDisk { writer in
             writer.giveBackKeys(writer.keys.drain())
         }

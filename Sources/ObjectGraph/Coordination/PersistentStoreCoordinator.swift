@@ -11,8 +11,8 @@ public final class PersistentStoreCoordinator: Sendable {
     public let name: String
     let writer: StoreWriter
     let routing: Routing
-    let traits: ModelTraits
-    private let contexts = Mutex<[UInt64: MergeSignal]>([:])
+    let traits: ModelCapabilities
+    private let contexts = Mutex<[UInt64: CoalescedNotifier]>([:])
     /// Where signals wait for the end of their interval.
     private let signals = DispatchQueue(label: "strata.merges")
     private let listener = Mutex<UInt64>(0)
@@ -30,7 +30,7 @@ public final class PersistentStoreCoordinator: Sendable {
         self.model = model
         self.name = name
         self.routing = routing
-        traits = ModelTraits(model)
+        traits = ModelCapabilities(model)
         writer = try StoreWriterRegistry.writer(for: store, clock: clock)
         let number = writer.addListener { [weak self] _, origin in self?.didSave(origin) }
         listener.withLock { $0 = number }
@@ -57,10 +57,10 @@ public final class PersistentStoreCoordinator: Sendable {
         try await writer.refresh()
     }
 
-    func register(_ host: any ContextHost, number: UInt64) {
+    func register(_ host: any ContextExecutor, number: UInt64) {
         contexts.withLock { contexts in
             if contexts.count > 64 { contexts = contexts.filter { $0.value.isAlive } }
-            contexts[number] = MergeSignal(host, queue: signals, clock: writer.clock)
+            contexts[number] = CoalescedNotifier(host, queue: signals, clock: writer.clock)
         }
     }
 

@@ -9,7 +9,7 @@ extension PersistentStoreCoordinator {
     /// - Throws: `StoreError` `.inputOutput` when the file beside cannot be made or watched.
     public func followOtherProcesses() throws {
         try checkOpen()
-        try writer.followForeignSaves()
+        try writer.followExternalCommits()
     }
 
     /// The newest place in the history after saves of other processes or connections: read on from the token that you have. Only

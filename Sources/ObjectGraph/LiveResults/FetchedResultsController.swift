@@ -30,7 +30,7 @@ public final class FetchedResultsController<Element> {
     private var nextContinuation = 0
 
     /// The way back from the worker.
-    private final class Door: @unchecked Sendable {
+    private final class WeakBox: @unchecked Sendable {
         // `@unchecked Sendable` is right because `controller` is set before the worker begins and otherwise used on the context's
         // executor only, where the controller lives and dies.
         weak var controller: FetchedResultsController?
@@ -44,7 +44,7 @@ public final class FetchedResultsController<Element> {
         self.query = query
         self.element = element
         minimumInterval = .milliseconds(16)
-        let door = Door()
+        let door = WeakBox()
         worker = ResultWorker(host: context.requiredHost, store: context.storeIdentity, interval: .milliseconds(16)) {
             door.controller?.take($0, $1)
         }

@@ -15,7 +15,7 @@ final class ResultWorker: ViewObserver {
 
     private struct State {
         /// The context's executor; weak, because the context holds the worker.
-        weak var host: (any ContextHost)?
+        weak var host: (any ContextExecutor)?
         var live: LiveQuery?
         /// Counts fetches: what was computed for an earlier one is dropped.
         var fetch = 0
@@ -61,7 +61,7 @@ final class ResultWorker: ViewObserver {
 
     /// - Parameter deliver: called on the context's executor with the number of the fetch that it belongs to.
     init(
-        host: any ContextHost, store: StoreIdentity, interval: Duration, deliver: @escaping @Sendable (Delivery, Int) -> Void
+        host: any ContextExecutor, store: StoreIdentity, interval: Duration, deliver: @escaping @Sendable (Delivery, Int) -> Void
     ) {
         state = Mutex(State(host: host, interval: interval))
         self.store = store
@@ -208,8 +208,8 @@ final class ResultWorker: ViewObserver {
     }
 
     /// Keeps the result; gives the way to the context when there is something to deliver.
-    private func finish(_ live: LiveQuery, _ fetch: Int, snapshot: ResultSnapshot?) -> (any ContextHost)? {
-        let (host, dropped) = state.withLock { state -> ((any ContextHost)?, [ResultSnapshot]) in
+    private func finish(_ live: LiveQuery, _ fetch: Int, snapshot: ResultSnapshot?) -> (any ContextExecutor)? {
+        let (host, dropped) = state.withLock { state -> ((any ContextExecutor)?, [ResultSnapshot]) in
             if state.fetch == fetch, !state.isStopped { state.live = live }
             guard let snapshot, let host = state.host else {
                 state.isBusy = false
@@ -227,7 +227,7 @@ final class ResultWorker: ViewObserver {
         return host
     }
 
-    private func send(_ delivery: Delivery, _ fetch: Int, _ host: any ContextHost) {
+    private func send(_ delivery: Delivery, _ fetch: Int, _ host: any ContextExecutor) {
         host.enqueue { [self] _ in
             deliver(delivery, fetch)
             taken()

@@ -138,7 +138,7 @@ extension ManagedObject {
             base: context.view.base, layers: Array(context.view.layers.dropFirst(context.sealed.count + 1)))
         var values: [String: Value] = [:]
         for (column, schema) in description.columns.enumerated() where names?.contains(schema.name) ?? true {
-            values[schema.name] = context.rethrowing { try below.value(entity, key, column) }
+            values[schema.name] = context.trapOnStoreError { try below.value(entity, key, column) }
         }
         return values
     }

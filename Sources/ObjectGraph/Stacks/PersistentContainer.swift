@@ -22,7 +22,7 @@ public final class PersistentContainer: Sendable {
     public let backgroundCoordinator: PersistentStoreCoordinator
     private let master: BackgroundContext?
     private let main: MainContextHost
-    private let bridges: [Bridge]
+    private let bridges: [CoordinatorBridge]
     let closing = Mutex<Task<Void, any Error>?>(nil)
 
     /// Opens the store and builds the stack. Blocking work is done off the calling executor.
@@ -65,7 +65,9 @@ public final class PersistentContainer: Sendable {
             let setup = try await root.run { $0.childSetup(name: "main", merging: stack == .hybrid) }
             main = await MainActor.run { MainContextHost(setup) }
         }
-        bridges = first.writer === second.writer ? [] : [Bridge(from: second, to: first), Bridge(from: first, to: second)]
+        bridges =
+            first.writer === second.writer
+            ? [] : [CoordinatorBridge(from: second, to: first), CoordinatorBridge(from: first, to: second)]
     }
 
     /// Makes the model of these types. Throws ``ModelError`` when they do not fit together.
@@ -142,14 +144,14 @@ public final class PersistentContainer: Sendable {
 
     private static func rootSetup(
         _ coordinator: PersistentStoreCoordinator, name: String, merging: Bool
-    ) -> ContextSetup {
+    ) -> ContextConfiguration {
         var setup = coordinator.rootSetup(name: name, merging: merging)
         setup.beginsAtFirstRead = true
         return setup
     }
 
     /// Tells one coordinator of the other's saves when each has a store object of its own (SQLite).
-    private final class Bridge: Sendable {
+    private final class CoordinatorBridge: Sendable {
         private let source: StoreWriter
         private let listener: UInt64
 
@@ -177,14 +179,14 @@ extension PersistentStoreCoordinator {
     public func newBackgroundContext(name: String = "background", reading snapshot: Snapshot) -> BackgroundContext {
         precondition(snapshot.store == store.identity, "the context \(name) cannot read a snapshot of another store")
         var setup = rootSetup(name: name, merging: false)
-        setup.foundation?.state = snapshot.state
-        setup.foundation?.isPinned = true
+        setup.baseState?.state = snapshot.state
+        setup.baseState?.isPinned = true
         return BackgroundContext(setup)
     }
 
-    func rootSetup(name: String, merging: Bool) -> ContextSetup {
-        ContextSetup(
+    func rootSetup(name: String, merging: Bool) -> ContextConfiguration {
+        ContextConfiguration(
             name: name, coordinator: self,
-            foundation: .init(state: writer.newestState(), inherited: []), parent: nil, automaticallyMergesChanges: merging)
+            baseState: .init(state: writer.newestState(), inherited: []), parent: nil, automaticallyMergesChanges: merging)
     }
 }

@@ -7,7 +7,7 @@ enum SQLiteFreeKeys {
 
 /// Leases: the table `strata_keys`, and rows of `strata_meta`.
 extension SQLiteTransaction {
-    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
+    func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
         let first = try nextKey(entity)
         let count = ObjectKey(max(pages, 1)) * ObjectKey(PageAddress.slots)
         guard first < Self.end - count else {
@@ -18,9 +18,9 @@ extension SQLiteTransaction {
         return first..<first + count
     }
 
-    func leaseFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
+    func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] {
         var free = try freeKeys(entity)
-        if free.ranges.isEmpty { free = FreeKeys([try leaseKeys(entity, pages: 1)]) }
+        if free.ranges.isEmpty { free = FreeKeys([try allocateKeys(entity, pages: 1)]) }
         let taken = free.take()
         try put(free, entity)
         return taken

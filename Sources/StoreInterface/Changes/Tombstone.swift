@@ -29,7 +29,7 @@ extension ChangeSet {
     ///   - columns: by entity, which columns to preserve; entities beyond its end preserve nothing.
     ///   - reader: the state before the deletion. Objects that it does not have leave no tombstone.
     /// O(deleted objects of entities that preserve something); nothing for others.
-    public mutating func bury(preserving columns: [ColumnSet], from reader: any ObjectReader) throws {
+    public mutating func markDeleted(preserving columns: [ColumnSet], from reader: any ObjectReader) throws {
         for change in entities where change.entity < columns.count && !columns[change.entity].isEmpty {
             for key in change.deletedKeys {
                 var values: [Tombstone.Preserved] = []

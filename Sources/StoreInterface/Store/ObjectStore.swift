@@ -91,10 +91,10 @@ public protocol StoreTransaction {
     /// with an end that does not exist is left out. Indexes follow. `changes` goes into the history under the layer's generation.
     func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws
     /// Keys that no one has had and no one else will get, in whole pages. Durable with the transaction.
-    func leaseKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey>
+    func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey>
     /// Keys that no one has had and no one else will get, in pages that other objects share: what was given back, and some of a new page
     /// if nothing was. For a process that opens the store; the last range is to be used first. Durable with the transaction.
-    func leaseFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>]
+    func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>]
     /// Ends the lease of keys that no object has had. No one may use them afterwards.
     func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws
     /// Deletes the oldest saves of the history that a cut takes, at most `limit`. Gives how many.
@@ -108,7 +108,7 @@ extension StoreTransaction {
 
 /// For stores in which the number of objects to a page does not matter.
 extension StoreTransaction {
-    public func leaseFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] { [] }
+    public func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] { [] }
     public func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws {}
 }
 

@@ -118,7 +118,7 @@ import Testing
         for next in [UInt64.max, UInt64.max - 1, 1 << 58] as [UInt64] {
             try store.tamper { try MetaTable.put(next, name, store.tables.meta, in: $0) }
             let error = #expect(throws: StoreError.self) {
-                try store.write(.durable) { try $0.leaseKeys(Samples.track, pages: 8) }
+                try store.write(.durable) { try $0.allocateKeys(Samples.track, pages: 8) }
             }
             #expect(error?.code == .damaged)
         }

@@ -67,7 +67,7 @@ import Testing
         #expect(throws: StoreError.self) {
             try store.write(.durable) { transaction in
                 let layer = Layer(schema: store.schema)
-                let keys = try transaction.leaseKeys(Samples.track, pages: 2)
+                let keys = try transaction.allocateKeys(Samples.track, pages: 2)
                 layer.put(Samples.row(Samples.trackValues(1), in: layer), entity: Samples.track, key: keys.lowerBound)
                 var wrong = Samples.trackValues(2)
                 wrong[2] = .string("not a number")

@@ -8,7 +8,7 @@ import Testing
         let scratch = try Scratch()
         let store = try scratch.store()
         try store.save { layer, transaction in
-            let keys = try transaction.leaseKeys(Samples.artist, pages: 1)
+            let keys = try transaction.allocateKeys(Samples.artist, pages: 1)
             for (key, name) in zip(keys, names) {
                 layer.put(Samples.row([.string(name), .null], in: layer), entity: Samples.artist, key: key)
             }

@@ -58,7 +58,7 @@ import Testing
     private static func pages(of store: LMDBStore, schemaNumber: UInt32) throws -> Int {
         let snapshot = try store.newestSnapshot()
         var count = 0
-        try snapshot.eachPage(1) { _, bytes in
+        try snapshot.forEachPage(1) { _, bytes in
             let page = try ObjectPage(bytes, layout: store.layouts[1], check: .header)
             if page.schemaNumber == schemaNumber { count += 1 }
             return .next

@@ -99,7 +99,7 @@ import Testing
         try change(script)
         let store = try open()
         for expected in [128..<192, 192..<256] as [Range<ObjectKey>] {
-            #expect(try store.write(.deferred) { try $0.leaseKeys(Sample.owner, pages: 1) } == expected)
+            #expect(try store.write(.deferred) { try $0.allocateKeys(Sample.owner, pages: 1) } == expected)
         }
     }
 
@@ -107,7 +107,7 @@ import Testing
         try fill()
         try change("UPDATE strata_keys SET next = \(Int64.max)")
         let store = try open()
-        let error = refusal { _ = try store.write(.deferred) { try $0.leaseKeys(Sample.owner, pages: 1) } }
+        let error = refusal { _ = try store.write(.deferred) { try $0.allocateKeys(Sample.owner, pages: 1) } }
         #expect(error?.code == .damaged)
     }
 

@@ -257,7 +257,7 @@ struct EvolvingModel {
                     layer.update(number, key, of: entity.columns.count, [column: value])
                     objects[entity.name]?[key]?[entity.columns[column].name] = value
                 }
-                let keys = try transaction.leaseKeys(number, pages: 1)
+                let keys = try transaction.allocateKeys(number, pages: 1)
                 for key in keys.prefix(Int.random(in: 0...20, using: &random)) {
                     let values = entity.columns.map { self.value(of: $0, &random) }
                     layer.insert(number, key, values)

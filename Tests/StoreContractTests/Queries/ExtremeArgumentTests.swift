@@ -65,7 +65,7 @@ import Testing
         let contract = try filled(kind)
         for pages in [0, -1, Int.min] {
             #expect(
-                try contract.store.write(.durable) { try $0.leaseKeys(Sample.owner, pages: pages) }.count == PageAddress.slots)
+                try contract.store.write(.durable) { try $0.allocateKeys(Sample.owner, pages: pages) }.count == PageAddress.slots)
         }
     }
 

@@ -47,7 +47,7 @@ private func fill() throws {
     for round in 0..<6 {
         try store.write(.durable) { transaction in
             let layer = Layer(schema: schema)
-            let keys = try transaction.leaseKeys(0, pages: 1)
+            let keys = try transaction.allocateKeys(0, pages: 1)
             for key in keys {
                 let row = Row.make(kind: .insert, layer: layer.id, columnCount: 3)
                 row[0] = .int(key % 7 == 0 ? 1 : 0)
@@ -116,7 +116,7 @@ private func use(isWriting: Bool) throws {
     guard isWriting else { return }
     try store.write(.durable) { transaction in
         let layer = Layer(schema: schema)
-        let key = try transaction.leaseKeys(0, pages: 1).lowerBound
+        let key = try transaction.allocateKeys(0, pages: 1).lowerBound
         let row = Row.make(kind: .insert, layer: layer.id, columnCount: 3)
         row[0] = .int(1)
         row[1] = .string("new")

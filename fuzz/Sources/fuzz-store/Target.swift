@@ -78,7 +78,7 @@ private final class Pair {
         self.url = url
         let made = try LMDBStore.open(url, schema: schema)
         // The pages of the key space.
-        let leased = try made.write(.durable) { try $0.leaseKeys(0, pages: 4) }
+        let leased = try made.write(.durable) { try $0.allocateKeys(0, pages: 4) }
         precondition(leased.lowerBound <= keys.lowerBound && leased.upperBound >= keys.upperBound)
         file = made
     }

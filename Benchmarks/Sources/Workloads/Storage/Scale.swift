@@ -99,7 +99,7 @@ public struct Scale: Sendable {
     private func run(_ store: StoreKind, _ engine: Engine, _ size: Int) async throws -> Figures {
         let folder = try RunFolder()
         let model = try DatasetModel(RecordData.make(1, seed: seed))
-        let setting = Setting.siblings(store)
+        let setting = BenchmarkConfiguration.siblings(store)
         let (reads, updates) = (randomRows(size, seed &+ 1), randomRows(size, seed &+ 2))
         Memory.resetPeak()
         let before = Memory.anonymousBytes()

@@ -16,7 +16,7 @@ public struct Storage: Sendable {
     var updated: Dataset
     let saveEvery: Int
     let durability: DurabilityKind
-    var shelves: Shelves
+    var shelves: IndexedWorkload
 
     public init(imported: Dataset, objects: Int, seed: UInt64, saveEvery: Int, durability: DurabilityKind) {
         self.imported = imported
@@ -24,7 +24,7 @@ public struct Storage: Sendable {
         self.durability = durability
         records = RecordData.make(objects, seed: seed)
         matching = RecordData.matching(records)
-        shelves = Shelves(objects: objects, seed: seed, saveEvery: saveEvery, durability: durability)
+        shelves = IndexedWorkload(objects: objects, seed: seed, saveEvery: saveEvery, durability: durability)
         var random = SeededNumbers(seed: seed &+ 1)
         let picks = (0..<min(objects, 100_000)).map { _ in random.below(objects) }
         self.picks = picks

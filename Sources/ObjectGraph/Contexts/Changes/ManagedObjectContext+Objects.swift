@@ -241,7 +241,7 @@ extension ManagedObjectContext {
                 }
             }
             for key in (ends[entity] ?? []).sorted() where changes.row(entity, key) == nil {
-                if rethrowing({ try exists(entity, key) }) { body(entity, key, .update) }
+                if trapOnStoreError({ try exists(entity, key) }) { body(entity, key, .update) }
             }
         }
     }

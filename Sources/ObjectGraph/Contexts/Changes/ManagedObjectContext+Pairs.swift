@@ -21,7 +21,7 @@ extension ManagedObjectContext {
             }
             for key in keys.sorted() {
                 for pair in traits.rules.pairs[entity] where isSet(pair.column, entity, key, in: layers) {
-                    rethrowing { try settle(pair, entity, key, below) }
+                    trapOnStoreError { try settle(pair, entity, key, below) }
                 }
             }
         }

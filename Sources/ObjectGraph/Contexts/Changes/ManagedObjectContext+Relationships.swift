@@ -11,7 +11,7 @@ extension ManagedObjectContext {
         let value = read(object, column) ?? lastValue(object.entity, object.key, column)
         guard let key = value?.referenceKey else { return nil }
         if let known = registry.object(destination, key), !known.isDeletedHere { return known }
-        if rethrowing({ try exists(destination, key) }) { return self.object(destination, key) }
+        if trapOnStoreError({ try exists(destination, key) }) { return self.object(destination, key) }
         guard !traits.rules.dangling[object.entity].contains(column),
             pendingKind(destination, key) == .delete || hasUnsaved(column, object.entity, object.key)
         else { return nil }
@@ -22,14 +22,14 @@ extension ManagedObjectContext {
 
     /// Whether a column has a value that no store has.
     private func hasUnsaved(_ column: Int, _ entity: Int, _ key: ObjectKey) -> Bool {
-        view.layers.prefix(sealed.count + 1 + foundation.inherited.count).contains { layer in
+        view.layers.prefix(sealed.count + 1 + baseState.inherited.count).contains { layer in
             layer.row(entity, key)?.isSet(column) ?? false
         }
     }
 
     /// The keys at the far end of a to-many relationship, ascending.
     func toManyKeys(_ object: ManagedObject, _ relation: Relation) -> [ObjectKey] {
-        object.isDeletedHere ? [] : rethrowing { try view.related(relation, to: object.key) }
+        object.isDeletedHere ? [] : trapOnStoreError { try view.related(relation, to: object.key) }
     }
 
     func setToOne(_ object: ManagedObject, _ relationship: Relationship, to other: ManagedObject?) {
@@ -61,7 +61,7 @@ extension ManagedObjectContext {
     /// A value of a reference as the property shows it: null if a deletion has left it behind (S053).
     func shown(_ value: Value, _ object: ManagedObject, _ column: Int) -> Value {
         guard traits.rules.dangling[object.entity].contains(column) else { return value }
-        return rethrowing { try view.shown(value, object.entity, column) }
+        return trapOnStoreError { try view.shown(value, object.entity, column) }
     }
 
     /// Replaces a whole to-many: un-relates the missing, relates the new (S045).
@@ -163,7 +163,7 @@ extension ManagedObjectContext {
         // An object that is new here has no pairs below.
         if pendingKind(object.entity, object.key) == .insert { return false }
         let partner = source == object.key ? target : source
-        return rethrowing { try view.base.related(relation, to: object.key) }.contains(partner)
+        return trapOnStoreError { try view.base.related(relation, to: object.key) }.contains(partner)
     }
 
     // MARK: Delete
@@ -175,8 +175,8 @@ extension ManagedObjectContext {
         guard object.state == .registered, !object.isDeletedHere else { return }
         precondition(object.context === self, "an object is deleted in the context that it belongs to")
         // A list, because a chain of cascades may be longer than the stack.
-        var doomed = [object]
-        while let next = doomed.popLast() { delete(next, &doomed) }
+        var deletionQueue = [object]
+        while let next = deletionQueue.popLast() { delete(next, &deletionQueue) }
     }
 
     /// - Parameter cascade: gets the objects that are to be deleted too.
@@ -184,7 +184,7 @@ extension ManagedObjectContext {
         guard object.state == .registered, !object.isDeletedHere else { return }
         prepareForDeletion(object)
         guard !object.isDeletedHere else { return }
-        let consequences = rethrowing {
+        let consequences = trapOnStoreError {
             try traits.rules.consequences(of: object.entity, object.key, in: view) { read(object, $0)?.referenceKey }
         }
         let relationships = model.entities[object.entity].relationships
@@ -198,7 +198,7 @@ extension ManagedObjectContext {
             case .deny: break
             }
         }
-        bury(object)
+        markDeleted(object)
     }
 
     public func delete(_ model: some PersistentModel) { delete(model.managedObject) }
@@ -225,7 +225,7 @@ extension ManagedObjectContext {
     }
 
     /// Puts a tombstone in the top layer, or nothing at all for an object that never left it (S041).
-    private func bury(_ object: ManagedObject) {
+    private func markDeleted(_ object: ManagedObject) {
         changeLog.note(object.entity, object.key)
         let known = top.row(object.entity, object.key)
         let isNewInTop = known?.kind == .insert
@@ -271,7 +271,7 @@ extension ManagedObjectContext {
     }
 
     /// Errors of reading below a property come from a damaged file; see ``readBelow(_:_:_:)``.
-    func rethrowing<T>(_ body: () throws -> T) -> T {
+    func trapOnStoreError<T>(_ body: () throws -> T) -> T {
         do { return try body() } catch { preconditionFailure("reading the store failed: \(error)") }
     }
 }

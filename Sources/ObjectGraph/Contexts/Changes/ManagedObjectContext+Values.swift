@@ -51,7 +51,7 @@ extension ManagedObjectContext {
             if row.kind == .insert { return .null }
         }
         let below = LayeredView(base: view.base, layers: Array(view.layers.dropFirst(count)))
-        return rethrowing { try below.value(entity, key, column) }
+        return trapOnStoreError { try below.value(entity, key, column) }
     }
 
     private func zeroValue(_ entity: Int, _ column: Int) -> Value {

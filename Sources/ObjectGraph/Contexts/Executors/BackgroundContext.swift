@@ -5,17 +5,17 @@ import StoreInterface
 ///
 /// Work is given to it as closures that return `Sendable` values; objects never leave (S170). Dropping the last reference drops
 /// the context and what it has not saved.
-public actor BackgroundContext: ContextHost {
+public actor BackgroundContext: ContextExecutor {
     let context: ManagedObjectContext
     private nonisolated let executor: QueueExecutor
     public nonisolated let name: String
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    init(_ setup: ContextSetup) {
+    init(_ setup: ContextConfiguration) {
         name = setup.name
         executor = QueueExecutor(name: setup.name)
-        let place = ContextPlace(executor: executor)
+        let place = ContextAddress(executor: executor)
         context = ManagedObjectContext(setup, place: place)
         place.host = self
         if setup.automaticallyMergesChanges { enqueue { $0.follow() } }

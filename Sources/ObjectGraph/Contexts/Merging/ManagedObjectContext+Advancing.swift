@@ -8,11 +8,11 @@ extension ManagedObjectContext {
             return StoreWriter.log.warning("the context \(name) has unsaved changes, so it keeps the snapshot that it reads")
         }
         if isRoot { return advance(to: setup.writer.state) }
-        guard let parent = setup.parent?.host, foundation.ancestors == nil, let own = host else { return }
-        let sequence = foundation.state.sequence
+        guard let parent = setup.parent?.host, baseState.ancestors == nil, let own = host else { return }
+        let sequence = baseState.state.sequence
         parent.enqueue { parent in
-            if parent.foundation.state.sequence <= sequence { parent.advanceIfClean() }
-            guard parent.foundation.state.sequence > sequence else { return }
+            if parent.baseState.state.sequence <= sequence { parent.advanceIfClean() }
+            guard parent.baseState.state.sequence > sequence else { return }
             let new = parent.sealedFoundationForChild()
             own.enqueue { child in
                 if !child.isSaving, !child.hasChanges { child.moveToParent(new, changes: nil) }

@@ -16,7 +16,7 @@ extension ManagedObjectContext {
             }
             let left = pages.filter { !$0.value.isEmpty }.sorted { $0.key < $1.key }
             guard !left.isEmpty else { continue }
-            dropped.entities.append(.init(entity: entity, pages: left.map { $0.value.undone($0.key) }))
+            dropped.entities.append(.init(entity: entity, pages: left.map { $0.value.discarded($0.key) }))
         }
         return dropped.isEmpty ? nil : dropped
     }
@@ -89,7 +89,7 @@ private struct PendingPage {
         deleted &= known
     }
 
-    func undone(_ number: UInt64) -> ChangeSet.PageChange {
+    func discarded(_ number: UInt64) -> ChangeSet.PageChange {
         .init(
             number: number, inserted: deleted, updated: updated, deleted: inserted,
             columns: ColumnSet(first: EntitySchema.maximumColumns))

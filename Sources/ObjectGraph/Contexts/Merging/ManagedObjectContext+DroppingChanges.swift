@@ -33,7 +33,7 @@ extension ManagedObjectContext {
             let row = top.row(end.entity, end.key)
             guard row?.isSet(pair.column) == true || isFirst && isDeleted, found.insert(end).inserted else { continue }
             let new = row?[pair.column].referenceKey
-            let old = rethrowing { try below.value(end.entity, end.key, pair.column) }?.referenceKey
+            let old = trapOnStoreError { try below.value(end.entity, end.key, pair.column) }?.referenceKey
             guard let back = traits.rules.pairs[pair.destination].firstIndex(where: { $0.column == pair.back }) else { continue }
             for partner in Set([new, old].compactMap(\.self)) {
                 waiting.append(End(entity: pair.destination, key: partner, pair: back))

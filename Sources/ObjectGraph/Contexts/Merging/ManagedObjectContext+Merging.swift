@@ -9,7 +9,7 @@ extension ManagedObjectContext {
     /// In a child this does nothing: it follows its parent (``refreshFromParent()``).
     public func mergeChanges(from changes: ChangeSet) {
         checkIsolation()
-        guard isRoot, changes.generation > foundation.state.generation else { return }
+        guard isRoot, changes.generation > baseState.state.generation else { return }
         moving { advance(to: setup.writer.newestState()) }
     }
 
@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     }
 
     private func moveOn(to newest: StoreState) {
-        if newest.sequence == foundation.state.sequence { renewSnapshot(newest) } else { advance(to: newest) }
+        if newest.sequence == baseState.state.sequence { renewSnapshot(newest) } else { advance(to: newest) }
     }
 
     /// At the beginning of a turn that reads: merges what was announced, so that a save that was awaited is seen (S068).
@@ -47,25 +47,25 @@ extension ManagedObjectContext {
     /// Reads the same saves in a newer snapshot, as after a compaction: nothing changes for anybody, and pages that only the old one
     /// needs can be used again.
     private func renewSnapshot(_ state: StoreState) {
-        guard state.base !== foundation.state.base, state.base.generation >= foundation.state.base.generation else { return }
+        guard state.base !== baseState.state.base, state.base.generation >= baseState.state.base.generation else { return }
         // Counts and values that were read leave no object behind, and must not change either.
-        let rests = showsNothing && (foundation.state.base as? LazySnapshot).map { $0.current == nil } ?? false
-        foundation.state = rests ? setup.writer.resting(state) : state
+        let rests = showsNothing && (baseState.state.base as? LazySnapshot).map { $0.current == nil } ?? false
+        baseState.state = rests ? setup.writer.resting(state) : state
         if !rests { state.takeBase() }
-        pin.move(to: foundation.state)
+        pin.move(to: baseState.state)
         pages.removeAll()
         rebuildView()
     }
 
     func advance(to state: StoreState) {
-        guard state.sequence > foundation.state.sequence else { return }
-        let between = setup.writer.changes(after: foundation.state, through: state)
-        var moved = foundation
+        guard state.sequence > baseState.state.sequence else { return }
+        let between = setup.writer.changes(after: baseState.state, through: state)
+        var moved = baseState
         moved.state = state
         moved.isPinned = false
         let changes = between.map(ChangeSet.union)
         move(to: moved, changes.map { [$0] })
-        tell(changes, refreshed: refreshRegistered(changes))
+        notify(changes, refreshed: refreshRegistered(changes))
         tellFollowers(changes)
     }
 
@@ -75,11 +75,11 @@ extension ManagedObjectContext {
         checkIsolation()
         precondition(isRoot, "a child reads its parent's state; pin its root")
         precondition(snapshot.store == storeIdentity, "the context \(name) cannot read a snapshot of another store")
-        var moved = foundation
+        var moved = baseState
         moved.state = snapshot.state
         moved.isPinned = true
         move(to: moved, nil)
-        tell(nil, refreshed: refreshRegistered(nil))
+        notify(nil, refreshed: refreshRegistered(nil))
     }
 
     /// Finds registered objects whose values may have changed below them, and notices those whose record is gone or is back.
@@ -102,7 +102,7 @@ extension ManagedObjectContext {
 
     private func note(_ object: ManagedObject, _ refreshed: inout [ObjectID]) {
         if object.row == nil {
-            object.isDeletedHere = !rethrowing { try exists(object.entity, object.key) }
+            object.isDeletedHere = !trapOnStoreError { try exists(object.entity, object.key) }
         }
         refreshed.append(object.objectID)
     }
@@ -130,7 +130,7 @@ extension ManagedObjectContext {
         guard !own.isEmpty else { return }
         top = Layer.folding(own + [top], schema: model.storeSchema)
         sealed.removeLast(own.count)
-        epoch += 1
+        viewRevision += 1
         rebuildView()
         reconnectRows()
     }
@@ -146,15 +146,15 @@ extension ManagedObjectContext {
         let affected = Array(sealed.dropFirst(inFlight)) + [top]
         sealed.removeLast(sealed.count - inFlight)
         top = Layer(schema: model.storeSchema)
-        epoch += 1
-        orphans = Orphans()
+        viewRevision += 1
+        orphans = UpdatesOfDeletedObjects()
         rebuildView()
         for layer in affected {
             forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
         }
         changeLog.removeAll()
         let changes = dropped.changeSet(origin: origin).inverted
-        tell(changes, refreshed: refreshRegistered(changes))
+        notify(changes, refreshed: refreshRegistered(changes))
     }
 
     private func revert(_ object: ManagedObject, wasInserted: Bool) {
@@ -176,8 +176,8 @@ extension ManagedObjectContext {
         checkIsolation()
         sealed.removeLast(sealed.count - inFlight)
         top = Layer(schema: model.storeSchema)
-        resetCount += 1
-        orphans = Orphans()
+        resetGeneration += 1
+        orphans = UpdatesOfDeletedObjects()
         changeLog.removeAll()
         registry.forEach { object in
             registry.forget(object)
@@ -186,10 +186,10 @@ extension ManagedObjectContext {
             object.row = nil
             registry.release(object)
         }
-        var moved = foundation
+        var moved = baseState
         if isRoot { moved.state = setup.writer.newestState() }
-        setFoundation(moved)
-        tell(nil, refreshed: [])
+        setBaseState(moved)
+        notify(nil, refreshed: [])
     }
 }
 

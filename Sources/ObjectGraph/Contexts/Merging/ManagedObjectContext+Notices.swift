@@ -82,14 +82,14 @@ extension ManagedObjectContext {
     /// on the main context when observers should see a group of changes now. O(changed objects).
     public func processPendingChanges() {
         checkIsolation()
-        if !changeLog.isEmpty { tell(ChangeSet(), refreshed: []) }
+        if !changeLog.isEmpty { notify(ChangeSet(), refreshed: []) }
     }
 
     /// Tells observers of the view and of notices of changes that are visible now.
     ///
     /// The view also shows local changes that were not processed yet, so they are processed here: what an observer of the view
     /// hears is all that differs from the view before.
-    func tell(_ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet()) {
+    func notify(_ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet()) {
         let own = changeLog.isEmpty ? ChangeSet() : changeLog.take(origin) { pendingKind($0, $1) }
         if !viewObservers.isEmpty {
             let view = sealedView()

@@ -24,10 +24,10 @@ extension ManagedObjectContext {
         }
     }
 
-    private func materialise(_ pushes: [Push]) {
+    private func materialise(_ pushes: [ChildChanges]) {
         for push in pushes {
             sealTop()
-            let taken = push.parentEpoch == epoch ? push : applicable(push)
+            let taken = push.parentViewRevision == viewRevision ? push : applicable(push)
             for layer in layersAbove(sealed, [taken.layer]) { materialise(layer) }
         }
         processPendingChanges()
@@ -56,7 +56,7 @@ extension ManagedObjectContext {
     }
 
     /// Takes pushes and saves up to the store, all of it while this executor, and each one above, waits.
-    func classicalSaveThrough(_ pushes: [Push], _ durability: Durability) throws -> PlaceAbove {
+    func classicalSaveThrough(_ pushes: [ChildChanges], _ durability: Durability) throws -> ParentState {
         sealTop()
         let kept = sealed.count
         do {
@@ -66,7 +66,7 @@ extension ManagedObjectContext {
             dropLayers(above: kept)
             throw error
         }
-        return PlaceAbove(state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false)
+        return ParentState(state: baseState.state, inherited: [], viewRevision: viewRevision, showsTheSame: false)
     }
 
     private func saveUpAndWait(_ durability: Durability) throws {
@@ -82,7 +82,7 @@ extension ManagedObjectContext {
         didPush(push, place)
     }
 
-    private func saveClassically(_ push: Push, _ durability: Durability) throws -> PlaceAbove {
+    private func saveClassically(_ push: ChildChanges, _ durability: Durability) throws -> ParentState {
         try checkNotReset(push)
         sealTop()
         let kept = sealed.count
@@ -93,7 +93,7 @@ extension ManagedObjectContext {
             dropLayers(above: kept)
             throw error
         }
-        return PlaceAbove(state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false)
+        return ParentState(state: baseState.state, inherited: [], viewRevision: viewRevision, showsTheSame: false)
     }
 
     /// Forgets changes that were taken in for a save that failed.
@@ -102,7 +102,7 @@ extension ManagedObjectContext {
         let dropped = Array(sealed.dropFirst(kept)) + [top]
         sealed.removeLast(max(0, sealed.count - kept))
         top = Layer(schema: model.storeSchema)
-        epoch += 1
+        viewRevision += 1
         rebuildView()
         for layer in dropped {
             forEachRegistered(in: layer) { object, _ in

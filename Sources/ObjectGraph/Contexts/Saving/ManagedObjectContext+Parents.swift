@@ -1,39 +1,39 @@
 import StoreInterface
 
 /// A child's changes on their way up.
-struct Push: Sendable {
+struct ChildChanges: Sendable {
     /// Sealed; all of the child's changes as one.
     var layer: Layer
     var changes: ChangeSet
-    /// The parent's epoch that the child reads, and how often the parent had been reset then.
-    var parentEpoch: UInt64
-    var parentResetCount: UInt64
+    /// The parent's view revision that the child reads, and how often the parent had been reset then.
+    var parentViewRevision: UInt64
+    var parentResetGeneration: UInt64
     /// The child, and who it says is the author.
     var origin: SaveOrigin
     /// The child's updates of objects that were gone when it was moved to its parent's state.
-    var orphans = Orphans()
+    var orphans = UpdatesOfDeletedObjects()
 }
 
 /// A child's save through this context that waits for the running one.
 struct WaitingPush {
-    let push: Push
+    let push: ChildChanges
     let durability: Durability
-    let completion: @Sendable (Result<PlaceAbove, any Error>) -> Void
+    let completion: @Sendable (Result<ParentState, any Error>) -> Void
 }
 
 /// Where a child stands after a push.
-struct PlaceAbove: Sendable {
+struct ParentState: Sendable {
     /// The store's state, and the layers of the parent and its ancestors over it, newest first.
     var state: StoreState
     var inherited: [Layer]
-    var epoch: UInt64
+    var viewRevision: UInt64
     /// Whether the parent shows just what the child showed: then the child may stand on it without seeing anything change.
     var showsTheSame: Bool
     /// The child's changes that the level above accepted; nil if it accepted all.
     var taken: ChangeSet?
 
     /// Returns the accepted changes of one push. Several children may have been pushed together.
-    func taken(of push: Push) -> ChangeSet { taken.map { push.changes.limited(to: $0) } ?? push.changes }
+    func taken(of push: ChildChanges) -> ChangeSet { taken.map { push.changes.limited(to: $0) } ?? push.changes }
 }
 
 /// Parents and children. A child is a snapshot in time: it shares its ancestors' sealed layers and never asks them again (S071).
@@ -44,31 +44,31 @@ extension ManagedObjectContext {
     }
 
     /// From now on the child is moved after each save and merge of this context.
-    func addFollower(_ child: any ContextHost) {
-        followers.removeAll { $0.host == nil || $0.host === child }
-        followers.append(WeakContext(host: child))
+    func addFollower(_ child: any ContextExecutor) {
+        childObservers.removeAll { $0.host == nil || $0.host === child }
+        childObservers.append(WeakContext(host: child))
     }
 
-    func childSetup(name: String, merging: Bool = false) -> ContextSetup {
+    func childSetup(name: String, merging: Bool = false) -> ContextConfiguration {
         checkIsolation()
-        return ContextSetup(
-            name: name, coordinator: setup.coordinator, foundation: foundationForChild(),
+        return ContextConfiguration(
+            name: name, coordinator: setup.coordinator, baseState: baseStateForChild(),
             parent: .init(place: place, name: self.name), automaticallyMergesChanges: merging)
     }
 
     /// What a child made now reads.
-    func foundationForChild() -> Foundation {
+    func baseStateForChild() -> BaseState {
         sealTop()
         if setup.coordinator.routing == .ancestors {
-            return Foundation(
-                state: foundation.state, inherited: [], parentEpoch: epoch, parentResetCount: resetCount,
+            return BaseState(
+                state: baseState.state, inherited: [], parentViewRevision: viewRevision, parentResetGeneration: resetGeneration,
                 ancestors: AncestorSnapshot(parent: .init(place: place, name: name), schema: model.storeSchema))
         }
-        var inherited = foundation.inherited
+        var inherited = baseState.inherited
         if !sealed.isEmpty { inherited.insert(contentsOf: sealed.reversed(), at: 0) }
-        return Foundation(
-            state: foundation.state, inherited: inherited, parentEpoch: epoch,
-            parentResetCount: resetCount)
+        return BaseState(
+            state: baseState.state, inherited: inherited, parentViewRevision: viewRevision,
+            parentResetGeneration: resetGeneration)
     }
 
     /// Moves a child to its parent's present state and keeps its own changes, by property (S072).
@@ -81,19 +81,19 @@ extension ManagedObjectContext {
         moveToParent(try await parent.run { $0.sealedFoundationForChild() }, changes: nil)
     }
 
-    /// - Parameter changes: nil when what differs from the present foundation is not known.
+    /// - Parameter changes: nil when what differs from the present base state is not known.
     func moveToParent(_ new: SealedFoundation, changes: ChangeSet?) {
-        move(to: new.foundation, changes.map { [$0] })
-        tell(changes, refreshed: refreshRegistered(changes))
+        move(to: new.baseState, changes.map { [$0] })
+        notify(changes, refreshed: refreshRegistered(changes))
     }
 
-    func sealedFoundationForChild() -> SealedFoundation { SealedFoundation(foundation: foundationForChild()) }
+    func sealedFoundationForChild() -> SealedFoundation { SealedFoundation(baseState: baseStateForChild()) }
 
     /// After a save or a merge of this context: children that follow it are moved (S072).
     func tellFollowers(_ changes: ChangeSet?) {
-        guard !followers.isEmpty else { return }
+        guard !childObservers.isEmpty else { return }
         let new = sealedFoundationForChild()
-        for child in followers {
+        for child in childObservers {
             child.host?.enqueue { child in
                 if child.automaticallyMergesChanges { child.moveToParent(new, changes: changes) }
             }
@@ -102,20 +102,20 @@ extension ManagedObjectContext {
 
     // MARK: The child's side
 
-    func makePush() -> Push {
+    func makePush() -> ChildChanges {
         let layer = Layer.folding(Array(sealed.prefix(inFlight)), schema: model.storeSchema)
         layer.seal()
-        return Push(
-            layer: layer, changes: layer.changeSet(origin: origin), parentEpoch: foundation.parentEpoch,
-            parentResetCount: foundation.parentResetCount, origin: origin, orphans: orphans)
+        return ChildChanges(
+            layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: baseState.parentViewRevision,
+            parentResetGeneration: baseState.parentResetGeneration, origin: origin, orphans: orphans)
     }
 
-    nonisolated(nonsending) func pushOneLevel(_ push: Push) async throws -> PlaceAbove {
+    nonisolated(nonsending) func pushOneLevel(_ push: ChildChanges) async throws -> ParentState {
         guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
         return try await parent.run { try $0.take(push) }
     }
 
-    nonisolated(nonsending) func pushThrough(_ push: Push, _ durability: Durability) async throws -> PlaceAbove {
+    nonisolated(nonsending) func pushThrough(_ push: ChildChanges, _ durability: Durability) async throws -> ParentState {
         guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
         return try await withCheckedThrowingContinuation { continuation in
             parent.enqueue { parent in
@@ -125,15 +125,15 @@ extension ManagedObjectContext {
     }
 
     /// After the parent, or the store, has what this child saved.
-    func didPush(_ push: Push, _ place: PlaceAbove) {
+    func didPush(_ push: ChildChanges, _ place: ParentState) {
         let written = Array(sealed.prefix(inFlight))
         sealed.removeFirst(inFlight)
         inFlight = 0
-        var moved = foundation
+        var moved = baseState
         if place.showsTheSame {
             moved.state = place.state
             moved.inherited = place.inherited
-            moved.parentEpoch = place.epoch
+            moved.parentViewRevision = place.viewRevision
         } else if !push.layer.isEmpty, moved.ancestors == nil {
             moved.inherited.insert(push.layer, at: 0)
             var oldestFirst = Array(moved.inherited.reversed())
@@ -144,10 +144,10 @@ extension ManagedObjectContext {
                 moved.inherited = oldestFirst.reversed()
             }
         }
-        setFoundation(moved)
+        setBaseState(moved)
         clean(written)
         // A root's merge policy may have had other ideas.
-        if !viewObservers.isEmpty { tell(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
+        if !viewObservers.isEmpty { notify(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
         let taken = place.taken(of: push)
         if !taken.isEmpty { post(.didSave, taken) }
         tellFollowers(push.changes)
@@ -157,27 +157,27 @@ extension ManagedObjectContext {
 
     /// Takes a child's changes as unsaved changes of this context (S070, S074, S075). O(pages of the push) plus the registered
     /// objects among them (S079).
-    func take(_ push: Push) throws -> PlaceAbove {
+    func take(_ push: ChildChanges) throws -> ParentState {
         try checkNotReset(push)
         sealTop()
-        let showsTheSame = epoch == push.parentEpoch
+        let showsTheSame = viewRevision == push.parentViewRevision
         let taken = showsTheSame && !hasDeletes && push.orphans.isEmpty ? push : applicable(push)
         let layers = layersAbove(sealed, [taken.layer])
         if setup.coordinator.routing == .ancestors {
             for layer in layers { materialise(layer) }
             processPendingChanges()
-            return PlaceAbove(
-                state: foundation.state, inherited: [], epoch: epoch, showsTheSame: false, taken: taken.changes)
+            return ParentState(
+                state: baseState.state, inherited: [], viewRevision: viewRevision, showsTheSame: false, taken: taken.changes)
         }
         if !taken.layer.isEmpty {
             sealed += layers
-            epoch += 1
+            viewRevision += 1
             rebuildView()
             let refreshed = layers.flatMap { showPushed($0) }
             if !showsTheSame { settlePairs(of: layers) }
             foldIfLong()
             let others = layers.dropFirst().map { $0.changeSet(origin: push.origin) }
-            tell(ChangeSet.union([taken.changes] + others), refreshed: refreshed)
+            notify(ChangeSet.union([taken.changes] + others), refreshed: refreshed)
             if layers.count > 1 { return place(false, taken.changes) }
         }
         return place(showsTheSame, taken.changes)
@@ -187,8 +187,8 @@ extension ManagedObjectContext {
     ///
     /// Children that ask while a save is under way are taken together with the next: one transaction, one wait for the disk.
     func takeThrough(
-        _ push: Push, _ durability: Durability,
-        _ completion: @escaping @Sendable (Result<PlaceAbove, any Error>) -> Void
+        _ push: ChildChanges, _ durability: Durability,
+        _ completion: @escaping @Sendable (Result<ParentState, any Error>) -> Void
     ) {
         waitingPushes.append(WaitingPush(push: push, durability: durability, completion: completion))
         guard waitingPushes.count == 1 else { return }
@@ -214,17 +214,17 @@ extension ManagedObjectContext {
         } catch {
             return refuse(group, error)
         }
-        let pushes = group.map { $0.push.parentEpoch == epoch ? $0.push : applicable($0.push) }
-        let same = group.count == 1 && epoch == pushes[0].parentEpoch
+        let pushes = group.map { $0.push.parentViewRevision == viewRevision ? $0.push : applicable($0.push) }
+        let same = group.count == 1 && viewRevision == pushes[0].parentViewRevision
         if isRoot, !hasChanges, pushes.allSatisfy(\.layer.isEmpty) {
             // With nothing to save, this context stays where it is (S063, S090).
             for waiting in group { waiting.completion(.success(place(same))) }
             return endSave()
         }
-        let began = epoch
-        sendUp(pushes, durability) { [self] result in
+        let began = viewRevision
+        forwardToParent(pushes, durability) { [self] result in
             do {
-                let place = try didSendUp(pushes, same && began == epoch, result)
+                let place = try didForwardToParent(pushes, same && began == viewRevision, result)
                 for waiting in group { waiting.completion(.success(place)) }
                 endSave()
             } catch {
@@ -246,12 +246,12 @@ extension ManagedObjectContext {
     private enum Answer: Sendable {
         case written(SaveOutcome)
         /// What was handed up, and where this context stands after it.
-        case pushed(Push, PlaceAbove)
+        case pushed(ChildChanges, ParentState)
     }
 
     /// Hands own layers and the pushes to the writer or to the parent; `then` runs on this context's executor.
-    private func sendUp(
-        _ pushes: [Push], _ durability: Durability, _ then: @escaping (Result<Answer, any Error>) -> Void
+    private func forwardToParent(
+        _ pushes: [ChildChanges], _ durability: Durability, _ then: @escaping (Result<Answer, any Error>) -> Void
     ) {
         let host = requiredHost
         // `then` is called once, on this context's executor, where it was made.
@@ -260,7 +260,9 @@ extension ManagedObjectContext {
             if setup.coordinator.isClosed { return then(.failure(setup.coordinator.closedError)) }
             let own = Array(sealed.prefix(inFlight))
             var request = saveRequest(own + layersAbove(own, pushes.map(\.layer)), durability)
-            if pushes.contains(where: { $0.parentEpoch != epoch || !$0.orphans.isEmpty }) { request.mayHaveOrphans = true }
+            if pushes.contains(where: { $0.parentViewRevision != viewRevision || !$0.orphans.isEmpty }) {
+                request.mayHaveOrphans = true
+            }
             request.origin = pushes[0].origin.orAuthor(transactionAuthor)
             setup.writer.submit(request, origin: number) { result in
                 host.enqueue { _ in then(result.map { .written($0) }) }
@@ -281,11 +283,11 @@ extension ManagedObjectContext {
 
     /// Own changes in flight and the children's as one. A single child's, when there are no others, travel as they are: nothing is
     /// copied on this executor.
-    private func joined(_ pushes: [Push]) -> Push {
+    private func joined(_ pushes: [ChildChanges]) -> ChildChanges {
         if inFlight == 0, pushes.count == 1 {
             var push = pushes[0]
-            push.parentEpoch = foundation.parentEpoch
-            push.parentResetCount = foundation.parentResetCount
+            push.parentViewRevision = baseState.parentViewRevision
+            push.parentResetGeneration = baseState.parentResetGeneration
             push.origin = push.origin.orAuthor(transactionAuthor)
             return push
         }
@@ -299,36 +301,38 @@ extension ManagedObjectContext {
     }
 
     /// After the store has this context's own changes and the children's.
-    private func didSendUp(_ pushes: [Push], _ same: Bool, _ result: Result<Answer, any Error>) throws -> PlaceAbove {
+    private func didForwardToParent(_ pushes: [ChildChanges], _ same: Bool, _ result: Result<Answer, any Error>) throws
+        -> ParentState
+    {
         let changes = ChangeSet.union(pushes.map(\.changes))
         switch try result.get() {
         case .written(let outcome):
-            let isAlone = outcome.state.sequence == foundation.state.sequence.next
+            let isAlone = outcome.state.sequence == baseState.state.sequence.next
             didWrite(outcome, adopted: changes)
             return place(same && isAlone, changes.limited(to: outcome.changes))
         case .pushed(let push, let above):
             didPush(push, above)
-            tell(changes, refreshed: refreshRegistered(changes))
+            notify(changes, refreshed: refreshRegistered(changes))
             return place(same && above.showsTheSame, changes.limited(to: above.taken(of: push)))
         }
     }
 
-    private func place(_ showsTheSame: Bool, _ taken: ChangeSet? = nil) -> PlaceAbove {
-        PlaceAbove(
-            state: foundation.state, inherited: sealed.reversed() + foundation.inherited, epoch: epoch,
+    private func place(_ showsTheSame: Bool, _ taken: ChangeSet? = nil) -> ParentState {
+        ParentState(
+            state: baseState.state, inherited: sealed.reversed() + baseState.inherited, viewRevision: viewRevision,
             showsTheSame: showsTheSame, taken: taken)
     }
 
-    func checkNotReset(_ push: Push) throws {
-        guard push.parentResetCount == resetCount else { throw SaveError.parentGone(context: push.origin.contextName) }
+    func checkNotReset(_ push: ChildChanges) throws {
+        guard push.parentResetGeneration == resetGeneration else { throw SaveError.parentGone(context: push.origin.contextName) }
     }
 
     /// A child's changes without those of objects that are gone here, or were rolled back: they have nothing to apply to (S056). Objects
     /// that exist again receive only the columns that the child changed.
-    func applicable(_ push: Push) -> Push {
+    func applicable(_ push: ChildChanges) -> ChildChanges {
         var kept: Layer?
         for change in push.changes.entities {
-            for key in change.updatedKeys + change.deletedKeys where !rethrowing({ try exists(change.entity, key) }) {
+            for key in change.updatedKeys + change.deletedKeys where !trapOnStoreError({ try exists(change.entity, key) }) {
                 let layer = kept ?? Layer(copying: push.layer)
                 layer.remove(entity: change.entity, key: key)
                 layer.forgetLinks(of: change.entity, key, model.storeSchema)
@@ -385,8 +389,8 @@ extension SaveOrigin {
     }
 }
 
-/// A foundation whose layers are all sealed, on its way to another executor.
+/// A base state whose layers are all sealed, on its way to another executor.
 struct SealedFoundation: @unchecked Sendable {
-    // `@unchecked Sendable` is right because everything in a foundation is immutable once its layers are sealed.
-    var foundation: ManagedObjectContext.Foundation
+    // `@unchecked Sendable` is right because everything in a base state is immutable once its layers are sealed.
+    var baseState: ManagedObjectContext.BaseState
 }

@@ -94,7 +94,7 @@ extension ManagedObjectContext {
         let request = saveRequest(layers, durability)
         let writer = setup.writer
         let origin = number
-        if foundation.ancestors != nil || setup.coordinator.routing == .ancestors {
+        if baseState.ancestors != nil || setup.coordinator.routing == .ancestors {
             return try writer.submitAndWait(request, origin: origin)
         }
         return try await withCheckedThrowingContinuation { continuation in
@@ -104,7 +104,7 @@ extension ManagedObjectContext {
 
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
         SaveRequest(
-            layers: layers, base: foundation.state, watched: Array(watched), policy: mergePolicy, durability: durability,
+            layers: layers, base: baseState.state, watched: Array(watched), policy: mergePolicy, durability: durability,
             origin: origin, preserved: traits.preserved, rules: traits.rules, mayHaveOrphans: !orphans.isEmpty)
     }
 
@@ -114,24 +114,24 @@ extension ManagedObjectContext {
     /// After the store has taken the layers in flight.
     func didWrite(_ outcome: SaveOutcome, adopted: ChangeSet? = nil) {
         let written = takeInFlight()
-        let old = foundation.state
+        let old = baseState.state
         let between = setup.writer.changes(after: old, through: outcome.state)
         let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }
         if outcome.state.sequence > old.sequence {
-            var moved = foundation
+            var moved = baseState
             moved.state = outcome.state
             moved.isPinned = false
             settlesBaseLater = true
             move(to: moved, others)
         }
-        if !hasUnsavedLayers { orphans = Orphans() }
+        if !hasUnsavedLayers { orphans = UpdatesOfDeletedObjects() }
         clean(written)
         watched = []
         let dropped = dropped(of: written, outcome.changes, others: others)
         let added = added(to: written, adopted, outcome.changes)
         let visible = others.map { ChangeSet.union($0 + [adopted, dropped, added].compactMap(\.self)) }
         let refreshed = refreshRegistered(visible)
-        if !viewObservers.isEmpty || visible?.isEmpty != true { tell(visible, refreshed: refreshed, saved: outcome.changes) }
+        if !viewObservers.isEmpty || visible?.isEmpty != true { notify(visible, refreshed: refreshed, saved: outcome.changes) }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
         // Of what children handed up, too, the policy may have dropped something.
         let left = mergePolicy.mayDrop ? [adopted, dropped].compactMap(\.self) : []
@@ -144,7 +144,7 @@ extension ManagedObjectContext {
         let taken = Array(sealed.prefix(inFlight))
         sealed.removeFirst(inFlight)
         inFlight = 0
-        epoch += 1
+        viewRevision += 1
         rebuildView()
         return taken
     }

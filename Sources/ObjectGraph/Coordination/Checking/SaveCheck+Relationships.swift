@@ -93,7 +93,7 @@ extension SaveCheck {
                 case .delete(let entity, let key, let column):
                     if let column, hasSet(column, entity, key) { continue }
                     guard layer.row(entity, key)?.kind != .delete else { continue }
-                    bury(entity, key)
+                    markDeleted(entity, key)
                     waiting.append(.init(entity: entity, key: key))
                 case .deny:
                     continue
@@ -117,7 +117,7 @@ extension SaveCheck {
         }
     }
 
-    private mutating func bury(_ entity: Int, _ key: ObjectKey) {
+    private mutating func markDeleted(_ entity: Int, _ key: ObjectKey) {
         let layer = writable()
         let known = layer.row(entity, key)
         if known?.kind == .insert { return layer.remove(entity: entity, key: key) }

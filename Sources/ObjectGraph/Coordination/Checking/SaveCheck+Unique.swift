@@ -13,7 +13,7 @@ extension SaveCheck {
     }
 
     /// A changed object and the row of the store that has its values.
-    struct Twin {
+    struct UniquenessConflict {
         var constraint: UniqueConstraint
         var values: [Value]
         var ours: ObjectKey
@@ -30,7 +30,7 @@ extension SaveCheck {
     }
 
     /// The conflicts of the first constraint that has some.
-    private func firstTwins() throws -> [Twin]? {
+    private func firstTwins() throws -> [UniquenessConflict]? {
         let layer = layer
         for (entity, schema) in writer.store.schema.entities.enumerated() {
             guard let changes = layer.entity(entity) else { continue }
@@ -46,9 +46,9 @@ extension SaveCheck {
         return nil
     }
 
-    private func twins(_ changes: EntityLayer, _ constraint: UniqueConstraint, _ layer: Layer) throws -> [Twin] {
+    private func twins(_ changes: EntityLayer, _ constraint: UniqueConstraint, _ layer: Layer) throws -> [UniquenessConflict] {
         var seen: [[Value]: ObjectKey] = [:]
-        var twins: [Twin] = []
+        var twins: [UniquenessConflict] = []
         let columns = constraint.columns
         for number in changes.sortedPageNumbers {
             guard let page = changes.page(number) else { continue }
@@ -61,7 +61,7 @@ extension SaveCheck {
                 if values.contains(where: \.isNull) { continue }
                 if let other = seen.updateValue(key, forKey: values) { throw duplicate(values, constraint, [other, key]) }
                 if let holder = try holder(of: values, constraint, layer, key) {
-                    twins.append(Twin(constraint: constraint, values: values, ours: key, theirs: holder))
+                    twins.append(UniquenessConflict(constraint: constraint, values: values, ours: key, theirs: holder))
                 }
             }
         }
@@ -92,7 +92,7 @@ extension SaveCheck {
 
     // MARK: Resolving
 
-    private mutating func resolve(_ twin: Twin, _ replaced: inout [ObjectKey: ObjectKey]) throws {
+    private mutating func resolve(_ twin: UniquenessConflict, _ replaced: inout [ObjectKey: ObjectKey]) throws {
         let entity = twin.constraint.entity
         guard let row = layer.row(entity, twin.ours) else { return }
         switch (request.policy, row.kind) {

@@ -7,9 +7,9 @@ import Locking
 /// It shows the parent's present state, so it is no snapshot in time.
 final class AncestorSnapshot: StoreSnapshot {
     let schema: StoreSchema
-    private let parent: ContextSetup.ParentLink
+    private let parent: ContextConfiguration.ParentLink
 
-    init(parent: ContextSetup.ParentLink, schema: StoreSchema) {
+    init(parent: ContextConfiguration.ParentLink, schema: StoreSchema) {
         self.parent = parent
         self.schema = schema
     }

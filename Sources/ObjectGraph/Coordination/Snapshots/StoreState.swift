@@ -71,7 +71,7 @@ public struct Snapshot: Sendable {
     /// The store that it is a state of.
     public let store: StoreIdentity
     /// Names the snapshot among the live ones, as long as a copy of it is held.
-    let pin: SnapshotPin
+    let pin: SnapshotLease
 
     init(_ state: StoreState, owner: String, of writer: StoreWriter) {
         state.takeBase()

@@ -43,7 +43,7 @@ extension StoreWriter {
     }
 
     /// The newest state, if contexts are to read it that have read nothing yet: it keeps nothing from reuse.
-    private func resting(_ holders: [SnapshotPins.Holder]) -> [LiveSnapshot] {
+    private func resting(_ holders: [SnapshotRegistry.Holder]) -> [LiveSnapshot] {
         guard !holders.isEmpty else { return [] }
         return [
             LiveSnapshot(
@@ -52,7 +52,7 @@ extension StoreWriter {
         ]
     }
 
-    private func report(_ live: [SnapshotPins.Live]) throws -> [LiveSnapshot] {
+    private func report(_ live: [SnapshotRegistry.Live]) throws -> [LiveSnapshot] {
         let newest = state.committed
         let retention = try store.retention(of: live.map(\.base))
         let now = ContinuousClock.now

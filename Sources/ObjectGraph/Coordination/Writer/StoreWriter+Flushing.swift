@@ -259,7 +259,7 @@ extension StoreWriter {
         guard store.deferralStyle == .native else { return startFlush() }
         // What such a store has committed without a sync; nobody waits for it.
         shared.withLock { $0.deadline = nil }
-        enqueue(Job(request: nil, origin: .max, completion: { _ in }))
+        enqueue(SaveJob(request: nil, origin: .max, completion: { _ in }))
     }
 }
 

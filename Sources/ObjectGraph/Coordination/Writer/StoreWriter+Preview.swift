@@ -2,7 +2,7 @@ import StoreInterface
 
 extension StoreWriter {
     /// Thrown to abort a transaction that was only tried.
-    private struct Tried: Error {}
+    private struct PreviewRollback: Error {}
 
     /// Checks a request and writes it, with what is deferred before it, in a transaction that is then aborted.
     func preview(_ request: SaveRequest) async -> SavePreview {
@@ -32,13 +32,13 @@ extension StoreWriter {
                 defer { preview.conflicts = check.met }
                 // A copy, because the context goes on with its own layers.
                 let layer = try check.resolvedLayer().copied(schema: store.schema)
-                guard !layer.isEmpty else { throw Tried() }
+                guard !layer.isEmpty else { throw PreviewRollback() }
                 preview.changes = try stamp(layer, request, after: base)
                 let numbers = CommitNumbers([base.sequence.next], after: transaction.generation)
                 try transaction.apply(layer, changes: preview.changes, numbers: numbers)
-                throw Tried()
+                throw PreviewRollback()
             }
-        } catch is Tried {
+        } catch is PreviewRollback {
             return preview
         } catch {
             preview.changes = ChangeSet()
@@ -54,7 +54,7 @@ extension StoreWriter {
             origin: .now(author: request.origin.author, contextName: request.origin.contextName))
         changes.generation = state.generation + 1
         if !request.preserved.isEmpty, layer.mayDelete {
-            try changes.bury(preserving: request.preserved, from: state.view)
+            try changes.markDeleted(preserving: request.preserved, from: state.view)
         }
         return changes
     }

@@ -27,15 +27,15 @@ extension StoreWriter {
     }
 
     /// Checks, writes if need be, and publishes a group. Throws if the writing failed; then nothing was published or completed.
-    private func process(_ jobs: [Job]) throws {
+    private func process(_ jobs: [SaveJob]) throws {
         // What is being written must be on disk first, a full memory emptied, and another process may be waiting.
         let isWanted = claim.withLock { $0 }?.isWanted ?? false
         if store.deferralStyle == .layered || store.isReadOnly, state.pendingSaves == 0, jobs.allSatisfy({ $0.request == nil }) {
             for job in jobs { job.completion(outcome(of: job, .success(ChangeSet()), state)) }
             return
         }
-        if Group(jobs: jobs, writer: self).mustWrite || isFull || isWanted { finishFlush() }
-        if Group(jobs: jobs, writer: self).mustWrite || isFull || isWanted {
+        if CommitGroup(jobs: jobs, writer: self).mustWrite || isFull || isWanted { finishFlush() }
+        if CommitGroup(jobs: jobs, writer: self).mustWrite || isFull || isWanted {
             try write(jobs)
         } else {
             try hold(jobs)
@@ -45,24 +45,24 @@ extension StoreWriter {
     private var isFull: Bool { state.deferredRows > Self.deferredRowsLimit }
 
     /// Accepts saves that are held back in memory.
-    private func hold(_ jobs: [Job]) throws {
+    private func hold(_ jobs: [SaveJob]) throws {
         defer { if state.pendingSaves == 0 { releaseClaim() } }
         // A save that can never be written must not be acknowledged.
         if let error = shared.withLock({ $0.flushError }), Self.isOfSchema(error) { throw error }
         try claimHoldingBack()
         // What is held back lies over a state that stays.
         try (state.base as? LazySnapshot)?.take()
-        let group = Group(jobs: jobs, writer: self)
+        let group = CommitGroup(jobs: jobs, writer: self)
         try group.check(from: state)
         publish(group, after: nil)
         compactDeferred()
     }
 
-    private func write(_ jobs: [Job]) throws {
+    private func write(_ jobs: [SaveJob]) throws {
         let isHeld = claim.withLock { $0 != nil }
         let turn = isHeld ? nil : try store.claimSaves(.committing)
         defer { turn?.release() }
-        let group = Group(jobs: jobs, writer: self)
+        let group = CommitGroup(jobs: jobs, writer: self)
         var start = group.start
         do {
             let generation = try disk.sync {
@@ -131,7 +131,7 @@ extension StoreWriter {
     }
 
     /// - Parameter old: the state before the group, if a transaction may have found a newer one; nil: the saves are held back.
-    private func publish(_ group: Group, after old: StoreState?) {
+    private func publish(_ group: CommitGroup, after old: StoreState?) {
         let isMoved = old.map { group.start.sequence != $0.sequence } ?? false
         let (listeners, wake) = shared.withLock { shared -> ([Listener], DispatchTime?) in
             var sequence = shared.state.sequence
@@ -163,7 +163,7 @@ extension StoreWriter {
     }
 
     /// When to wake for the group's saves; nil if an earlier time is set, or all is on disk.
-    private func nextDeadline(_ group: Group, _ shared: inout Shared) -> DispatchTime? {
+    private func nextDeadline(_ group: CommitGroup, _ shared: inout Shared) -> DispatchTime? {
         guard group.state.pendingSaves > 0 || group.isUnsynced else {
             shared.deadline = nil
             return nil
@@ -177,7 +177,7 @@ extension StoreWriter {
 
     /// A flush also reports the deferred saves that could not be written.
     private func outcome(
-        of job: Job, _ result: Result<ChangeSet, any Error>, _ state: StoreState
+        of job: SaveJob, _ result: Result<ChangeSet, any Error>, _ state: StoreState
     ) -> Result<SaveOutcome, any Error> {
         guard job.request == nil, job.origin == 0 else { return result.map { SaveOutcome(state: state, changes: $0) } }
         let failures = shared.withLock { shared in

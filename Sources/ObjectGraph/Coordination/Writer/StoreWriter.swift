@@ -11,7 +11,7 @@ import Locking
 /// are taken while older ones are written.
 final class StoreWriter: Sendable {
     let store: any ObjectStore
-    let keys: KeyPool
+    let keys: KeyAllocator
     let entityNames: [String]
     /// By entity.
     let valueRules: [ValueRules]
@@ -21,8 +21,8 @@ final class StoreWriter: Sendable {
     let disk: DispatchQueue
     let shared: Mutex<Shared>
     let clock: any WriterClock
-    let foreign = ForeignSaves()
-    let pins = SnapshotPins()
+    let externalCommits = ExternalCommitMonitor()
+    let pins = SnapshotRegistry()
     let migration = Mutex(Migration())
     /// Snapshots of states that nobody has read yet.
     let untaken: Mutex<[WeakSnapshot]>
@@ -52,7 +52,7 @@ final class StoreWriter: Sendable {
         /// A group of saves is being written, which other connections' saves do not come before any more.
         var isCommitting = false
         /// Requests that the queue has not begun with.
-        var waiting: [Job] = []
+        var waiting: [SaveJob] = []
         var recent = ChangeFeed(limit: StoreWriter.recentLimit)
         /// When the oldest deferred save must be on disk.
         var deadline: DispatchTime?
@@ -65,7 +65,7 @@ final class StoreWriter: Sendable {
     typealias Listener = @Sendable (StoreState, _ origin: UInt64) -> Void
 
     /// What the queue works on.
-    struct Job: Sendable {
+    struct SaveJob: Sendable {
         /// nil: a flush.
         var request: SaveRequest?
         /// The context that asked, so that it is not told of its own save.
@@ -85,7 +85,7 @@ final class StoreWriter: Sendable {
     init(store: any ObjectStore, clock: any WriterClock = SystemClock()) throws {
         self.store = store
         self.clock = clock
-        keys = KeyPool(entityCount: store.schema.entities.count)
+        keys = KeyAllocator(entityCount: store.schema.entities.count)
         entityNames = store.schema.entities.map(\.name)
         valueRules = store.schema.entities.map(ValueRules.init)
         queue = DispatchQueue(label: "strata.writer")
@@ -118,7 +118,7 @@ final class StoreWriter: Sendable {
         // At once: a deferred save would be refused only when it is written.
         if isRetired { return queue.async { [store] in completion(.failure(StoreError.closed(store.name))) } }
         if store.isReadOnly { return queue.async { [store] in completion(.failure(StoreError.openReadOnly(store.name))) } }
-        enqueue(Job(request: request, origin: origin, completion: completion))
+        enqueue(SaveJob(request: request, origin: origin, completion: completion))
     }
 
     /// Saves and waits: the classical way, kept for the routing `ancestors`.
@@ -135,14 +135,14 @@ final class StoreWriter: Sendable {
     /// Returns when all that was saved before is on disk.
     func flush() async throws {
         _ = try await withCheckedThrowingContinuation { continuation in
-            enqueue(Job(request: nil, origin: 0, completion: { continuation.resume(with: $0) }))
+            enqueue(SaveJob(request: nil, origin: 0, completion: { continuation.resume(with: $0) }))
         }
     }
 
     /// Starts writing what is deferred; the queue keeps the writer alive until it is done.
     func flushAtRelease() {
         guard state.pendingSaves > 0 else { return }
-        enqueue(Job(request: nil, origin: .max, completion: { _ in }))
+        enqueue(SaveJob(request: nil, origin: .max, completion: { _ in }))
     }
 
     /// Runs a transaction that is no save of objects, after those under way. Blocking: for the writer's queues.
@@ -167,19 +167,21 @@ final class StoreWriter: Sendable {
     }
 
     /// The same, without waiting. Calls that come before the look begins share it.
-    func lookForForeignSaves() {
-        guard !foreign.isLooking.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    func lookForExternalCommits() {
+        guard !externalCommits.isLooking.exchange(true, ordering: .acquiringAndReleasing) else { return }
         queue.async {
-            self.foreign.isLooking.store(false, ordering: .releasing)
+            self.externalCommits.isLooking.store(false, ordering: .releasing)
             // A running flush finds out itself; after it there may be more.
-            if self.shared.withLock({ $0.flush != nil }) { return self.foreign.isPostponed.store(true, ordering: .relaxed) }
+            if self.shared.withLock({ $0.flush != nil }) {
+                return self.externalCommits.isPostponed.store(true, ordering: .relaxed)
+            }
             do { try self.adoptExternalSaves() } catch {
                 Self.log.warning("looking for saves of other connections failed: \(error)")
             }
         }
     }
 
-    func enqueue(_ job: Job) {
+    func enqueue(_ job: SaveJob) {
         let isFirst = shared.withLock { shared in
             shared.waiting.append(job)
             return shared.waiting.count == 1
@@ -201,7 +203,7 @@ final class StoreWriter: Sendable {
                 return range
             case .empty:
                 keys.markWanted(entity)
-                guard disk.sync(execute: { refillKeys() }) else { return KeyPool.unleased() }
+                guard disk.sync(execute: { refillKeys() }) else { return KeyAllocator.unleased() }
             }
         }
     }
@@ -231,8 +233,8 @@ final class StoreWriter: Sendable {
         let leases = try store.write(.durable) { transaction in
             try wanted.map {
                 // First the shared page, so that it comes before the whole ones.
-                let shared = isFirst ? try transaction.leaseFreeKeys($0.entity) : []
-                return ($0.entity, shared, try transaction.leaseKeys($0.entity, pages: $0.pages))
+                let shared = isFirst ? try transaction.allocateFreeKeys($0.entity) : []
+                return ($0.entity, shared, try transaction.allocateKeys($0.entity, pages: $0.pages))
             }
         }
         for (entity, shared, range) in leases {

@@ -4,7 +4,7 @@ import StoreInterface
 
 /// Where the rest of a packed page is that is too long to share a leaf of LMDB with others: its first part fills half a leaf in the
 /// table of pages, the rest is short and lies with other rests in the table `tails`. In one piece it would take a whole page.
-struct Tails: Sendable {
+struct PageOverflow: Sendable {
     private static let pageBits: UInt64 = 48
 
     private let table: Database

@@ -7,7 +7,7 @@ import Locking
 /// wait is announced meanwhile: a job of some nanoseconds, after which the next read of the context merges first. The job comes before
 /// the task that awaits the save goes on, so that this task reads what was saved (S068), and an importer's saves do not become the
 /// main thread's merges.
-final class MergeSignal: Sendable {
+final class CoalescedNotifier: Sendable {
     /// One frame at 120 Hz.
     static let interval: DispatchTimeInterval = .microseconds(8_333)
 
@@ -16,7 +16,7 @@ final class MergeSignal: Sendable {
     private let clock: any WriterClock
 
     private struct State {
-        weak var host: (any ContextHost)?
+        weak var host: (any ContextExecutor)?
         /// A merge is on its way to the context, or waits for the end of the interval.
         var isScheduled = false
         /// The scheduled merge waits.
@@ -34,7 +34,7 @@ final class MergeSignal: Sendable {
         case nothing
     }
 
-    init(_ host: any ContextHost, queue: DispatchQueue, clock: any WriterClock) {
+    init(_ host: any ContextExecutor, queue: DispatchQueue, clock: any WriterClock) {
         state = Mutex(State(host: host))
         self.queue = queue
         self.clock = clock

@@ -3,7 +3,7 @@ import Figures
 import Floors
 
 /// The work in C calls. Each file is opened anew and checked when the work on it is over.
-extension Shelves {
+extension IndexedWorkload {
     func runSQLite() throws -> [StorageOperation: Double] {
         let folder = try RunFolder()
         let path = folder.path("shelves.sqlite")
@@ -83,13 +83,13 @@ extension Shelves {
 
 /// Rows of a number and a shelf, sixteen bytes, and two indexes of sorted keys, kept by hand.
 private struct ShelvesOnLMDB {
-    private let shelves: Shelves
+    private let shelves: IndexedWorkload
     private let environment: RawLMDB
     private let items: RawLMDB.Table
     private let byNumber: RawLMDB.Table
     private let byShelf: RawLMDB.Table
 
-    init(_ path: String, _ shelves: Shelves) throws {
+    init(_ path: String, _ shelves: IndexedWorkload) throws {
         self.shelves = shelves
         environment = try LMDBFloor(path: path, durability: shelves.durability).environment
         try environment.begin(.writing)
@@ -103,9 +103,9 @@ private struct ShelvesOnLMDB {
         try fill()
         var costs: [StorageOperation: Double] = [:]
         var found = 0
-        let width = UInt64(Shelves.width)
+        let width = UInt64(IndexedWorkload.width)
         try environment.begin(.reading)
-        costs[.range] = try cost(shelves.starts.count * Shelves.width) {
+        costs[.range] = try cost(shelves.starts.count * IndexedWorkload.width) {
             let cursor = try environment.cursor(byNumber)
             for start in shelves.starts {
                 let end = UInt64(start) + width
@@ -116,7 +116,7 @@ private struct ShelvesOnLMDB {
                 }
             }
         }
-        try shelves.check("indexed ranges on raw LMDB", found, shelves.starts.count * Shelves.width)
+        try shelves.check("indexed ranges on raw LMDB", found, shelves.starts.count * IndexedWorkload.width)
         var sum = 0
         costs[.walk] = try cost(shelves.count) { try walk { item, number, shelf in sum += Int(number) } }
         try environment.commit()
@@ -137,7 +137,7 @@ private struct ShelvesOnLMDB {
         try environment.begin(.writing)
         for item in 0..<shelves.count {
             let key = UInt64(item + 1)
-            let row = (UInt64(shelves.numbers[item]), UInt64(item / Shelves.width + 1))
+            let row = (UInt64(shelves.numbers[item]), UInt64(item / IndexedWorkload.width + 1))
             try withUnsafeBytes(of: row) { try environment.put(items, key: key, $0) }
             try environment.putIndex(byNumber, value: row.0, key: key)
             try environment.putIndex(byShelf, value: row.1, key: key)
@@ -149,7 +149,7 @@ private struct ShelvesOnLMDB {
     private func walk(_ body: (UInt64, UInt64, UInt64) throws -> Void) throws {
         let members = try environment.cursor(byShelf)
         let rows = try environment.cursor(items)
-        for shelf in 1...UInt64(shelves.count / Shelves.width) {
+        for shelf in 1...UInt64(shelves.count / IndexedWorkload.width) {
             var more = try members.seek(shelf)
             while more {
                 guard try rows.seek(members.partner) else { throw VerificationError("raw LMDB: an index names a missing row") }
@@ -183,13 +183,13 @@ private struct ShelvesOnLMDB {
         var indexed = Checksum()
         try environment.forEach(byNumber) { number, bytes in
             let key = bytes.loadUnaligned(as: UInt64.self)
-            add(key, number, (key - 1) / UInt64(Shelves.width) + 1, to: &indexed)
+            add(key, number, (key - 1) / UInt64(IndexedWorkload.width) + 1, to: &indexed)
         }
         try indexed.check("storage: the index of numbers after deleting on raw LMDB", shelves.left)
         try environment.commit()
     }
 
     private func add(_ item: UInt64, _ number: UInt64, _ shelf: UInt64, to sum: inout Checksum) {
-        Shelves.add(Int(item) - 1, Int64(number), Int(shelf) - 1, to: &sum)
+        IndexedWorkload.add(Int(item) - 1, Int64(number), Int(shelf) - 1, to: &sum)
     }
 }

@@ -3,8 +3,8 @@ import StoreInterface
 
 extension StoreWriter {
     /// The jobs that the writer takes together: checked in their order, each against the state with those before it.
-    final class Group {
-        let jobs: [Job]
+    final class CommitGroup {
+        let jobs: [SaveJob]
         /// What the jobs are checked against; newer than the writer's state when another process has saved.
         var start: StoreState
         var state: StoreState
@@ -16,7 +16,7 @@ extension StoreWriter {
         /// The numbers of the saves that the group has written.
         private(set) var committed = CommitNumbers.none
 
-        init(jobs: [Job], writer: StoreWriter) {
+        init(jobs: [SaveJob], writer: StoreWriter) {
             self.jobs = jobs
             self.writer = writer
             start = writer.state

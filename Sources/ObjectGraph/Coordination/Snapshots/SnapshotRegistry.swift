@@ -2,11 +2,11 @@ import Locking
 import StoreInterface
 
 /// One holder of a state: a context, or a `Snapshot` that somebody keeps. Alive as long as the holder.
-final class SnapshotPin: Sendable {
-    private let pins: SnapshotPins
+final class SnapshotLease: Sendable {
+    private let pins: SnapshotRegistry
     private let number: UInt64
 
-    fileprivate init(_ number: UInt64, _ pins: SnapshotPins) {
+    fileprivate init(_ number: UInt64, _ pins: SnapshotRegistry) {
         self.number = number
         self.pins = pins
     }
@@ -20,7 +20,7 @@ final class SnapshotPin: Sendable {
 }
 
 /// Who holds which states of one store: what ``PersistentStoreCoordinator/snapshots()`` reads, and what a budget is held against.
-final class SnapshotPins: Sendable {
+final class SnapshotRegistry: Sendable {
     private let shared = Mutex(Shared())
     let budget = SnapshotBudgetState()
 
@@ -37,7 +37,7 @@ final class SnapshotPins: Sendable {
         var owner: String
         var state: StoreState
         /// Where a context lives; nil for a kept snapshot, which nobody can move.
-        var place: ContextPlace?
+        var place: ContextAddress?
     }
 
     private struct WeakBase {
@@ -52,13 +52,13 @@ final class SnapshotPins: Sendable {
         var holders: [Holder]
     }
 
-    func add(_ owner: String, _ state: StoreState, _ place: ContextPlace? = nil) -> SnapshotPin {
+    func add(_ owner: String, _ state: StoreState, _ place: ContextAddress? = nil) -> SnapshotLease {
         let number = shared.withLock { shared in
             shared.next += 1
             shared.holders[shared.next] = Holder(owner: owner, state: state, place: place)
             return shared.next
         }
-        return SnapshotPin(number, self)
+        return SnapshotLease(number, self)
     }
 
     /// What the holder had is let go of behind the lock: with the last reference a snapshot ends.
@@ -82,7 +82,7 @@ final class SnapshotPins: Sendable {
     fileprivate func state(_ number: UInt64) -> StoreState? { shared.withLock { $0.holders[number]?.state } }
 
     /// Where the contexts of all holders live.
-    func places() -> [ContextPlace] { shared.withLock { $0.holders.values.compactMap(\.place) } }
+    func places() -> [ContextAddress] { shared.withLock { $0.holders.values.compactMap(\.place) } }
 
     /// Gives every holder the state of a closed store.
     func close(_ closed: StoreState) {

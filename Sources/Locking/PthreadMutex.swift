@@ -13,7 +13,7 @@
 ///
 /// `@unchecked Sendable` is right because the value is used under the lock only. The pointers are right because they are made
 /// and freed with this value, which cannot be copied.
-public struct PlainMutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
+public struct PthreadMutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     @usableFromInline let lock: UnsafeMutablePointer<pthread_mutex_t>
     @usableFromInline let value: UnsafeMutablePointer<Value>
 

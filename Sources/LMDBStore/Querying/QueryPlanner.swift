@@ -2,7 +2,7 @@ import PageCodec
 import StoreInterface
 
 /// Looks for the sources of candidates that a condition offers, with an estimate of each.
-struct PlanMaker {
+struct QueryPlanner {
     let entity: Int
     let snapshot: LMDBSnapshot
     /// Of the top-level `and`, flattened.
@@ -61,7 +61,7 @@ struct PlanMaker {
         }
         for (position, part) in parts.enumerated() {
             guard var source = try source(part) else { continue }
-            source.parts = PartSet(position)
+            source.parts = ConjunctSet(position)
             sources.append(source)
         }
         return sources
@@ -75,7 +75,7 @@ struct PlanMaker {
         case .or(let branches):
             var sources: [QuerySource] = []
             for branch in branches {
-                guard let source = try PlanMaker(branch, entity: entity, snapshot: snapshot).best() else { return nil }
+                guard let source = try QueryPlanner(branch, entity: entity, snapshot: snapshot).best() else { return nil }
                 sources.append(source)
             }
             return QuerySource(
@@ -101,7 +101,7 @@ struct PlanMaker {
 
     /// About how many objects of another entity satisfy a condition; a tenth where no index tells.
     private func estimate(_ condition: StorePredicate, on entity: Int) throws -> Int {
-        if let found = try PlanMaker(condition, entity: entity, snapshot: snapshot).best() { return found.estimate }
+        if let found = try QueryPlanner(condition, entity: entity, snapshot: snapshot).best() { return found.estimate }
         return try snapshot.pageCount(entity) * PageAddress.slots / 10
     }
 
@@ -110,7 +110,7 @@ struct PlanMaker {
     struct Access {
         var access: IndexAccess
         var isExact: Bool
-        var parts = PartSet()
+        var parts = ConjunctSet()
         /// How many of the index's first columns are held at one value.
         var equalities = 0
     }
@@ -121,7 +121,7 @@ struct PlanMaker {
         if index.isReference { return references(index) }
         let schema = index.columns.map { snapshot.schema.entities[entity].columns[$0] }
         var key: [UInt8] = []
-        var found = Access(access: IndexAccess(index: index, manner: .whole), isExact: true)
+        var found = Access(access: IndexAccess(index: index, accessKind: .whole), isExact: true)
         while found.equalities < index.columns.count, let equal = bounds.equality(of: index.columns[found.equalities]) {
             let column = schema[found.equalities]
             if case .double(let number) = equal.value, number.isNaN { break }
@@ -130,9 +130,9 @@ struct PlanMaker {
             found.parts.insert(equal.part)
             if column.type == .float { found.isExact = false }
         }
-        if found.equalities > 0 { found.access.manner = .equality }
+        if found.equalities > 0 { found.access.accessKind = .equality }
         if found.equalities == index.columns.count {
-            found.access.stretches = [IndexStretch(lower: key, upper: key, reach: .whole)]
+            found.access.stretches = [IndexRange(lower: key, upper: key, reach: .whole)]
         } else {
             let column = index.columns[found.equalities]
             add(bounds.range(of: column), schema[found.equalities], after: key, to: &found)
@@ -148,14 +148,14 @@ struct PlanMaker {
 
     private func references(_ index: Tables.Index) -> Access? {
         let values: [Value]
-        var access = Access(access: IndexAccess(index: index, manner: .equality), isExact: true)
+        var access = Access(access: IndexAccess(index: index, accessKind: .equality), isExact: true)
         if let equal = bounds.equality(of: index.column) {
             values = [equal.value]
             access.parts.insert(equal.part)
         } else if let members = bounds.range(of: index.column)?.members {
             values = members.values.filter { if case .reference = $0 { true } else { $0.isNull } }
             access.parts.insert(members.part)
-            access.access.manner = .membership(values.count)
+            access.access.accessKind = .membership(values.count)
         } else {
             return nil
         }
@@ -187,20 +187,20 @@ struct PlanMaker {
     private func add(_ range: ColumnBounds.Range?, _ column: ColumnSchema, after key: [UInt8], to found: inout Access) {
         let index = found.access.index
         if let members = range?.members, members.values.count <= 4096 {
-            var stretches: [IndexStretch] = []
+            var stretches: [IndexRange] = []
             for value in members.values {
                 // What the column cannot hold it does not hold, and NaN equals nothing.
                 if case .double(let number) = value, number.isNaN { continue }
                 var longer = key
                 guard append(value, column, to: &longer, index) else { continue }
                 let isWhole = found.equalities + 1 == index.columns.count
-                stretches.append(IndexStretch(lower: longer, upper: longer, reach: isWhole ? .whole : .leading))
+                stretches.append(IndexRange(lower: longer, upper: longer, reach: isWhole ? .whole : .leading))
             }
             stretches.sort { IndexBytes.order($0.lower, $1.lower) < 0 }
             // Numbers that narrow to one float would be read twice.
             guard column.type != .float else { return whole(after: key, &found) }
             found.access.stretches = stretches
-            found.access.manner = .membership(members.values.count)
+            found.access.accessKind = .membership(members.values.count)
             found.parts.insert(members.part)
         } else if let prefix = range?.prefix {
             var longer = key
@@ -209,8 +209,8 @@ struct PlanMaker {
             } else {
                 longer += [1] + Array(prefix.text.utf8)
             }
-            found.access.stretches = [IndexStretch(beginningWith: Array(longer.prefix(KeyCodec.maximumCount)))]
-            found.access.manner = .prefix
+            found.access.stretches = [IndexRange(beginningWith: Array(longer.prefix(KeyCodec.maximumCount)))]
+            found.access.accessKind = .prefix
             found.parts.insert(prefix.part)
         } else if let range, !range.limits.isEmpty {
             add(range.limits, column, after: key, to: &found)
@@ -220,17 +220,17 @@ struct PlanMaker {
     }
 
     private func whole(after key: [UInt8], _ found: inout Access) {
-        found.access.stretches = [IndexStretch(beginningWith: key)]
+        found.access.stretches = [IndexRange(beginningWith: key)]
     }
 
     /// All limits of the column together. Comparisons with null are false, so the range begins behind it.
     private func add(_ limits: [ColumnBounds.Limit], _ column: ColumnSchema, after key: [UInt8], to found: inout Access) {
         let index = found.access.index
         let isWhole = found.equalities + 1 == index.columns.count && !index.isCompound
-        var stretch = IndexStretch(lower: key + [1], upper: key + [1], reach: .leading)
+        var stretch = IndexRange(lower: key + [1], upper: key + [1], reach: .leading)
         var hasLower = false
         var hasUpper = false
-        var parts = PartSet()
+        var parts = ConjunctSet()
         for limit in limits {
             if case .double(let number) = limit.value, number.isNaN { continue }
             var longer = key
@@ -260,13 +260,13 @@ struct PlanMaker {
             found.isExact = false
         }
         found.access.stretches = [stretch]
-        found.access.manner = .range
+        found.access.accessKind = .range
         found.parts.formUnion(parts)
     }
 
     /// NaN comes last in an index and is greater than nothing.
     private func setOpenUpper(
-        _ stretch: inout IndexStretch, _ column: ColumnSchema, _ key: [UInt8], _ index: Tables.Index
+        _ stretch: inout IndexRange, _ column: ColumnSchema, _ key: [UInt8], _ index: Tables.Index
     ) {
         guard column.type.isDouble else { return }
         var longer = key

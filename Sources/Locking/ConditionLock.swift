@@ -10,7 +10,7 @@
 ///
 /// `@unchecked Sendable` is right because the value is used under the lock only. The pointers are right because they are made
 /// and freed with this value, which cannot be copied.
-public struct Monitor<Value>: ~Copyable, @unchecked Sendable {
+public struct ConditionLock<Value>: ~Copyable, @unchecked Sendable {
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
     private let changes: UnsafeMutablePointer<pthread_cond_t>
     private let value: UnsafeMutablePointer<Value>

@@ -3,14 +3,14 @@ import StoreInterface
 import Locking
 
 /// Where a context lives: the main actor, or an actor of its own. The one way from other executors to a context.
-public protocol ContextHost: AnyObject, Sendable {
+public protocol ContextExecutor: AnyObject, Sendable {
     /// Runs a job on the context's executor, after the jobs enqueued before. Never waits.
     func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void)
     /// Runs a job on the context's executor and waits for it, blocking the calling thread. Only for the routing `ancestors`.
     func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void)
 }
 
-extension ContextHost {
+extension ContextExecutor {
     /// Runs a job on the context's executor and gives what it returns.
     func run<T: Sendable>(_ job: @escaping @Sendable (ManagedObjectContext) throws -> T) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
@@ -31,14 +31,14 @@ extension ContextHost {
 }
 
 /// Where a context finds its host, which is made after it and holds it.
-final class ContextPlace: Sendable {
+final class ContextAddress: Sendable {
     /// nil: the main actor.
     let executor: QueueExecutor?
     private let box = Mutex<WeakContext>(WeakContext(host: nil))
 
     init(executor: QueueExecutor?) { self.executor = executor }
 
-    var host: (any ContextHost)? {
+    var host: (any ContextExecutor)? {
         get { box.withLock { $0.host } }
         set { box.withLock { $0.host = newValue } }
     }
@@ -46,11 +46,11 @@ final class ContextPlace: Sendable {
 
 /// The host of a context on the main actor.
 @MainActor
-final class MainContextHost: ContextHost {
+final class MainContextHost: ContextExecutor {
     let context: ManagedObjectContext
 
-    init(_ setup: ContextSetup) {
-        let place = ContextPlace(executor: nil)
+    init(_ setup: ContextConfiguration) {
+        let place = ContextAddress(executor: nil)
         context = ManagedObjectContext(setup, place: place)
         place.host = self
         context.follow()

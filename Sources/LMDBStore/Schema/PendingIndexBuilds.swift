@@ -6,7 +6,7 @@ import Locking
 ///
 /// The file says how far each has come (`build` and `drop` in `meta`), so that work goes on after a crash, and in whichever process.
 /// Here is only what may still be unfinished; an entry goes when a committed state no longer has it.
-final class UnfinishedWork: Sendable {
+final class PendingIndexBuilds: Sendable {
     struct Item: Sendable, Hashable {
         enum Kind: Hashable {
             /// An index of an entity, by position among its tables.

@@ -9,7 +9,7 @@ struct LateValue: Sendable {
 }
 
 /// Ends a transaction that is run again when these values are in the file.
-struct LateValues: Error {
+struct OversizedValues: Error {
     var values: [LateValue]
     /// How many values that were written before it has claimed.
     var claimed: Int
@@ -19,7 +19,7 @@ struct LateValues: Error {
 ///
 /// Each has a row in `meta` until the transaction claims it, and the file's lock is held that long, so that no other process takes it
 /// for one that was given up. Used under the lock of writing.
-final class ValuesAhead {
+final class PrewrittenValues {
     /// Tells a value of one entity from others without reading it: while somebody holds its bytes, nothing else lies there.
     struct Place: Hashable {
         var entity: Int
@@ -65,7 +65,7 @@ final class ValuesAhead {
 
     /// Writes what a transaction has left. Blocking; 16 MiB and a commit at a time.
     /// - Throws: `StoreError` `.full` and others of a write.
-    func write(_ late: LateValues) throws {
+    func write(_ late: OversizedValues) throws {
         // Who gives other bytes each time would do so for ever.
         guard takesMore, late.claimed == values.count else { return takesMore = false }
         var step = Step(values: late.values[...])
@@ -97,8 +97,8 @@ final class ValuesAhead {
 
 extension LMDBTransaction {
     /// Goes on with values that are written ahead, as far as one transaction may.
-    fileprivate func write(_ step: ValuesAhead.Step, _ mark: UnclaimedValue.Mark) throws -> ValuesAhead.Step {
-        try noting {
+    fileprivate func write(_ step: PrewrittenValues.Step, _ mark: UnclaimedValue.Mark) throws -> PrewrittenValues.Step {
+        try recordingFailure {
             var step = step
             (step.begun, step.written) = ([], [])
             // For all that is left, so that a full disk says so before much is written.
@@ -116,7 +116,7 @@ extension LMDBTransaction {
                     guard end == count else { return }
                     let record = LargeValueRecord(
                         number: step.progress.number, byteCount: bytes.count, hash: step.progress.hash.value)
-                    step.written.append((ValuesAhead.Place(value.entity, bytes), record))
+                    step.written.append((PrewrittenValues.Place(value.entity, bytes), record))
                     step.progress = LargeValueProgress()
                     step.values.removeFirst()
                 }
@@ -126,7 +126,7 @@ extension LMDBTransaction {
     }
 
     private func write(
-        _ bytes: UnsafeRawBufferPointer, upTo end: Int, _ entity: Int, _ step: inout ValuesAhead.Step,
+        _ bytes: UnsafeRawBufferPointer, upTo end: Int, _ entity: Int, _ step: inout PrewrittenValues.Step,
         _ mark: UnclaimedValue.Mark
     ) throws {
         let isNew = step.progress.number == 0
@@ -146,7 +146,7 @@ extension LMDBTransaction {
     /// Makes a value that was written before one of this transaction; nil when it was not.
     func claim(_ bytes: UnsafeRawBufferPointer, _ entity: Int) throws -> LargeValueRecord? {
         guard let ahead else { return nil }
-        let place = ValuesAhead.Place(entity, bytes)
+        let place = PrewrittenValues.Place(entity, bytes)
         guard let record = ahead.record(place, large.claims[place, default: 0]) else { return nil }
         let row = UnclaimedValue(entity: store.tables.entityNumbers[entity], number: record.number)
         guard try isUnclaimed(row, of: ahead.mark) else { return nil }

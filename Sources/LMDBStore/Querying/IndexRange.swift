@@ -2,7 +2,7 @@ import LMDB
 import PageCodec
 
 /// A stretch of an index's keys, from a lower to an upper bound.
-struct IndexStretch {
+struct IndexRange {
     /// When a key is at a bound.
     enum Reach {
         /// When it is the bound.

@@ -11,7 +11,7 @@ public enum StoreKind: String, Sendable, Hashable, CaseIterable {
 }
 
 /// One point of the three axes: stack, store, routing.
-public struct Setting: Sendable, Hashable {
+public struct BenchmarkConfiguration: Sendable, Hashable {
     public var stack: ContextStack
     public var store: StoreKind
     public var routing: Routing
@@ -25,13 +25,15 @@ public struct Setting: Sendable, Hashable {
     public var name: String { "\(stack.rawValue), \(store.rawValue), \(routing.rawValue)" }
 
     /// Where stacks and routings are not what is looked at.
-    static func siblings(_ store: StoreKind) -> Setting { Setting(stack: .siblings, store: store, routing: .snapshot) }
+    static func siblings(_ store: StoreKind) -> BenchmarkConfiguration {
+        BenchmarkConfiguration(stack: .siblings, store: store, routing: .snapshot)
+    }
 
     /// The combinations that exist: the routing `ancestors` is what SQLite is known for, and only there.
-    public static func all(stacks: [ContextStack], stores: [StoreKind], routings: [Routing]) -> [Setting] {
+    public static func all(stacks: [ContextStack], stores: [StoreKind], routings: [Routing]) -> [BenchmarkConfiguration] {
         stores.flatMap { store in
             routings.filter { store == .sqlite || $0 == .snapshot }.flatMap { routing in
-                stacks.map { Setting(stack: $0, store: store, routing: routing) }
+                stacks.map { BenchmarkConfiguration(stack: $0, store: store, routing: routing) }
             }
         }
     }

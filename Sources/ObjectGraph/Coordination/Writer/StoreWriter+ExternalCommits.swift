@@ -2,7 +2,7 @@ import Locking
 import StoreInterface
 
 /// What a writer has under way to learn of saves of other processes.
-final class ForeignSaves: Sendable {
+final class ExternalCommitMonitor: Sendable {
     /// A look waits for its turn on the writer's queue.
     let isLooking = Atomic(false)
     /// A look was due while deferred saves were being written.
@@ -14,16 +14,16 @@ final class ForeignSaves: Sendable {
 extension StoreWriter {
     /// After deferred saves were written.
     func lookIfPostponed() {
-        if foreign.isPostponed.exchange(false, ordering: .relaxed) { lookForForeignSaves() }
+        if externalCommits.isPostponed.exchange(false, ordering: .relaxed) { lookForExternalCommits() }
     }
 
     /// From now on saves of other processes, and of other connections, are looked for when they happen.
-    func followForeignSaves() throws {
-        try foreign.watch.withLock { watch in
+    func followExternalCommits() throws {
+        try externalCommits.watch.withLock { watch in
             guard watch == nil else { return }
-            watch = try store.watch { [weak self] in self?.lookForForeignSaves() }
+            watch = try store.watch { [weak self] in self?.lookForExternalCommits() }
         }
         // Those from before the watch.
-        lookForForeignSaves()
+        lookForExternalCommits()
     }
 }

@@ -2,13 +2,13 @@ import StoreInterface
 import Locking
 
 /// All that a new context must know, in a form that can travel to the executor where it will live.
-struct ContextSetup: @unchecked Sendable {
-    // `@unchecked Sendable` is right because every part is immutable and every layer in `foundation` is sealed.
+struct ContextConfiguration: @unchecked Sendable {
+    // `@unchecked Sendable` is right because every part is immutable and every layer in `baseState` is sealed.
     let name: String
     /// The root's coordinator; a child keeps it to take keys and read the store.
     let coordinator: PersistentStoreCoordinator
     /// What the context reads at first; nil in the copy that a context keeps.
-    var foundation: ManagedObjectContext.Foundation?
+    var baseState: ManagedObjectContext.BaseState?
     let parent: ParentLink?
     var automaticallyMergesChanges: Bool
     /// Whether the context reads the newest state at its first read, instead of the one at its creation: the container's own contexts.
@@ -16,14 +16,14 @@ struct ContextSetup: @unchecked Sendable {
 
     /// The way to a parent. The parent is not kept alive: a save into one that is gone throws (S078).
     struct ParentLink: Sendable {
-        let place: ContextPlace
+        let place: ContextAddress
         let name: String
 
-        var host: (any ContextHost)? { place.host }
+        var host: (any ContextExecutor)? { place.host }
     }
 
     var model: Model { coordinator.model }
-    var traits: ModelTraits { coordinator.traits }
+    var traits: ModelCapabilities { coordinator.traits }
     var writer: StoreWriter { coordinator.writer }
 
     private static let counter = Atomic<UInt64>(1)
@@ -32,7 +32,7 @@ struct ContextSetup: @unchecked Sendable {
 }
 
 /// Facts of a model that contexts ask for often: worked out once a coordinator.
-final class ModelTraits: Sendable {
+final class ModelCapabilities: Sendable {
     /// By entity: whether its model type has life cycle hooks.
     let hasLifecycle: [Bool]
     let hasAnyLifecycle: Bool

@@ -13,7 +13,7 @@ import Testing
 
 /// Large values that are too much for one transaction go into the file before their save: how much memory that takes, and what is left
 /// of them when the save fails, is killed, or meets another process.
-@Suite struct ValuesAheadTests {
+@Suite struct PrewrittenValuesTests {
     static let byteCount = 700_000
     /// Four chunks.
     static let limit = 1 << 18
@@ -48,7 +48,7 @@ import Testing
         var keys: [ObjectKey] = []
         try store.write(.durable) { transaction in
             let layer = Layer(schema: store.schema)
-            keys = Array(try transaction.leaseKeys(Samples.track, pages: titles.count / 64 + 1).prefix(titles.count))
+            keys = Array(try transaction.allocateKeys(Samples.track, pages: titles.count / 64 + 1).prefix(titles.count))
             for (key, title) in zip(keys, titles) {
                 var values = Samples.trackValues(Int(key), key: key)
                 values[1] = .string(title)
@@ -148,7 +148,7 @@ import Testing
         let key = try store.write(.durable) { transaction in
             runs += 1
             let layer = Layer(schema: store.schema)
-            let key = try transaction.leaseKeys(Samples.track, pages: 1).lowerBound
+            let key = try transaction.allocateKeys(Samples.track, pages: 1).lowerBound
             var values = Samples.trackValues(1)
             values[1] = .string(Self.title(runs))
             layer.put(Samples.row(values, in: layer), entity: Samples.track, key: key)
@@ -239,21 +239,22 @@ import Testing
             signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 4 << 20, rlim_max: 4 << 20)
             try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
-            let store = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema, options: ValuesAheadTests.options)
-            let keys = try ValuesAheadTests.save([ValuesAheadTests.title(1)], in: store)
+            let store = try LMDBStore.open(
+                URL(fileURLWithPath: path), schema: Samples.schema, options: PrewrittenValuesTests.options)
+            let keys = try PrewrittenValuesTests.save([PrewrittenValuesTests.title(1)], in: store)
             let before = try store.fileBytes()
-            let error = try ValuesAheadTests.refusal {
-                try ValuesAheadTests.save([ValuesAheadTests.title(2, 5_000_000)], in: store)
+            let error = try PrewrittenValuesTests.refusal {
+                try PrewrittenValuesTests.save([PrewrittenValuesTests.title(2, 5_000_000)], in: store)
             }
             try #require(error?.code == .full, "\(String(describing: error))")
             try #require(try store.fileBytes() < before + 1 << 18, "nothing is written of what does not fit")
             try #require(try store.verify() == [])
-            try ValuesAheadTests.save([ValuesAheadTests.title(3, 2_200_000)], in: store)
+            try PrewrittenValuesTests.save([PrewrittenValuesTests.title(3, 2_200_000)], in: store)
             try store.save { layer, _ in
                 layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: 0), entity: Samples.track, key: keys[0])
             }
             try #require(try store.verify() == [])
-            try #require(try ValuesAheadTests.unclaimed(store) == 0)
+            try #require(try PrewrittenValuesTests.unclaimed(store) == 0)
         }
     }
 
@@ -330,12 +331,16 @@ import Testing
         let scratch = try Scratch()
         do { try scratch.store().insertTracks(1) }
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = scratch.url.path as String, commit = commit as Int] in
-            let store = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema, options: ValuesAheadTests.options)
+            let store = try LMDBStore.open(
+                URL(fileURLWithPath: path), schema: Samples.schema, options: PrewrittenValuesTests.options)
             let commits = Atomic(0)
             try LMDBFaults.$injector.withValue({ call in
                 if call == .commit, commits.add(1, ordering: .relaxed).oldValue == commit { kill(getpid(), SIGKILL) }
                 return nil
-            }) { try ValuesAheadTests.save([ValuesAheadTests.title(1), ValuesAheadTests.title(2, 400_000)], in: store) }
+            }) {
+                try PrewrittenValuesTests.save(
+                    [PrewrittenValuesTests.title(1), PrewrittenValuesTests.title(2, 400_000)], in: store)
+            }
             // After the save's own.
             kill(getpid(), SIGKILL)
         }
@@ -376,8 +381,9 @@ import Testing
 
     private static func saveElsewhere(_ path: String, _ saves: Int) async {
         await #expect(processExitsWith: .success) { [path = path as String, saves = saves as Int] in
-            let store = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema, options: ValuesAheadTests.options)
-            for number in 0..<saves { try ValuesAheadTests.save([ValuesAheadTests.title(1000 + number)], in: store) }
+            let store = try LMDBStore.open(
+                URL(fileURLWithPath: path), schema: Samples.schema, options: PrewrittenValuesTests.options)
+            for number in 0..<saves { try PrewrittenValuesTests.save([PrewrittenValuesTests.title(1000 + number)], in: store) }
             try #require(try store.verify() == [])
         }
     }

@@ -4,7 +4,7 @@ import ObjectGraph
 import StoreInterface
 
 /// The part of `storage` with indexes and a relationship: items with an indexed number, a hundred on a shelf.
-struct Shelves: Sendable {
+struct IndexedWorkload: Sendable {
     let count: Int
     let saveEvery: Int
     let durability: DurabilityKind

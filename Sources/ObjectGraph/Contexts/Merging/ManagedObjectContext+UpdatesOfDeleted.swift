@@ -2,7 +2,7 @@ import StoreInterface
 
 /// The updated objects that are deleted below this context, each with the columns that the context changed. The other columns of
 /// such a row hold the values that were shown before the deletion.
-struct Orphans: Sendable {
+struct UpdatesOfDeletedObjects: Sendable {
     struct Place: Hashable {
         var entity: Int
         var key: ObjectKey
@@ -28,9 +28,9 @@ extension ManagedObjectContext {
     /// Moves what lies below the context's own layers.
     ///
     /// - Parameter changes: what others did between the two; nil when that is not known.
-    func move(to new: Foundation, _ changes: [ChangeSet]?) {
+    func move(to new: BaseState, _ changes: [ChangeSet]?) {
         if hasUnsavedLayers { keepOrphans(movingTo: new, changes) }
-        setFoundation(new)
+        setBaseState(new)
         if hasUnsavedLayers { settlePairs(of: Array(sealed.dropFirst(inFlight)) + [top]) }
     }
 
@@ -38,14 +38,14 @@ extension ManagedObjectContext {
 
     /// Gives the updates of objects that are gone in `new` the values that nothing below will have: a policy may write them again.
     /// O(pages with deletions), or O(updated objects) when the changes are not known.
-    private func keepOrphans(movingTo new: Foundation, _ changes: [ChangeSet]?) {
+    private func keepOrphans(movingTo new: BaseState, _ changes: [ChangeSet]?) {
         let below = LayeredView(
             base: new.ancestors ?? new.state.base, layers: new.inherited + (new.ancestors == nil ? new.state.deferred : []))
         for place in changes.map(updatesOfDeleted) ?? allUpdates() {
             for slot in SlotIterator(place.mask) {
                 let key = PageAddress.key(page: place.number, slot: slot)
                 guard pendingKind(place.entity, key) == .update,
-                    rethrowing({ try exists(place.entity, key) && !below.exists(place.entity, key) })
+                    trapOnStoreError({ try exists(place.entity, key) && !below.exists(place.entity, key) })
                 else { continue }
                 complete(place.entity, key)
             }
@@ -80,7 +80,7 @@ extension ManagedObjectContext {
 
     private func complete(_ entity: Int, _ key: ObjectKey) {
         let row = makeWritableRow(entity, key)
-        let place = Orphans.Place(entity: entity, key: key)
+        let place = UpdatesOfDeletedObjects.Place(entity: entity, key: key)
         if orphans.changed[place] == nil {
             var changed = row.set
             for layer in sealed { if let older = layer.row(entity, key) { changed.formUnion(older.set) } }

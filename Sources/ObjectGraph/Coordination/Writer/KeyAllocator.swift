@@ -5,14 +5,14 @@ import Locking
 ///
 /// Contexts take whole pages of keys (64), so that two of them never insert into one page, and give back what they did not
 /// use. The pool is filled by the writer before it is empty, so that taking does not wait for the disk.
-final class KeyPool: Sendable {
+final class KeyAllocator: Sendable {
     private struct Supply {
         /// Whole pages, the next to give first.
         var leased: Range<ObjectKey> = 0..<0
         /// Rests of pages that contexts gave back.
         var returned: [Range<ObjectKey>] = []
         /// How many pages the next lease asks for; doubles with every lease, up to ``maximumLease``.
-        var nextLease = KeyPool.firstLease
+        var nextLease = KeyAllocator.firstLease
         var isRefilling = false
     }
 

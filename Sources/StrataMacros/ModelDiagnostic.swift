@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftSyntax
 
 /// What a user of `@Model` can get wrong, with the remedy in the text.
-enum Misuse: String, DiagnosticMessage {
+enum ModelDiagnostic: String, DiagnosticMessage {
     case notAClass = "@Model can be attached to a class only; its objects have an identity"
     case notFinal = "a class with @Model must be final"
     case generic = "a class with @Model cannot be generic: each entity of the store is one class"
