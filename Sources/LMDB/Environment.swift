@@ -60,7 +60,7 @@ public final class Environment: @unchecked Sendable {
         var live = 0
         /// Calls that use the environment without a transaction of the pool.
         var calls = 0
-        /// Nobody may begin any more: the environment is about to be closed.
+        /// Set before the environment is closed; transactions and calls begun later fail.
         var isRetired = false
 
         func checkUsable() throws(LMDBError) {
@@ -205,7 +205,7 @@ public final class Environment: @unchecked Sendable {
         try staying { () throws(LMDBError) in try clearDeadReadersNow() }
     }
 
-    /// The same for who holds the lock of the readers.
+    /// Frees the slots of dead readers. The caller holds the lock of the readers.
     func clearDeadReadersNow() throws(LMDBError) -> Int {
         var dead: Int32 = 0
         try check(.readerCheck) { mdb_reader_check(pointer, &dead) }

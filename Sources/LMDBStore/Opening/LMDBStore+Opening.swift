@@ -165,7 +165,7 @@ extension LMDBStore {
     private static func metaTable(_ transaction: WriteTransaction, isNew: Bool, path: String) throws -> Database {
         let isOurs = try isNew || Array(MetaTable.name.utf8).withUnsafeBytes { try transaction.get(.main, $0) != nil }
         guard isOurs else {
-            throw StoreError.fileOfAnotherProgram(path, "table")
+            throw StoreError.fileOfAnotherProgram(path, "table named meta")
         }
         return try transaction.open(MetaTable.name, .bytes)
     }
@@ -194,7 +194,7 @@ extension LMDBStore {
         withCursor: ((Cursor) throws -> String?) throws -> String?
     ) throws -> (format: UInt64, uuid: UUID) {
         guard let format = try transaction.metaNumber(MetaTable.Key.format, meta) else {
-            throw StoreError.fileOfAnotherProgram(path, "format")
+            throw StoreError.fileOfAnotherProgram(path, "format number")
         }
         guard format <= MetaTable.formatVersion else {
             throw StoreError(

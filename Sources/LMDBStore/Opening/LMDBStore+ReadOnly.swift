@@ -67,7 +67,7 @@ extension LMDBStore {
         // the number of the schema.
         let (meta, schemas, tables) = try environment.openDatabases { transaction in
             guard let meta = try transaction.open(MetaTable.name, .bytes) else {
-                throw StoreError.fileOfAnotherProgram(path, "table")
+                throw StoreError.fileOfAnotherProgram(path, "table named meta")
             }
             guard try transaction.metaNumber(MetaTable.Key.format, meta).map({ $0 <= MetaTable.formatVersion }) == true else {
                 return (meta, nil as StoredSchemas?, nil as Tables?)

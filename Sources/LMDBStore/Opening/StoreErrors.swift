@@ -33,7 +33,9 @@ extension StoreError {
 
     /// - Parameter missing: the part of a store's file that the file does not have.
     static func fileOfAnotherProgram(_ path: String, _ missing: String) -> StoreError {
-        StoreError(.notAStore, "\(path) is an LMDB file of another program: it has no \(missing) of ours. Check the path")
+        StoreError(
+            .notAStore,
+            "cannot open \(path): the LMDB file belongs to another program, because it has no \(missing). Check the path")
     }
 
     /// The file is open in this process, but writable instead of read-only or the reverse.

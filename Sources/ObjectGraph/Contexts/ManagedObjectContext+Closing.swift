@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// Closing (``PersistentContainer/close()``): the context lets go of the store and keeps its unsaved changes.
+/// Closing (``PersistentContainer/close()``): the context releases the store and keeps its unsaved changes.
 extension ManagedObjectContext {
     /// - Throws: `StoreError` `.closed` after the container was closed.
     func checkOpen() throws { if let closure { throw closure } }
@@ -37,17 +37,17 @@ extension ManagedObjectContext {
         if isRoot { setup.coordinator.unregister(number) }
     }
 
-    /// What lies below the context's own layers: nothing of the store when it is closed.
+    /// Returns the state below the context's own layers. After closing it holds no object of the store.
     func shown(_ baseState: BaseState) -> BaseState {
         guard closure != nil else { return baseState }
         var shown = baseState
-        shown.state = setup.coordinator.closedState(after: baseState.state)
+        shown.state = baseState.state.closed(setup.coordinator.store)
         shown.ancestors = nil
         return shown
     }
 }
 
-/// A reference to a request that is being iterated, which does not keep it.
+/// A weak reference to a request that is being iterated.
 struct WeakSource {
     weak var source: BatchSource?
 }

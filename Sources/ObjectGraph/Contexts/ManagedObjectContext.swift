@@ -85,7 +85,7 @@ public final class ManagedObjectContext {
     @exclusivity(unchecked) var isMoving = false
     /// A save is being taken over: see ``settleBaseNow()``.
     var settlesBaseLater = false
-    /// Why the context shows nothing of the store any more: its container was closed.
+    /// The error thrown by requests and saves after the container was closed; nil before.
     var closure: StoreError?
     /// Requests that are being iterated.
     var openSources: [WeakSource] = []

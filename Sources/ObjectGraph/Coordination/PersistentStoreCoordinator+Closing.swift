@@ -11,11 +11,6 @@ extension PersistentStoreCoordinator {
     /// - Throws: `StoreError` `.closed` after the container was closed.
     func checkOpen() throws { if isClosed { throw closedError } }
 
-    /// What a closed context reads: nothing.
-    func closedState(after state: StoreState) -> StoreState {
-        StoreState(base: ClosedSnapshot(store, generation: state.committed), sequence: state.sequence)
-    }
-
     /// Closes every context of this coordinator, each on its executor when its running saves are over.
     func closeContexts() async {
         await withTaskGroup(of: Void.self) { group in
@@ -44,7 +39,7 @@ extension StoreWriter {
         if owes { try await flush() }
     }
 
-    /// Ends everything that uses the store, and closes it. No coordinator uses the writer any more.
+    /// Ends everything that uses the store, and closes it. Precondition: every coordinator has left the writer.
     func close() async throws {
         try await onQueue { writer in
             writer.finishFlush()
@@ -62,10 +57,10 @@ extension StoreWriter {
         claimRequests.withLock { $0 = nil }
         externalCommits.watch.withLock { $0 = nil }
         try await onDisk { writer in
-            writer.giveBackKeys(writer.keys.drain())
+            if let rests = writer.keys.drain() { Self.giveBack(rests, to: writer.store) }
         }
-        // Kept snapshots, too, let go of the file.
-        let closed = StoreState(base: ClosedSnapshot(store, generation: state.committed), sequence: state.sequence)
+        // Snapshots that users still hold must release the file too.
+        let closed = state.closed(store)
         try await onQueue { writer in
             writer.shared.withLock { $0.state = closed }
             writer.untaken.withLock { $0 = [] }
@@ -81,10 +76,17 @@ extension StoreWriter {
     }
 }
 
-/// Stands for the state of a store that was closed: there is no object, and requests throw.
+extension StoreState {
+    /// The state shown after the store was closed: it holds no object, and requests throw.
+    func closed(_ store: any ObjectStore) -> StoreState {
+        StoreState(base: ClosedSnapshot(store, generation: generation), sequence: sequence)
+    }
+}
+
+/// The snapshot of a closed store: it holds no object, and requests throw.
 final class ClosedSnapshot: StoreSnapshot {
     let schema: StoreSchema
-    /// Of the state that was read last.
+    /// The generation of the last state before closing.
     let generation: Generation
     private let error: StoreError
 
@@ -94,7 +96,7 @@ final class ClosedSnapshot: StoreSnapshot {
         error = StoreError.closed(store.name)
     }
 
-    // Properties of objects cannot throw; they read as those of an object that is gone.
+    // Reading a property cannot throw, so it reads like a property of a deleted object.
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { nil }
     func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? { nil }
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { false }

@@ -101,8 +101,8 @@ enum StoreWriterRegistry {
         }
     }
 
-    /// Called once by each coordinator: when it is closed, or else when it goes.
-    /// If it was the last one and is closed, the writer is retired: nobody gets it any more.
+    /// Each coordinator calls this once: when it is closed, or else when it is deallocated.
+    /// Closing the last coordinator retires the writer: a later opening gets a new one.
     static func leave(_ writer: StoreWriter, closing: Bool) {
         writers.withLock { writers in
             let key = ObjectIdentifier(writer.store)

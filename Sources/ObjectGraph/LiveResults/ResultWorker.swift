@@ -118,7 +118,7 @@ final class ResultWorker: ViewObserver {
         queue.async { withExtendedLifetime(live) {} }
     }
 
-    /// The last delivery is the failure.
+    /// Delivers the error, and nothing after it.
     func contextDidClose(_ error: any Error) {
         let (host, fetch) = state.withLock { ($0.host, $0.fetch) }
         stop()

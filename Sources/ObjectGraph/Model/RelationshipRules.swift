@@ -142,7 +142,7 @@ extension RelationshipRules {
         incoming[entity].contains { $0.rule == .deny } || outgoing[entity].contains { $0.rule == .deny }
     }
 
-    /// Whether the deletion of an object of an entity may ask for anything.
+    /// Returns whether deleting an object of the entity can change or protect other objects.
     func hasConsequences(_ entity: Int) -> Bool {
         !outgoing[entity].isEmpty || incoming[entity].contains { $0.rule != .noAction }
     }

@@ -4,12 +4,12 @@ import StoreInterface
 extension PersistentContainer {
     /// Writes deferred saves and ends the use of the store: when this returns, its file can be deleted, replaced, or opened again.
     ///
-    /// Saves and requests that run are waited for. Then every context of the container, children too, lets go of the store. From then on
+    /// Waits for running saves and requests. Then every context of the container, including children, releases the store. From then on
     /// saves, requests, batches and the history throw `StoreError` `.closed`. Unsaved changes are neither saved nor discarded: they can
-    /// still be read in their contexts. Properties of other objects read as if the objects were gone. Live results report the error
+    /// still be read in their contexts. Properties of other objects read as if the objects were deleted. Live results report the error
     /// through `onFailure`, and sequences of notices end.
     ///
-    /// If another container or coordinator of this process uses the same store, that one goes on, and the file stays open until it is closed
+    /// If another container or coordinator of this process uses the same store, it stays usable, and the file stays open until it is closed
     /// too. Closing again does nothing.
     /// - Throws: The error of a deferred save that cannot be written, such as a full disk; then nothing is closed.
     ///   `SaveError.deferredSavesFailed` after closing, for deferred saves that can never be written. `StoreError` `.inUseElsewhere` if a
@@ -47,7 +47,7 @@ extension PersistentContainer {
         if let lost { throw lost }
     }
 
-    /// Whether trying again would not write the saves either.
+    /// Returns whether a second try cannot write the saves either.
     private static func isFinal(_ error: any Error) -> Bool {
         if case SaveError.deferredSavesFailed? = error as? SaveError { return true }
         return (error as? StoreError).map { [.fileReplaced, .schemaTooNew, .usedAfterFork, .closed].contains($0.code) } ?? false

@@ -12,7 +12,7 @@ import Locking
 
 /// A model, a store and a stack of contexts: where a program begins.
 ///
-/// `Sendable`. Contexts work as long as the container lives, or until ``close()``; deferred saves are written when it goes.
+/// `Sendable`. Contexts stay usable until the container is closed (``close()``) or deallocated. Deallocating it flushes deferred saves.
 public final class PersistentContainer: Sendable {
     public let model: Model
     public let stack: ContextStack

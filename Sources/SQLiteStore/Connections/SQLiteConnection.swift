@@ -70,7 +70,7 @@ final class SQLiteConnection: @unchecked Sendable {
             if failure is ClosedConnection { return }
             failure = ClosedConnection()
             statements = [:]
-            // What cannot be closed is closed with the last reference.
+            // If SQLite refuses, the connection is closed with its last reference.
             try? queue.close()
         }
     }

@@ -174,8 +174,8 @@ public protocol ObjectStore: AnyObject, Sendable {
     /// writer for some milliseconds. nil: nothing is left. Until then the work's indexes are not used for reading.
     /// As ``write(_:_:)``, called from one thread at a time.
     func continueMigration() throws -> MigrationProgress?
-    /// Ends the use of the store, and lets go of its file and locks. Afterwards every call throws `StoreError` `.closed`. Blocking: waits some
-    /// seconds for snapshots that are still held. Does nothing the second time.
+    /// Ends the use of the store, and releases its file and locks. Afterwards every call throws `StoreError` `.closed`. Blocking: waits up to
+    /// five seconds for snapshots that are still held. A second call does nothing.
     /// - Throws: `StoreError` `.inUseElsewhere` if snapshots are held after that; then the call can be repeated.
     func shutDown() throws
 }

@@ -28,12 +28,12 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 }
 
 extension StoreError {
-    /// The use of what was closed.
+    /// The error of every call after the store was closed.
     package static func closed(_ name: String) -> StoreError {
         StoreError(.closed, "cannot use \(name): it was closed. Open it again")
     }
 
-    /// A store that was to be closed and is still read.
+    /// The error of closing a store that is still being read.
     package static func stillRead(_ name: String, readers: Int) -> StoreError {
         StoreError(
             .inUseElsewhere,

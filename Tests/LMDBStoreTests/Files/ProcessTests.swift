@@ -77,8 +77,10 @@ import Testing
         }
     }
 
-    /// Catches: saves that are held back over a commit that nobody sees yet, and are left out because of it.
-    @Test func `S067: who holds saves back sees the commit of a writer killed before it was counted`() async throws {
+    /// Catches: deferred saves accepted over a state that lacks the newest commit, and rejected when they are written.
+    @Test func `S067: a claim for deferred saves shows the commit of a writer that was killed before it was counted`()
+        async throws
+    {
         let scratch = try Scratch()
         let store = try scratch.store()
         try store.insertTracks(1)

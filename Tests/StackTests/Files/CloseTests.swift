@@ -65,7 +65,7 @@ import Testing
             },
         ]
         #expect(codes.allSatisfy { $0 == .closed }, "\(codes)")
-        // What was not saved can still be read, and nothing stops the program.
+        // Unsaved changes can still be read, and no call traps.
         let rest = await worker.perform { context -> (Bool, [Value?]) in
             let new = context.insert("Thing")
             new["number"] = .int(9)

@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    /// Catches: what only a second process does between one's reading and one's saving, such as a delete of what is being related.
+    /// Catches changes made by a second process between a read and a save, such as the deletion of an object that is being related.
     @Test(arguments: [StoreKind.lmdb, .sqlite])
     func `S050: two processes that change one file at random leave no wrong relationship`(_ kind: StoreKind) async throws {
         for round in 0..<Rounds.of(3, long: 200) {

@@ -22,7 +22,7 @@ package protocol ViewObserver: AnyObject, Sendable {
     ///   - saved: the context's own changes that were saved just now. They look as before, unless the store had other ideas: an
     ///     update of an object that somebody else deleted, say.
     func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet)
-    /// The context shows nothing any more, and tells nothing after this.
+    /// Called after the context was closed; no notice follows.
     func contextDidClose(_ error: any Error)
 }
 

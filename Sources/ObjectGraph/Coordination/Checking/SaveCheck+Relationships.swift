@@ -48,7 +48,7 @@ extension SaveCheck {
         return true
     }
 
-    /// The deleted objects for which the rules may ask for something.
+    /// Returns the deleted objects whose deletion can change or protect other objects.
     private func deletedPlaces(_ rules: RelationshipRules) -> [ChangeLog.Place] {
         places(\.deleted) { rules.hasConsequences($0) }
     }

@@ -15,7 +15,7 @@ final class SnapshotLease: Sendable {
 
     func rename(_ owner: String) { pins.change(number) { $0.owner = owner } }
     func move(to state: StoreState) { pins.change(number) { $0.state = state } }
-    /// What is held; nil for a pin that is gone.
+    /// The state held by the lease. Returns nil after the lease has ended.
     var state: StoreState? { pins.state(number) }
 }
 
@@ -81,17 +81,17 @@ final class SnapshotRegistry: Sendable {
 
     fileprivate func state(_ number: UInt64) -> StoreState? { shared.withLock { $0.holders[number]?.state } }
 
-    /// Where the contexts of all holders live.
+    /// Returns the addresses of the contexts among the holders.
     func places() -> [ContextAddress] { shared.withLock { $0.holders.values.compactMap(\.place) } }
 
-    /// Gives every holder the state of a closed store.
+    /// Replaces the state of every holder by that of a closed store.
     func close(_ closed: StoreState) {
         let old = shared.withLock { shared in
             let old = shared.holders.values.map(\.state)
             for number in shared.holders.keys { shared.holders[number]?.state = closed }
             return old
         }
-        // The snapshots end behind the lock.
+        // The snapshots are released after the lock.
         withExtendedLifetime(old) {}
     }
 

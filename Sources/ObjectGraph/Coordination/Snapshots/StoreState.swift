@@ -65,7 +65,7 @@ struct PendingSave: Sendable {
 ///
 /// It keeps the pages of its generation from being reused as long as it is held.
 public struct Snapshot: Sendable {
-    /// What it shows: nothing after the store was closed.
+    /// The state that is read; an empty one after the store was closed.
     var state: StoreState { pin.state ?? empty }
     private let empty: StoreState
     /// The store that it is a state of.
@@ -75,7 +75,7 @@ public struct Snapshot: Sendable {
 
     init(_ state: StoreState, owner: String, of writer: StoreWriter) {
         state.takeBase()
-        empty = StoreState(base: ClosedSnapshot(writer.store, generation: state.generation), sequence: state.sequence)
+        empty = state.closed(writer.store)
         store = writer.store.identity
         pin = writer.pins.add(owner, state)
     }

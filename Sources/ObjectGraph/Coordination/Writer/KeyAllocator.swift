@@ -59,9 +59,9 @@ final class KeyAllocator: Sendable {
         supplies.withLock { $0[entity].returned.append(contentsOf: keys) }
     }
 
-    /// Takes out all that was leased and not given out, by entity.
-    func drain() -> [[Range<ObjectKey>]] {
-        supplies.withLock { supplies in
+    /// Removes and returns, by entity, the keys that were allocated and not given out. Returns nil if there are none.
+    func drain() -> [[Range<ObjectKey>]]? {
+        let rests = supplies.withLock { supplies in
             supplies.indices.map { entity in
                 let rest = supplies[entity].returned + [supplies[entity].leased]
                 supplies[entity].returned = []
@@ -71,6 +71,7 @@ final class KeyAllocator: Sendable {
                 }
             }
         }
+        return rests.contains { !$0.isEmpty } ? rests : nil
     }
 
     /// How many pages to lease now for each entity that runs low; empty when none does. The writer calls it inside a transaction.

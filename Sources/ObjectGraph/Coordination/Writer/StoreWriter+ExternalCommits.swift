@@ -1,13 +1,13 @@
 import Locking
 import StoreInterface
 
-/// What a writer has under way to learn of saves of other processes.
+/// Watches for saves of other processes, and remembers which looks for them are pending.
 final class ExternalCommitMonitor: Sendable {
-    /// A look waits for its turn on the writer's queue.
+    /// Whether a look is queued on the writer's queue.
     let isLooking = Atomic(false)
-    /// A look was due while deferred saves were being written.
+    /// Whether a look became due while deferred saves were being written.
     let isPostponed = Atomic(false)
-    /// Held as long as the writer lives, once somebody has asked.
+    /// Held from the first request until the store is closed.
     let watch = Mutex<(any StoreWatch)?>(nil)
 }
 

@@ -28,9 +28,9 @@ final class StoreWriter: Sendable {
     let untaken: Mutex<[WeakSnapshot]>
     /// A look whether the writer's state can let go of its snapshot is under way.
     let isResting = Atomic(false)
-    /// The last coordinator was closed: no other one gets the writer.
+    /// Set when the last coordinator was closed; the registry then returns the writer no more.
     let retired = Atomic(false)
-    /// What is to be ended with the writer: sequences of news, by the numbers of their listeners.
+    /// Closures that end the sequences of news, by the number of the listener. Called when the store is closed.
     let endings = Mutex<[UInt64: @Sendable () -> Void]>([:])
     /// Held while saves are pending. Changed on the queue only.
     let claim = Mutex<(any SaveClaim)?>(nil)
@@ -245,23 +245,18 @@ final class StoreWriter: Sendable {
 
     /// Nobody inserts any more: what was leased and not given out goes back to the store (S155), on the disk's queue.
     deinit {
-        let rests = keys.drain()
-        guard rests.contains(where: { !$0.isEmpty }) else { return }
+        guard let rests = keys.drain() else { return }
         disk.async { [store] in Self.giveBack(rests, to: store) }
     }
 
-    /// On the disk's queue.
-    func giveBackKeys(_ rests: [[Range<ObjectKey>]]) {
-        if rests.contains(where: { !$0.isEmpty }) { Self.giveBack(rests, to: store) }
-    }
-
-    private static func giveBack(_ rests: [[Range<ObjectKey>]], to store: any ObjectStore) {
+    /// Writes unused keys back to the store, by entity. On the disk's queue.
+    static func giveBack(_ rests: [[Range<ObjectKey>]], to store: any ObjectStore) {
         do {
             try store.write(.durable) { transaction in
                 for (entity, rest) in rests.enumerated() where !rest.isEmpty { try transaction.giveBackKeys(rest, entity) }
             }
         } catch {
-            // Nothing is lost but the numbers: often the file is gone by now.
+            // Only key numbers are lost. Often the file was deleted before.
             log.debug("giving back keys failed, so some pages stay sparse: \(error)")
         }
     }

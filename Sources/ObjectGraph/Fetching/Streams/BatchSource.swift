@@ -31,7 +31,7 @@ final class BatchSource {
         }
     }
 
-    /// Lets go of the state, of which nothing may be read any more.
+    /// Releases the state that is read, and reads `closed` from now on.
     func end(_ closed: StoreState) { view = closed.view }
 
     /// nil at the end; never empty.
