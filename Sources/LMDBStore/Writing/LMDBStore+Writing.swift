@@ -76,7 +76,7 @@ extension LMDBStore {
         return result
     }
 
-    /// Whether the file still has its name: what is written to one that was deleted or replaced would reach nobody. About 1 µs.
+    /// Checks that the file still has its name: writes to a deleted or replaced file would be lost. One `stat`.
     /// - Throws: `StoreError` `.fileReplaced`.
     func checkPlace() throws {
         let found = try? FileIdentity.of(path: url.path)

@@ -25,8 +25,8 @@ public final class SaveSignal: Sendable {
     /// Closes the file until it is needed again.
     package func end() { open.withLock { $0 = nil } }
 
-    /// Called after a commit. One look at the name and one write of 8 bytes, about 2 µs. A signal that cannot be written makes no save
-    /// fail: other processes find the save at their next check.
+    /// Called after a commit. One `stat` and one write of 8 bytes. A signal that cannot be written makes no save fail: other processes
+    /// find the save at their next check.
     public func send(_ generation: Generation) {
         guard let file = try? opened() else { return }
         withUnsafeBytes(of: generation.littleEndian) { bytes in
