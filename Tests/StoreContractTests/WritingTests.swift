@@ -49,6 +49,10 @@ import Testing
         #expect(try snapshot.pageNumbers(Sample.item) == [1, 100])
         #expect(try snapshot.page(Sample.item, 1)?.presence == 1 | 1 << 63)
         #expect(try snapshot.page(Sample.item, 10)?.presence ?? 0 == 0)
+        for asked in [.max, 1, 0b110, 1 << 63 | 0b10, 0xff] as [UInt64] {
+            #expect(try snapshot.page(Sample.item, 1)?.present(among: asked) == (1 | 1 << 63) & asked)
+            #expect(try snapshot.page(Sample.item, 10)?.present(among: asked) ?? 0 == 0)
+        }
         #expect(try snapshot.all(Sample.item) == [64, 127, 6400])
     }
 

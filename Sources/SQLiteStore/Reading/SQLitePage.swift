@@ -53,6 +53,30 @@ final class SQLitePage: StorePage {
         }
     }
 
+    /// One look-up by id for each of a few slots; more are looked for in one pass over the page's ids.
+    func present(among slots: UInt64) throws -> UInt64 {
+        try cache.withLock { cache in
+            if let known = cache.presence { return known & slots }
+            if slots.nonzeroBitCount >= Self.manySlots {
+                let mask = try readPresence()
+                cache.presence = mask
+                return mask & slots
+            }
+            return try snapshot.read(snapshot.layout.selectExistence[entity]) { statement in
+                var found: UInt64 = 0
+                for slot in SlotIterator(slots) {
+                    statement.bind(PageAddress.key(page: number, slot: slot), 1)
+                    defer { statement.reset() }
+                    if try statement.step() { found |= 1 << UInt64(slot) }
+                }
+                return found
+            }
+        }
+    }
+
+    /// From about here on one pass over the page's ids is cheaper than look-ups.
+    private static let manySlots = 6
+
     func version(_ slot: Int) throws -> Generation {
         try cache.withLock { cache in
             guard try load(slot, &cache) else { throw missing(slot) }

@@ -18,6 +18,7 @@ struct SQLiteLayout: Sendable {
     let selectRow: [String]
     let selectPage: [String]
     let selectPresence: [String]
+    let selectExistence: [String]
 
     init(_ schema: StoreSchema) {
         self.schema = schema
@@ -39,6 +40,7 @@ struct SQLiteLayout: Sendable {
         }
         insert = values.map { "INSERT " + $0 }
         selectRow = schema.entities.indices.map { "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id = ?" }
+        selectExistence = tables.map { "SELECT 1 FROM \($0) WHERE id = ?" }
         selectPage = schema.entities.indices.map {
             "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id BETWEEN ? AND ?"
         }

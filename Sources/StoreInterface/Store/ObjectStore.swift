@@ -67,6 +67,8 @@ public protocol StorePage: AnyObject, Sendable {
     var presence: UInt64 { get }
     /// Whether a slot holds an object: for pages whose ``presence`` costs more than one look-up.
     func contains(_ slot: Int) throws -> Bool
+    /// Which of some slots hold an object, without reading what they hold.
+    func present(among slots: UInt64) throws -> UInt64
     /// Precondition for both: the slot is present.
     func version(_ slot: Int) throws -> Generation
     func value(_ slot: Int, _ column: Int) throws -> Value
@@ -80,6 +82,8 @@ extension StorePage {
     }
 
     public func contains(_ slot: Int) throws -> Bool { presence >> UInt64(slot) & 1 != 0 }
+
+    public func present(among slots: UInt64) throws -> UInt64 { presence & slots }
 }
 
 /// The one write transaction of a store. Valid inside ``ObjectStore/write(_:_:)`` only.

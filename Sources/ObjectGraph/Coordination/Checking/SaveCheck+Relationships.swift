@@ -31,7 +31,7 @@ extension SaveCheck {
 
     /// Leaves out deletions of objects that the state does not have, and their pairs (S056). One look-up for each page.
     private mutating func forgetGhosts() throws -> Bool {
-        var targets = ReferenceTargets()
+        var targets = ReferenceTargets(entityCount: layer.entityCount)
         for entity in 0..<layer.entityCount {
             guard let changes = layer.entity(entity) else { continue }
             for (number, page) in changes.pages where page.deleted != 0 {
@@ -227,7 +227,7 @@ extension SaveCheck {
 
     /// The objects to which the layer's references and pairs lead, and which will not exist after the save.
     private func missingTargets(_ rules: RelationshipRules) throws -> Set<ChangeLog.Place> {
-        var targets = ReferenceTargets()
+        var targets = ReferenceTargets(entityCount: layer.entityCount)
         let schema = writer.store.schema
         for entity in 0..<layer.entityCount {
             let wanted = rules.references[entity]
@@ -244,10 +244,12 @@ extension SaveCheck {
         }
         for (number, link) in layer.links.enumerated() {
             for (source, pairs) in link.forward {
+                var isLinked = false
                 for case (let destination, true) in pairs {
-                    targets.insert(schema.links[number].source, source)
                     targets.insert(schema.links[number].destination, destination)
+                    isLinked = true
                 }
+                if isLinked { targets.insert(schema.links[number].source, source) }
             }
         }
         return try targets.missing(in: after)
@@ -256,25 +258,47 @@ extension SaveCheck {
 
 /// Objects to be looked for, gathered by page: most saves refer to few.
 private struct ReferenceTargets {
-    private var pages: [Int: [UInt64: UInt64]] = [:]
-    private var lastEntity = -1
-    private var lastKey: ObjectKey = 0
+    /// By entity.
+    private var entities: [Pages]
+
+    /// Runs of keys on one page cost one look-up.
+    private struct Pages {
+        private var slots: [UInt64: UInt64] = [:]
+        private var lastPage: UInt64 = 0
+        private var lastSlots: UInt64 = 0
+
+        mutating func insert(_ page: UInt64, _ added: UInt64) {
+            if page != lastPage {
+                settle()
+                lastPage = page
+            }
+            lastSlots |= added
+        }
+
+        private mutating func settle() {
+            if lastSlots != 0 { slots[lastPage, default: 0] |= lastSlots }
+            lastSlots = 0
+        }
+
+        func all() -> [UInt64: UInt64] {
+            var copy = self
+            copy.settle()
+            return copy.slots
+        }
+    }
+
+    init(entityCount: Int) { entities = Array(repeating: Pages(), count: entityCount) }
 
     mutating func insert(_ entity: Int, _ key: ObjectKey) {
-        if entity == lastEntity, key == lastKey { return }
-        lastEntity = entity
-        lastKey = key
-        pages[entity, default: [:]][PageAddress.page(of: key), default: 0] |= 1 << UInt64(PageAddress.slot(of: key))
+        entities[entity].insert(PageAddress.page(of: key), 1 << UInt64(PageAddress.slot(of: key)))
     }
 
-    mutating func insert(_ entity: Int, page number: UInt64, slots: UInt64) {
-        pages[entity, default: [:]][number, default: 0] |= slots
-    }
+    mutating func insert(_ entity: Int, page number: UInt64, slots: UInt64) { entities[entity].insert(number, slots) }
 
     func missing(in view: LayeredView) throws -> Set<ChangeLog.Place> {
         var missing: Set<ChangeLog.Place> = []
-        for (entity, pages) in pages {
-            for (number, wanted) in pages {
+        for (entity, pages) in entities.enumerated() {
+            for (number, wanted) in pages.all() {
                 var open = wanted
                 var found: UInt64 = 0
                 for layer in view.layers {
@@ -283,13 +307,7 @@ private struct ReferenceTargets {
                     open &= ~(page.inserted | page.deleted)
                     if open == 0 { break }
                 }
-                if open != 0, let page = try view.base.page(entity, number) {
-                    if open.nonzeroBitCount > 2 {
-                        found |= open & page.presence
-                    } else {
-                        for slot in SlotIterator(open) where try page.contains(slot) { found |= 1 << UInt64(slot) }
-                    }
-                }
+                if open != 0, let page = try view.base.page(entity, number) { found |= try page.present(among: open) }
                 for slot in SlotIterator(wanted & ~found) {
                     missing.insert(.init(entity: entity, key: PageAddress.key(page: number, slot: slot)))
                 }
