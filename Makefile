@@ -122,10 +122,12 @@ bench: strata-bench ## run every benchmark at its default size
 	done
 
 # CHINOOK=file and FLIGHTS=folder name real data; without them those runs are left out. Takes half an hour, the flights most of it; leave the machine alone.
-figures: strata-bench ## measure all that Docs/Benchmarks.md quotes, into Benchmarks/.build/figures
-	@set -eu; out=Benchmarks/.build/figures; mkdir -p $$out; \
+figures: strata-bench ## measure all that Docs/Figures shows
+	@set -eu; out=Benchmarks/.build/figures; mkdir -p $$out; chinook="$(CHINOOK)"; flights="$(FLIGHTS)"; \
 	measure() { name=$$1; shift; $(call say,"strata-bench $$*"); \
-	    $(STRATA_BENCH) "$$@" --quiet --markdown --json $$out/$$name.json --html $$out/$$name.html > $$out/$$name.md 2> $$out/$$name.log; }; \
+	    { words="$$*"; words=$${words/"$$chinook"/CHINOOK}; printf '`strata-bench %s`\n\n' "$${words/"$$flights"/FLIGHTS}"; \
+	      $(STRATA_BENCH) "$$@" --quiet --markdown --json $$out/$$name.json --html $$out/$$name.html; } > $$out/$$name.md 2> $$out/$$name.log; \
+	    cp $$out/$$name.md Docs/Figures/$$name.md; }; \
 	measure shootout shootout --repeat 5; \
 	measure shootout-deferred shootout --repeat 5 --durability deferred; \
 	measure stall stall --repeat 5; measure chat chat --repeat 5; \
@@ -135,15 +137,11 @@ figures: strata-bench ## measure all that Docs/Benchmarks.md quotes, into Benchm
 	measure children children --repeat 5 --store lmdb; \
 	measure scale scale --store lmdb --repeat 1 --durability deferred --objects 10000000; \
 	measure readers readers --repeat 3; \
-	if [ -n "$(CHINOOK)" ]; then measure chinook shootout --repeat 3 --input "$(CHINOOK)"; fi; \
-	if [ -n "$(FLIGHTS)" ]; then \
-	    measure flights shootout --repeat 1 --routing snapshot --input "$(FLIGHTS)"; \
-	    measure flights-ancestors shootout --repeat 1 --store sqlite --routing ancestors --input "$(FLIGHTS)"; \
-	fi; \
-	awk -v folder=$$out '/^<!-- figures: / { print; file = folder "/" $$3 ".md"; \
-	        while ((getline line < file) > 0) { print line; skip = 1 } next } \
-	    /^<!-- end -->/ { skip = 0 } !skip { print }' Docs/Benchmarks.md > $$out/Benchmarks.md; \
-	cp $$out/Benchmarks.md Docs/Benchmarks.md
+	if [ -n "$$chinook" ]; then measure chinook shootout --repeat 3 --input "$$chinook"; fi; \
+	if [ -n "$$flights" ]; then \
+	    measure flights shootout --repeat 1 --routing snapshot --input "$$flights"; \
+	    measure flights-ancestors shootout --repeat 1 --store sqlite --routing ancestors --input "$$flights"; \
+	fi
 
 format: ## format all sources
 	@swift format --in-place --parallel --recursive $(SOURCES)

@@ -24,6 +24,12 @@ import Testing
         }
     }
 
+    /// Tables of figures are files of their own, so that a reader finds the method and the goals.
+    @Test func thePageOnBenchmarksIsShort() throws {
+        let page = try #require(Self.documents.first { $0.path == "Docs/Benchmarks.md" })
+        #expect(page.lines.reduce(0) { $0 + $1.utf8.count + 1 } <= 8192)
+    }
+
     /// Names in code font that look like ours: a type, or a type with a member.
     @Test(arguments: ["Docs/Architecture.md", "Docs/Concurrency.md"])
     func everyTypeThatADocumentNamesIsInTheSources(path: String) {
