@@ -122,12 +122,13 @@ bench: strata-bench ## run every benchmark at its default size
 	done
 
 # CHINOOK=file and FLIGHTS=folder name real data; without them those runs are left out. Takes half an hour, the flights most of it; leave the machine alone.
-figures: strata-bench ## measure all that Docs/Figures shows
-	@set -eu; out=Benchmarks/.build/figures; mkdir -p $$out; chinook="$(CHINOOK)"; flights="$(FLIGHTS)"; \
+figures: strata-bench ## measure every table of Benchmarks/Results
+	@set -eu; out=Benchmarks/.build/figures; results=Benchmarks/Results/$$(date +%F)-$$(uname -m)-$$(getconf _NPROCESSORS_ONLN)-cores; \
+	mkdir -p $$out $$results; chinook="$(CHINOOK)"; flights="$(FLIGHTS)"; \
 	measure() { name=$$1; shift; $(call say,"strata-bench $$*"); \
 	    { words="$$*"; words=$${words/"$$chinook"/CHINOOK}; printf '`strata-bench %s`\n\n' "$${words/"$$flights"/FLIGHTS}"; \
 	      $(STRATA_BENCH) "$$@" --quiet --markdown --json $$out/$$name.json --html $$out/$$name.html; } > $$out/$$name.md 2> $$out/$$name.log; \
-	    cp $$out/$$name.md Docs/Figures/$$name.md; }; \
+	    cp $$out/$$name.md $$results/$$name.md; }; \
 	measure shootout shootout --repeat 5; \
 	measure shootout-deferred shootout --repeat 5 --durability deferred; \
 	measure stall stall --repeat 5; measure chat chat --repeat 5; \

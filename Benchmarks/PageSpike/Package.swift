@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Small measurements behind Docs/FileFormat.md: how many objects a page should hold, what the codec costs, and which values lie outside.
+// Small measurements behind Docs/Internals/FileFormat.md: how many objects a page should hold, what the codec costs, and which values lie outside.
 let package = Package(
     name: "page-spike",
     platforms: [.macOS(.v15)],

@@ -67,7 +67,7 @@ public final class LMDBStore: ObjectStore {
     let options: Options
     let environment: Environment
     let file: FileIdentity
-    /// Of the file: see `Docs/FileFormat.md`.
+    /// Of the file: see `Docs/Internals/FileFormat.md`.
     let format: UInt64
     let tables: Tables
     let layouts: [PageLayout]

@@ -31,7 +31,7 @@ import Testing
     }
 
     /// Names in code font that look like ours: a type, or a type with a member.
-    @Test(arguments: ["Docs/Architecture.md", "Docs/Concurrency.md"])
+    @Test(arguments: ["Docs/Internals/Architecture.md", "Docs/Concurrency.md"])
     func everyTypeThatADocumentNamesIsInTheSources(path: String) {
         guard let document = Self.documents.first(where: { $0.path == path }) else { return }
         for (number, line) in document.lines.enumerated() {
@@ -59,7 +59,7 @@ import Testing
     }
 
     /// Every target of the library, in the order of the manifest.
-    @Test(arguments: ["CONTRIBUTING.md", "Docs/Architecture.md"])
+    @Test(arguments: ["CONTRIBUTING.md", "Docs/Internals/Architecture.md"])
     func aTableOfLayersNamesEveryTargetInOrder(path: String) throws {
         let document = try #require(Self.documents.first { $0.path == path })
         let named = document.lines.filter { $0.starts(with: /\| \d \| `/) }

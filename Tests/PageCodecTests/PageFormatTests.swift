@@ -8,7 +8,7 @@ import Testing
     import Foundation
 #endif
 
-/// The bytes that `Docs/FileFormat.md` describes. A change here is a change of the file format.
+/// The bytes that `Docs/Internals/FileFormat.md` describes. A change here is a change of the file format.
 @Suite struct PageFormatTests {
     @Test func aPageHasTheDocumentedBytes() throws {
         let entity = EntitySchema(

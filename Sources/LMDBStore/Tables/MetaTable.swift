@@ -8,7 +8,7 @@ import StoreInterface
     import Foundation
 #endif
 
-/// The sub-database `meta`: names as keys, values as `Docs/FileFormat.md` lists them. Numbers are little-endian.
+/// The sub-database `meta`: names as keys, values as `Docs/Internals/FileFormat.md` lists them. Numbers are little-endian.
 enum MetaTable {
     static let name = "meta"
     /// Of new files. Those of format 1 stay what they are: their pages' checksums do not cover their places, and they have no `check`.

@@ -1,7 +1,7 @@
 import LMDB
 import StoreInterface
 
-/// The sub-databases of a store, opened once. `Docs/FileFormat.md` lists their names and contents.
+/// The sub-databases of a store, opened once. `Docs/Internals/FileFormat.md` lists their names and contents.
 struct Tables: Sendable {
     /// The index of one column, or of several in their order.
     struct Index: Sendable {

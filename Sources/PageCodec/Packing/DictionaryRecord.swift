@@ -1,4 +1,4 @@
-/// A dictionary as it lies in a file: `Docs/FileFormat.md` tells its bytes.
+/// A dictionary as it lies in a file: `Docs/Internals/FileFormat.md` tells its bytes.
 public struct DictionaryRecord: Sendable {
     private static let version: UInt64 = 1
     static let headerSize = 24

@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// Offsets and numbers of the object page; `Docs/FileFormat.md` tells their meaning. All numbers are little-endian.
+/// Offsets and numbers of the object page; `Docs/Internals/FileFormat.md` tells their meaning. All numbers are little-endian.
 enum PageFormat {
     /// "STPG" when read as bytes.
     static let magic: UInt32 = 0x4750_5453

@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// The bytes of a change set, as the history keeps them. `Docs/FileFormat.md` has the table.
+/// The bytes of a change set, as the history keeps them. `Docs/Internals/FileFormat.md` has the table.
 public enum ChangeSetCodec {
     static let version: UInt8 = 2
     /// Rows without time, context, process, groups and tombstones.
