@@ -32,56 +32,57 @@ let package = Package(
         .systemLibrary(
             name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
 
-        // Layer 0: the standard library's locks, in a form that the thread sanitizer knows when it runs.
-        .target(name: "Locking", swiftSettings: lockSettings),
+        // Layer 0: the operating system. The only importer of Glibc, Musl and Darwin; and locks.
+        .target(name: "Platform", swiftSettings: lockSettings),
 
         // Layer 1: the only importer of CLMDB.
-        .target(name: "LMDB", dependencies: ["CLMDB", "Locking"]),
+        .target(name: "LMDB", dependencies: ["CLMDB", "Platform"]),
 
         // Layer 2: the vocabulary.
-        .target(name: "StoreInterface", dependencies: ["Locking"]),
+        .target(name: "StoreInterface", dependencies: ["Platform"]),
 
         // Layer 3: bytes to records and back; the only importer of CZstd.
-        .target(name: "PageCodec", dependencies: ["StoreInterface", "CZstd", "Locking"]),
+        .target(name: "PageCodec", dependencies: ["StoreInterface", "CZstd", "Platform"]),
 
         // Layer 4: stores.
         .target(
             name: "MemoryStore",
             dependencies: [
-                "StoreInterface", "Locking", .product(name: "HashTreeCollections", package: "swift-collections"),
+                "StoreInterface", "Platform", .product(name: "HashTreeCollections", package: "swift-collections"),
             ]),
-        .target(name: "LMDBStore", dependencies: ["PageCodec", "StoreInterface", "LMDB", "Locking"]),
+        .target(name: "LMDBStore", dependencies: ["PageCodec", "StoreInterface", "LMDB", "Platform"]),
         .target(
             name: "SQLiteStore",
             dependencies: [
-                "StoreInterface", "Locking", .product(name: "GRDB", package: "GRDB.swift"),
+                "StoreInterface", "Platform", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ]),
 
         // Layer 5: objects and contexts.
         .target(
             name: "ObjectGraph",
-            dependencies: ["StoreInterface", "Locking", .product(name: "Logging", package: "swift-log")]),
+            dependencies: ["StoreInterface", "Platform", .product(name: "Logging", package: "swift-log")]),
 
         // Tests: one target a module, then the suites that cross modules.
         .target(
             name: "TestSupport",
-            dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreInterface", "Locking"],
+            dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreInterface", "Platform"],
             path: "Tests/TestSupport"),
-        .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
+        .testTarget(name: "LMDBTests", dependencies: ["LMDB", "Platform"]),
         .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreInterface", "TestSupport"]),
         .testTarget(name: "PageCodecTests", dependencies: ["PageCodec", "StoreInterface"]),
         .testTarget(
-            name: "LMDBStoreTests", dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreInterface"],
+            name: "LMDBStoreTests", dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreInterface", "Platform"],
             exclude: ["Fixtures"]),
         .testTarget(
             name: "StoreContractTests",
-            dependencies: ["MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface", "Locking"]),
-        .testTarget(name: "ObjectGraphTests", dependencies: ["ObjectGraph", "TestSupport"]),
-        .testTarget(name: "CoordinationTests", dependencies: ["ObjectGraph", "MemoryStore", "TestSupport", "Locking"]),
-        .testTarget(name: "StackTests", dependencies: ["ObjectGraph", "TestSupport"]),
+            dependencies: ["MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface", "Platform"]),
+        .testTarget(name: "ObjectGraphTests", dependencies: ["ObjectGraph", "TestSupport", "Platform"]),
+        .testTarget(name: "CoordinationTests", dependencies: ["ObjectGraph", "MemoryStore", "TestSupport", "Platform"]),
+        .testTarget(name: "StackTests", dependencies: ["ObjectGraph", "TestSupport", "Platform"]),
         .testTarget(
-            name: "CrashTests", dependencies: ["LMDB", "LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport"]),
+            name: "CrashTests",
+            dependencies: ["LMDB", "LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport", "Platform"]),
         .testTarget(name: "ArchitectureTests"),
 
         // Simulated power cuts and kills: processes that crash, run by the Makefile.

@@ -1,10 +1,5 @@
 internal import CLMDB
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+internal import Platform
 
 /// Where maps lie.
 enum AddressSpace {

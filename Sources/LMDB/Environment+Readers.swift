@@ -1,10 +1,5 @@
 internal import CLMDB
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+internal import Platform
 
 /// One slot of the table of readers in the lock file, with a read transaction in it.
 public struct ReaderSlot: Sendable, Hashable {

@@ -1,11 +1,5 @@
 internal import CLMDB
-import Locking
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+internal import Platform
 
 /// One open LMDB file (with its lock file beside it).
 ///

@@ -1,10 +1,5 @@
+internal import Platform
 import Synchronization
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
 
 /// How often the process has been forked off: a process id check without a system call.
 enum ForkCount {

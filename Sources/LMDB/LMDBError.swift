@@ -1,10 +1,5 @@
 internal import CLMDB
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+internal import Platform
 
 /// What LMDB, or the system below it, answered: which call, which code, what usually causes it and what helps.
 public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {

@@ -1,18 +1,13 @@
 import Dispatch
 import LMDB
 import PageCodec
+internal import Platform
 import StoreInterface
-import Locking
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
     import Foundation
-#endif
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
 #endif
 
 /// A store in one LMDB file: immutable snapshots, one writer at a time over all processes, every commit durable.

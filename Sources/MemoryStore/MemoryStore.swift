@@ -1,5 +1,5 @@
+internal import Platform
 import StoreInterface
-import Locking
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

@@ -1,12 +1,6 @@
 import Foundation
+internal import Platform
 import StoreInterface
-import Locking
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// The store on SQLite, as an experienced user of it would write it: write-ahead log, prepared statements, one transaction a
 /// save, one table an entity, indexes on references and indexed attributes.

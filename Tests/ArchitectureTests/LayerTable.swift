@@ -10,15 +10,15 @@ enum LayerTable {
 
     /// Lowest layer first.
     static let modules: [Module] = [
-        Module(name: "Locking", below: []),
-        Module(name: "LMDB", below: ["Locking"], outside: ["CLMDB"]),
-        Module(name: "StoreInterface", below: ["Locking"]),
-        Module(name: "PageCodec", below: ["StoreInterface", "Locking"], outside: ["CZstd"]),
-        Module(name: "MemoryStore", below: ["StoreInterface", "Locking"], outside: ["HashTreeCollections"]),
-        Module(name: "LMDBStore", below: ["PageCodec", "StoreInterface", "LMDB", "Locking"]),
-        Module(name: "SQLiteStore", below: ["StoreInterface", "Locking"], outside: ["GRDB", "GRDBSQLite"]),
+        Module(name: "Platform", below: [], outside: cLibraries),
+        Module(name: "LMDB", below: ["Platform"], outside: ["CLMDB"]),
+        Module(name: "StoreInterface", below: ["Platform"]),
+        Module(name: "PageCodec", below: ["StoreInterface", "Platform"], outside: ["CZstd"]),
+        Module(name: "MemoryStore", below: ["StoreInterface", "Platform"], outside: ["HashTreeCollections"]),
+        Module(name: "LMDBStore", below: ["PageCodec", "StoreInterface", "LMDB", "Platform"]),
+        Module(name: "SQLiteStore", below: ["StoreInterface", "Platform"], outside: ["GRDB", "GRDBSQLite"]),
         Module(
-            name: "ObjectGraph", below: ["StoreInterface", "Locking"],
+            name: "ObjectGraph", below: ["StoreInterface", "Platform"],
             outside: ["Logging", "DequeModule", "HashTreeCollections", "OrderedCollections"]),
         Module(
             name: "StrataMacros", below: [],
@@ -31,8 +31,11 @@ enum LayerTable {
 
     /// Comes with the compiler and the system; any module may use it.
     static let system: Set<String> = [
-        "Swift", "Synchronization", "FoundationEssentials", "Foundation", "Dispatch", "Glibc", "Musl", "Darwin", "Observation",
+        "Swift", "Synchronization", "FoundationEssentials", "Foundation", "Dispatch", "Observation",
     ]
+
+    /// The C libraries of the systems: of `Platform` alone.
+    static let cLibraries: Set<String> = ["Glibc", "Musl", "Darwin"]
 
     static let cLibraryImporters = ["CLMDB": "LMDB", "CZstd": "PageCodec", "GRDBSQLite": "SQLiteStore"]
 

@@ -28,6 +28,20 @@ import Testing
         }
     }
 
+    @Test func onlyThePlatformTellsSystemsApart() {
+        for (name, files) in Repository.modules where name != "Platform" {
+            for file in files {
+                for found in file.imports where LayerTable.cLibraries.contains(found.module) {
+                    Issue.record("\(file.path):\(found.line): only Platform imports \(found.module)")
+                }
+                // A public import would show the C library's names to users of the package.
+                for found in file.imports where found.module == "Platform" && !["internal", "package"].contains(found.access) {
+                    Issue.record("\(file.path):\(found.line): write `internal import Platform`")
+                }
+            }
+        }
+    }
+
     /// Foundation brings ICU and seven more megabytes of memory to everybody who imports the library.
     @Test func theLibraryUsesFoundationOnlyWhereItsEssentialsAreMissing() {
         for (name, files) in Repository.modules where !["SQLiteStore", "StrataMacros"].contains(name) {

@@ -1,5 +1,5 @@
-import Locking
 import MemoryStore
+import Platform
 import StoreInterface
 import TestSupport
 

@@ -1,5 +1,5 @@
 import Dispatch
-import Locking
+import Platform
 import StoreInterface
 import TestSupport
 import Testing

@@ -1,14 +1,11 @@
 import Foundation
 import LMDBStore
 import ObjectGraph
+import Platform
 import SQLiteStore
 import StoreInterface
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#endif
 
 /// A migration meets a full disk: in a process of its own, whose files may grow no further than a limit.
 @Suite struct FullDiskMigrationTests {

@@ -1,15 +1,10 @@
 import LMDB
 import LMDBStore
 import ObjectGraph
+import Platform
 import StoreInterface
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
 
 @Suite struct LeaseTests {
     /// Catches: a crash of who inserts where no keys can be leased, and leases that go on behind keys picked at random.

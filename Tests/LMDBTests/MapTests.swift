@@ -1,10 +1,7 @@
 import Foundation
 import LMDB
+import Platform
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#endif
 
 /// The map of a file, and the address space that it lies in.
 @Suite struct MapTests {

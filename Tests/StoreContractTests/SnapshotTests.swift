@@ -1,6 +1,6 @@
 import Dispatch
+import Platform
 import StoreInterface
-import Locking
 import Testing
 
 @Suite struct SnapshotTests {

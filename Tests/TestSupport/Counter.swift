@@ -1,6 +1,6 @@
 import ObjectGraph
+import Platform
 import StoreInterface
-import Locking
 
 /// Collects notices from any executor.
 public final class Counter: Sendable {

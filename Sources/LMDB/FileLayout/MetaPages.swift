@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+internal import Platform
 
 /// What the two meta pages of an LMDB 0.9 file say, read without trusting a byte and without opening it as one.
 public struct MetaPages: Sendable, Hashable {

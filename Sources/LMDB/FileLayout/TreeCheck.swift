@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+internal import Platform
 
 /// Walks the pages of an LMDB 0.9 file without trusting a byte, and without LMDB, which would crash on damage.
 ///

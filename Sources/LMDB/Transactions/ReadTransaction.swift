@@ -1,5 +1,5 @@
 internal import CLMDB
-import Locking
+internal import Platform
 
 /// One immutable state of the file. Ends when the last reference goes; its reader slot is then kept for reuse.
 ///

@@ -1,10 +1,5 @@
 internal import CLMDB
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+internal import Platform
 
 /// The one write transaction of a file, on the thread that began it. Not `Sendable`; ended by ``Environment/write(_:)``.
 public final class WriteTransaction {

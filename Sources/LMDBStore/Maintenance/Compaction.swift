@@ -1,7 +1,7 @@
 import LMDB
 import PageCodec
+internal import Platform
 import StoreInterface
-import Locking
 
 /// One run over all pages: packs in batches. What takes long (reading, compressing, checking) is done outside of the write
 /// transaction, which only puts in what was prepared, where the page is still the same.

@@ -1,16 +1,12 @@
 import LMDB
 import PageCodec
+internal import Platform
 import StoreInterface
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
     import Foundation
-#endif
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
 #endif
 
 extension LMDBStore: BackupableStore {

@@ -1,16 +1,11 @@
 import LMDB
-import Locking
+internal import Platform
 import StoreInterface
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
     import Foundation
-#endif
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
 #endif
 
 /// The files that this process has open: LMDB loses its locks when one is opened twice.

@@ -1,11 +1,6 @@
 import LMDB
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// What a file must show before LMDB, which trusts every byte, may map it.
 enum FileCheck {

@@ -1,10 +1,5 @@
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Which file a path leads to, whatever the path.
 struct FileIdentity: Sendable, Hashable {

@@ -1,10 +1,5 @@
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// A lock on the data file (`flock`), which the kernel frees when its process dies. LMDB's own are on the lock file.
 ///

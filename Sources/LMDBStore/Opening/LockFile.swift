@@ -1,10 +1,5 @@
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// LMDB's lock on its lock file, had alone: no process has the file open, and those that open it wait.
 ///

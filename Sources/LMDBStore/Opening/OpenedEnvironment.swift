@@ -1,11 +1,6 @@
 import LMDB
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Opens a file with the lock file that belongs to it: whoever writes under another one overwrites what others save.
 ///

@@ -1,14 +1,6 @@
 import LMDB
-import Locking
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Decides between the processes that save to one file: a process that acknowledges saves before they are in the file keeps the others
 /// from committing until they are (S067).

@@ -1,5 +1,5 @@
 import PageCodec
-import Locking
+internal import Platform
 
 /// What two packed pages have in common that are the same: the snapshots in which a page did not change share one unpacked page.
 struct PageIdentity: Hashable {

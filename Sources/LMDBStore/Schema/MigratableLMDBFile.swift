@@ -1,15 +1,11 @@
 import LMDB
+internal import Platform
 import StoreInterface
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
     import Foundation
-#endif
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
 #endif
 
 /// The LMDB file of a staged migration (S164).

@@ -1,6 +1,6 @@
 import LMDB
+internal import Platform
 import StoreInterface
-import Locking
 
 /// What a migration has left for later: indexes to be built on objects that were there before, and sub-databases to be emptied.
 ///

@@ -1,12 +1,6 @@
 import Dispatch
-import Locking
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Bytes on their way through a pipe: so that a copy that LMDB writes to a descriptor can be changed and ended.
 enum ByteStream {

@@ -1,7 +1,7 @@
 import LMDB
 import PageCodec
+internal import Platform
 import StoreInterface
-import Locking
 
 /// The dictionaries of packed pages: in the table `dictionaries` by entity and number, and those met so far ready for use.
 ///

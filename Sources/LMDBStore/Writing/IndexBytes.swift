@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+internal import Platform
 
 /// The order of index keys, which is that of LMDB: byte by byte, a prefix first.
 enum IndexBytes {

@@ -1,11 +1,6 @@
 import LMDB
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Running a write transaction, and again what can be repaired.
 extension LMDBStore {

@@ -1,5 +1,5 @@
+internal import Platform
 import StoreInterface
-import Locking
 
 /// All that a new context must know, in a form that can travel to the executor where it will live.
 struct ContextConfiguration: @unchecked Sendable {

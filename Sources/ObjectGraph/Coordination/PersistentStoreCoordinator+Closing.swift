@@ -1,5 +1,5 @@
 import Dispatch
-import Locking
+internal import Platform
 import StoreInterface
 
 /// Closing: see ``PersistentContainer/close()``.

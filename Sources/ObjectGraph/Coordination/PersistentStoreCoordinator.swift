@@ -1,6 +1,6 @@
 import Dispatch
+internal import Platform
 import StoreInterface
-import Locking
 
 /// Stands between root contexts and one store: knows the newest state, takes saves, tells contexts of each other's.
 ///

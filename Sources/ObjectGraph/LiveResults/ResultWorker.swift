@@ -1,6 +1,6 @@
 import Dispatch
+internal import Platform
 import StoreInterface
-import Locking
 
 /// Keeps a ``LiveQuery`` up to date on a queue of its own, so that the context's executor only hands over and takes delivery.
 ///

@@ -1,12 +1,5 @@
+internal import Platform
 import StoreInterface
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Glibc
-#endif
 
 /// The storage of a model's property: nothing, since the values lie in its ``ManagedObject``.
 ///

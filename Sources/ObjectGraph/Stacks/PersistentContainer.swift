@@ -1,14 +1,6 @@
 import Dispatch
+internal import Platform
 import StoreInterface
-import Locking
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// A model, a store and a stack of contexts: where a program begins.
 ///

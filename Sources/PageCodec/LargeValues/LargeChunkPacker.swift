@@ -1,4 +1,4 @@
-import Locking
+internal import Platform
 
 /// Makes chunks, one after another. Has working memory, about 1 MB, and so is kept for the next who writes any.
 ///

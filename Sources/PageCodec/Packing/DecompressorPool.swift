@@ -1,4 +1,4 @@
-import Locking
+internal import Platform
 
 /// zstd's working memory for reading (about 160 KB each), kept for the next page: making it costs as much as a page.
 enum DecompressorPool {

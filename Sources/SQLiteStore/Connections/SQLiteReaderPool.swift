@@ -1,5 +1,5 @@
+internal import Platform
 import StoreInterface
-import Locking
 
 /// Connections for snapshots. A snapshot has one for itself while it lives; a few idle ones are kept, with their statements.
 final class SQLiteReaderPool: Sendable {

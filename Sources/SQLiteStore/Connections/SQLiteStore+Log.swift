@@ -1,12 +1,6 @@
 import Foundation
-import Locking
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Keeping the write-ahead log short.
 ///

@@ -1,11 +1,6 @@
 import Foundation
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 extension MigratableSQLiteFile: RestorableFile {
     /// Copies the backup beside the file with SQLite's backup API, so that a log of the backup's own is taken along, marks the copy, and

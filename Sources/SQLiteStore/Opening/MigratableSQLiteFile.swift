@@ -1,11 +1,6 @@
 import Foundation
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// The SQLite file of a staged migration (S164).
 struct MigratableSQLiteFile: MigratableFile {

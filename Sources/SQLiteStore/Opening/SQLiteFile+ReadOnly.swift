@@ -1,11 +1,6 @@
 import Foundation
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Files that are opened for reading only (S166).
 extension SQLiteFile {

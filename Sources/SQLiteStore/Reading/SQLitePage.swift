@@ -1,5 +1,5 @@
+internal import Platform
 import StoreInterface
-import Locking
 
 /// The objects of one page, as a row cache: nothing is read before it is asked for, the first object touched by its id, and all
 /// the others by one range when a second one is touched.

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+internal import Platform
 
 /// Tells which permission is missing when a store's file cannot be opened (S166).
 package enum FilePermission {

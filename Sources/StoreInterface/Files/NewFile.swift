@@ -1,14 +1,9 @@
+internal import Platform
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
     import Foundation
-#endif
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
 #endif
 
 /// A store's file that is being made under a temporary name beside it: a power cut, a full disk or a kill leaves nothing under

@@ -1,13 +1,5 @@
 import Dispatch
-import Locking
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+internal import Platform
 
 /// Tells other processes that a file has a new save: a small file beside it, written after each commit and watched by who
 /// wants to know (S161).

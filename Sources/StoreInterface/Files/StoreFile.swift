@@ -1,14 +1,9 @@
+internal import Platform
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
     import Foundation
-#endif
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
 #endif
 
 /// The file of a store and the files beside it, by name. Locks and logs lie beside a file under its name, so a file has one name:

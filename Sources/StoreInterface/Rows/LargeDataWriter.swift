@@ -1,14 +1,9 @@
+internal import Platform
+
 #if canImport(FoundationEssentials)
     import FoundationEssentials
 #else
     import Foundation
-#endif
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
 #endif
 
 /// Takes bytes part by part and gives them as one `Data` that lies in a file without a name, not in memory.

@@ -1,4 +1,4 @@
-import Locking
+internal import Platform
 
 /// A set of changes to objects that lies over a snapshot, or over other layers: what a context has not saved, what a child
 /// hands to its parent, what the writer gets, what is saved but not yet on disk.

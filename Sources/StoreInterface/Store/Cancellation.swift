@@ -1,4 +1,4 @@
-import Locking
+internal import Platform
 
 /// Tells long work on a background queue that the task that waits for it was cancelled.
 public final class Cancellation: Sendable {

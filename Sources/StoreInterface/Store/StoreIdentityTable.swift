@@ -1,4 +1,4 @@
-import Locking
+internal import Platform
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

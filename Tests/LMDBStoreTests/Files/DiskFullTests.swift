@@ -1,14 +1,11 @@
 import Foundation
 import LMDB
+import Platform
 import StoreInterface
 import Synchronization
 import Testing
 
 @testable import LMDBStore
-
-#if canImport(Glibc)
-    import Glibc
-#endif
 
 /// A disk without room: a clear error, nothing lost, and deleting still works.
 @Suite struct DiskFullTests {

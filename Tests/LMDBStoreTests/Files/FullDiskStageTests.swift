@@ -1,14 +1,11 @@
 import Foundation
 import LMDB
+import Platform
 import StoreInterface
 import Synchronization
 import Testing
 
 @testable import LMDBStore
-
-#if canImport(Glibc)
-    import Glibc
-#endif
 
 /// The disk is full while something other than a save is written: an error that says so, nothing lost, and with room it goes on.
 ///

@@ -1,15 +1,12 @@
 import Foundation
 import LMDB
 import PageCodec
+import Platform
 import StoreInterface
 import Synchronization
 import Testing
 
 @testable import LMDBStore
-
-#if canImport(Glibc)
-    import Glibc
-#endif
 
 /// Values outside of pages: what is written and read of them, and damage.
 @Suite struct LargeValueTests {

@@ -1,15 +1,12 @@
 import Foundation
 import LMDB
 import PageCodec
+import Platform
 import StoreInterface
 import Synchronization
 import Testing
 
 @testable import LMDBStore
-
-#if canImport(Glibc)
-    import Glibc
-#endif
 
 /// Large values that are too much for one transaction go into the file before their save: how much memory that takes, and what is left
 /// of them when the save fails, is killed, or meets another process.

@@ -1,4 +1,4 @@
-import Locking
+import Platform
 import StoreInterface
 import TestSupport
 import Testing

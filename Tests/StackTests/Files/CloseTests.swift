@@ -1,6 +1,6 @@
 import Foundation
-import Locking
 import ObjectGraph
+import Platform
 import StoreInterface
 import TestSupport
 import Testing

@@ -1,14 +1,9 @@
 import Foundation
 import ObjectGraph
+import Platform
 import StoreInterface
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Files and folders for which a permission is missing (S166). The superuser has all of them, so the tests run as another user in a
 /// process of their own, which only the superuser can start.

@@ -1,16 +1,11 @@
 import Foundation
 import LMDBStore
 import ObjectGraph
+import Platform
 import SQLiteStore
 import StoreInterface
 import TestSupport
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Stores that are opened for reading only (S166).
 @Suite struct ReadOnlyTests {

@@ -1,14 +1,9 @@
 import Foundation
 import LMDBStore
+import Platform
 import SQLiteStore
 import StoreInterface
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Files that come, go and change places while stores are open.
 @Suite struct FileReplacementTests {

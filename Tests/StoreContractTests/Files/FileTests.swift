@@ -1,14 +1,9 @@
 import Foundation
 import LMDBStore
+import Platform
 import SQLiteStore
 import StoreInterface
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// The stores that lie in a file, by their name for a child process.
 enum FileKind: String, CaseIterable, Sendable {

@@ -1,11 +1,8 @@
 import Foundation
+import Platform
 import SQLiteStore
 import StoreInterface
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#endif
 
 /// What only the store on SQLite promises.
 @Suite struct SQLiteFileTests {

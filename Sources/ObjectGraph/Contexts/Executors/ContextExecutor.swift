@@ -1,6 +1,6 @@
 import Dispatch
+internal import Platform
 import StoreInterface
-import Locking
 
 /// Where a context lives: the main actor, or an actor of its own. The one way from other executors to a context.
 public protocol ContextExecutor: AnyObject, Sendable {

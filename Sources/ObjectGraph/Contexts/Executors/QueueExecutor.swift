@@ -1,13 +1,5 @@
 import Dispatch
-import Locking
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
+internal import Platform
 
 /// Runs an actor's jobs on a serial dispatch queue, so that other threads can also wait for it, which the routing
 /// `ancestors` must do, and so that blocking in a `perform` never takes a cooperative thread.

@@ -1,14 +1,6 @@
 import Dispatch
-import Locking
+internal import Platform
 import StoreInterface
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// A backup as a sequence of bytes, in parts of at most 256 KiB. Iterating throws the error that ended the copy.
 ///

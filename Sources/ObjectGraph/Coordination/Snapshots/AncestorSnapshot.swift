@@ -1,5 +1,5 @@
+internal import Platform
 import StoreInterface
-import Locking
 
 /// Reads through a parent as Core Data does: each request waits for the parent's executor, the parent answers from its own
 /// changes and its own parent, and makes objects of what passes. Kept for comparison (routing `ancestors`).

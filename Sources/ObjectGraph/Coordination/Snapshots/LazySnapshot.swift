@@ -1,4 +1,4 @@
-import Locking
+internal import Platform
 import StoreInterface
 
 /// The newest state of a store, taken when it is first read: until then it keeps nothing of the file from reuse (S154).

@@ -1,4 +1,4 @@
-import Locking
+internal import Platform
 import StoreInterface
 
 /// One holder of a state: a context, or a `Snapshot` that somebody keeps. Alive as long as the holder.

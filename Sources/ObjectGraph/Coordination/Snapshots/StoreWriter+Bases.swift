@@ -1,5 +1,5 @@
 import Dispatch
-import Locking
+internal import Platform
 import StoreInterface
 
 /// The snapshots below states. While nobody reads, none is held: see ``LazySnapshot``.

@@ -1,6 +1,6 @@
 import Dispatch
 import Logging
-import Locking
+internal import Platform
 import StoreInterface
 
 /// The budget, and what was found when it was last looked at.

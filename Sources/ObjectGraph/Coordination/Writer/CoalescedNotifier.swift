@@ -1,5 +1,5 @@
 import Dispatch
-import Locking
+internal import Platform
 
 /// Tells one context that the store has moved on, at most once a frame: a burst of saves costs its executor one move.
 ///

@@ -1,5 +1,5 @@
+internal import Platform
 import StoreInterface
-import Locking
 
 /// Keys leased from the store and not yet given out, per entity.
 ///

@@ -1,4 +1,4 @@
-import Locking
+internal import Platform
 import StoreInterface
 
 /// Watches for saves of other processes, and remembers which looks for them are pending.

@@ -1,5 +1,5 @@
 import Dispatch
-import Locking
+internal import Platform
 import StoreInterface
 
 /// Deferred saves: folded so that reading through them stays short, and written while further saves are accepted.

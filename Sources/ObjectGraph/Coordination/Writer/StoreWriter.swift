@@ -1,7 +1,7 @@
 import Dispatch
 import Logging
+internal import Platform
 import StoreInterface
-import Locking
 
 /// The one writer of a store: takes saves in their order, checks them, holds deferred ones back, writes groups in one
 /// transaction, and publishes the new state.
