@@ -1,20 +1,21 @@
 internal import Platform
 import StoreInterface
 
-/// All that a new context must know, in a form that can travel to the executor where it will live.
+/// The values that a new context needs, in a form that can be sent to the executor of that context.
 struct ContextConfiguration: @unchecked Sendable {
-    // `@unchecked Sendable` is right because every part is immutable and every layer in `baseState` is sealed.
+    // `@unchecked Sendable` is safe because every part is immutable and every layer in `baseState` is sealed.
     let name: String
-    /// The root's coordinator; a child keeps it to take keys and read the store.
+    /// The coordinator of the root context. A child uses it to allocate keys and to read the store.
     let coordinator: PersistentStoreCoordinator
-    /// What the context reads at first; nil in the copy that a context keeps.
+    /// The state that the context reads first; nil in the copy that a context keeps.
     var baseState: ManagedObjectContext.BaseState?
     let parent: ParentLink?
     var automaticallyMergesChanges: Bool
-    /// Whether the context reads the newest state at its first read, instead of the one at its creation: the container's own contexts.
+    /// Whether the context reads the newest state at its first read, instead of the state at its creation.
+    /// True for the container's own contexts.
     var beginsAtFirstRead = false
 
-    /// The way to a parent. The parent is not kept alive: a save into one that is gone throws (S078).
+    /// A weak reference to a parent. Saving to a parent that was released throws (S078).
     struct ParentLink: Sendable {
         let place: ContextAddress
         let name: String
@@ -31,13 +32,13 @@ struct ContextConfiguration: @unchecked Sendable {
     static func nextNumber() -> UInt64 { counter.add(1, ordering: .relaxed).oldValue }
 }
 
-/// Facts of a model that contexts ask for often: worked out once a coordinator.
+/// Properties of a model that contexts read often. They are computed once per coordinator.
 final class ModelCapabilities: Sendable {
-    /// By entity: whether its model type has life cycle hooks.
+    /// For each entity, whether its model type has lifecycle hooks.
     let hasLifecycle: [Bool]
     let hasAnyLifecycle: Bool
     let noKeys: [Range<ObjectKey>]
-    /// By entity: the columns whose values stay in the history when an object is deleted; empty when no entity has any.
+    /// For each entity, the columns whose values stay in the history when an object is deleted. Empty if no entity has such columns.
     let preserved: [ColumnSet]
     let rules: RelationshipRules
 

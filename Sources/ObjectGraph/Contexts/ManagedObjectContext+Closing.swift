@@ -5,7 +5,7 @@ extension ManagedObjectContext {
     /// - Throws: `StoreError` `.closed` after the container was closed.
     func checkOpen() throws { if let closure { throw closure } }
 
-    /// Closes the context when its running saves are over. `done` is called then, on the context's executor.
+    /// Closes the context after its running saves, then calls `done` on the context's executor.
     func close(then done: @escaping () -> Void) {
         whenIdle { [self] in
             closeNow()
@@ -37,7 +37,7 @@ extension ManagedObjectContext {
         if isRoot { setup.coordinator.unregister(number) }
     }
 
-    /// Returns the state below the context's own layers. After closing it holds no object of the store.
+    /// Returns the state to read below the context's own layers. After closing, that state contains no objects from the store.
     func shown(_ baseState: BaseState) -> BaseState {
         guard closure != nil else { return baseState }
         var shown = baseState

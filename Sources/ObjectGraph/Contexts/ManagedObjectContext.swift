@@ -1,114 +1,118 @@
 import Dispatch
 import StoreInterface
 
-/// A place to work with objects: one mutable layer of unsaved changes over sealed ones, over what it was made on.
+/// A workspace in which a program fetches, changes and saves objects.
+/// A context keeps its unsaved changes in layers over a snapshot of the store.
 ///
-/// Not `Sendable`: a context and its objects are used where they live, the main actor (`container.mainContext`) or inside
-/// ``BackgroundContext/perform(_:)``. Reads are synchronous and never wait for a writer; saves are `async`, their work runs
-/// elsewhere. A root context is attached to a coordinator, a child to its parent.
+/// Contexts are not `Sendable`. Use a context and its objects only on the context's executor: on the main actor for
+/// `container.mainContext`, or inside ``BackgroundContext/perform(_:)``. Reads are synchronous and never wait for a writer.
+/// Saves are `async` and do their work on other executors. A root context is attached to a coordinator, a child to its parent.
 public final class ManagedObjectContext {
     public let model: Model
-    /// For messages, notices, the history and the list of live snapshots.
+    /// The name of the context in messages, notices, the history and the list of live snapshots.
     public var name: String {
         didSet { pin.rename(name) }
     }
-    /// Who the history names as the author of this context's saves; nil: nobody. A child's save through to the store has the
-    /// child's author, or the root's when it has none.
-    public var transactionAuthor: String?
-    /// What a save of a root context does about objects that the store has in a newer version.
-    public var mergePolicy: MergePolicy = .error
-    /// Whether the context moves on by itself after other contexts' saves (root) or its parent's (child).
+    /// The author recorded in the history for this context's saves, or nil for none.
     ///
-    /// A root is told of the first save at once, of those that follow within one frame at 120 Hz together at its end.
+    /// A child's save through to the store records the child's author. If the child has none, it records the root's.
+    public var transactionAuthor: String?
+    /// The resolution of conflicts in a root context's saves with newer versions of the same objects in the store.
+    public var mergePolicy: MergePolicy = .error
+    /// A Boolean value that indicates whether the context merges other saves automatically.
+    ///
+    /// A root context merges saves of other contexts, a child merges saves of its parent. A root context merges the first save
+    /// at once. Saves that follow within one frame at 120 Hz are merged together at the end of the frame.
     public var automaticallyMergesChanges: Bool {
         didSet { follow() }
     }
-    /// Hold clean objects strongly too (S006). Turning it off releases the clean ones.
+    /// A Boolean value that indicates whether the context also retains clean objects (S006). Setting it to false releases them.
     public var retainsRegisteredObjects = false {
         didSet { didChangeRetention() }
     }
-    /// Whether reading a fault whose record is gone gives nil and zero values (true), or stops the program (false).
+    /// A Boolean value that indicates whether a fault without a record reads as nil and zero values. If false, reading it stops the
+    /// program.
     public var shouldDeleteInaccessibleFaults = true
 
     let setup: ContextConfiguration
     let traits: ModelCapabilities
-    /// Unique in the process.
+    /// The number of the context, unique in the process.
     let number: UInt64
-    /// Which store the context's ids belong to.
+    /// The identity of the store that the context's ids belong to.
     public let storeIdentity: StoreIdentity
     let registry: ObjectRegistry
     let place: ContextAddress
-    /// Names the context among those that keep snapshots alive.
+    /// The context's lease in the list of contexts and snapshots that keep store snapshots alive.
     let pin: SnapshotLease
 
-    /// Unsaved changes, still changing.
+    /// The unsaved changes since the last seal. The only mutable layer.
     @exclusivity(unchecked) var top: Layer {
         didSet { topID = top.id }
     }
-    /// The id of ``top``, beside it because every write asks for it.
+    /// The id of ``top``, cached because every write compares it.
     @exclusivity(unchecked) var topID: UInt64
-    /// Unsaved changes of this context that were sealed because somebody else looks at them; oldest first.
+    /// Layers of this context's unsaved changes, oldest first. A layer is sealed when other code needs to read it.
     @exclusivity(unchecked) var sealed: [Layer] = []
-    /// What lies below the context's own layers.
+    /// The state that the context reads below its own layers.
     var baseState: BaseState
-    /// All of it, newest first: what the context shows.
+    /// The view that the context reads: its own layers and the base state, newest first.
     @exclusivity(unchecked) var view: LayeredView
     /// Whether the view has layers besides ``top``.
     @exclusivity(unchecked) private var hasSealedLayers = false
-    /// Grows with every change of what a child made now would see.
+    /// A counter that increases whenever a child created now would see a different state.
     var viewRevision: UInt64 = 0
 
     @exclusivity(unchecked) var pages = PageCache()
     @exclusivity(unchecked) var keys: [Range<ObjectKey>]
-    /// How many of ``sealed``, from the oldest, a running save has taken; 0 when none runs.
+    /// The number of layers in ``sealed``, from the oldest, that a running save has taken. 0 when no save runs.
     var inFlight = 0
     var isSaving = false
-    /// Saves that wait for the running one.
+    /// The saves that wait for the running save.
     var waitingSaves: [() -> Void] = []
-    /// Children's saves through this context that go up together when the running save is over.
+    /// Saves of children through this context. They are forwarded together after the running save.
     var waitingPushes: [WaitingPush] = []
-    /// How often the context was reset: a child made before does not save into it any more.
+    /// The number of resets. A child created before a reset can no longer save to this context.
     var resetGeneration: UInt64 = 0
     @exclusivity(unchecked) var changeLog = ChangeLog()
     var viewObservers: [any ViewObserver] = []
     var noticeObservers: [UInt64: (ContextNotice) -> Void] = [:]
-    /// Of the observers that feed a sequence: finished with the context.
+    /// Continuations of the observers that feed a sequence. They are finished when the context is released.
     var noticeStreams: [UInt64: AsyncStream<ContextNotice>.Continuation] = [:]
     var nextObserver: UInt64 = 0
     var isFolding = false
     /// The updated objects that another context has deleted.
     var orphans = UpdatesOfDeletedObjects()
     var watched: Set<ObjectID> = []
-    /// Told of saves that this context is to merge and has not merged yet, before the turn that reads next.
+    /// The notifier of saves that this context has not merged yet; nil if there are none. The next read merges them first.
     @exclusivity(unchecked) var behind: CoalescedNotifier?
-    /// A step of a save or a merge runs, which reads the state that it began with.
+    /// Whether a step of a save or merge is running. Such a step must read the state that it started with.
     @exclusivity(unchecked) var isMoving = false
-    /// A save is being taken over: see ``settleBaseNow()``.
+    /// Whether a save is being applied. See ``settleBaseNow()``.
     var settlesBaseLater = false
     /// The error thrown by requests and saves after the container was closed; nil before.
     var closure: StoreError?
     /// Requests that are being iterated.
     var openSources: [WeakSource] = []
-    /// Children that are moved after each save.
+    /// Children that are moved to this context's new state after each save.
     var childObservers: [WeakContext] = []
-    /// What a context reads below its own changes.
+    /// The state that a context reads below its own changes.
     struct BaseState {
-        /// The store's state; in a child, the one its root was on.
+        /// The state of the store. In a child, the state that its root read.
         var state: StoreState
         /// Layers of ancestors, newest first; empty in a root context.
         var inherited: [Layer]
-        /// The parent's view revision that `inherited` shows, and how often it had been reset.
+        /// The parent's view revision and reset count for which `inherited` was taken.
         var parentViewRevision: UInt64 = 0
         var parentResetGeneration: UInt64 = 0
-        /// With the routing `ancestors`: reads through the parent.
+        /// With the routing `ancestors`, the snapshot that reads through the parent; otherwise nil.
         var ancestors: AncestorSnapshot?
-        /// Whether the user chose the state.
+        /// Whether the user pinned the context to this state.
         var isPinned = false
     }
 
     init(_ setup: ContextConfiguration, place: ContextAddress) {
         guard var start = setup.baseState else { preconditionFailure("a context was set up without a state to read") }
-        // Kept, it would keep the pages of the first state from being reused as long as the context lives.
+        // Keeping it would prevent reuse of the first state's pages for the lifetime of the context.
         var setup = setup
         setup.baseState = nil
         self.setup = setup
@@ -136,7 +140,7 @@ public final class ManagedObjectContext {
 
     deinit {
         for stream in noticeStreams.values { stream.finish() }
-        // All are forgotten first: letting go of one object may deallocate others, which it holds.
+        // Forget all objects first: releasing one object may deallocate other objects that it retains.
         var retained: [ManagedObject] = []
         registry.forEach { object in
             registry.forget(object)
@@ -151,7 +155,7 @@ public final class ManagedObjectContext {
 
     var host: (any ContextExecutor)? { place.host }
 
-    /// Asks to be told of saves elsewhere, when the context is to move on by itself.
+    /// Registers the context for saves of other contexts if it merges automatically.
     func follow() {
         guard automaticallyMergesChanges, let host else { return }
         if isRoot {
@@ -171,21 +175,21 @@ public final class ManagedObjectContext {
     /// The coordinator of a root context; nil in a child.
     public var persistentStoreCoordinator: PersistentStoreCoordinator? { isRoot ? setup.coordinator : nil }
 
-    /// The state of the store that the context reads below all unsaved changes (S151).
+    /// The snapshot of the store that the context reads below all unsaved changes (S151).
     public var snapshot: Snapshot {
         Snapshot(baseState.state, owner: "a snapshot of \(name)", of: setup.writer)
     }
 
-    /// Whether the context has unsaved inserts, updates or deletes (S007).
+    /// A Boolean value that indicates whether the context has unsaved inserts, updates or deletes (S007).
     public var hasChanges: Bool {
         if sealed.isEmpty { return !top.isEmpty }
-        // Without deletions nothing can cancel out.
+        // Changes can cancel each other only if there are deletions.
         if !hasDeletes { return !top.isEmpty || sealed.contains { !$0.isEmpty } }
         return !Layer.folding(sealed + [top], schema: model.storeSchema).isEmpty
     }
 
-    /// Stops the program when called off the context's executor: always in debug builds, in release when the environment has
-    /// `STRATA_CONCURRENCY_DEBUG=1` (S171).
+    /// Stops the program if the context is used off its executor. The check always runs in debug builds.
+    /// In release builds it runs if the environment contains `STRATA_CONCURRENCY_DEBUG=1` (S171).
     @inline(__always)
     func checkIsolation() {
         if ConcurrencyCheck.isOn { ConcurrencyCheck.verify(self) }
@@ -194,7 +198,7 @@ public final class ManagedObjectContext {
 
     var hasDeletes: Bool { top.mayDelete || sealed.contains(where: \.mayDelete) }
 
-    /// The keys that a lowered query selects, unsaved changes included.
+    /// Returns the keys that match a lowered query, including unsaved changes.
     package func keys(matching query: StoreQuery) throws -> [ObjectKey] {
         checkIsolation()
         return try view.keys(query)
@@ -202,11 +206,11 @@ public final class ManagedObjectContext {
 
     // MARK: Layers
 
-    /// false: what lies below answers alone.
+    /// Whether there are changes over the base state. If false, reads can go directly to the base state.
     @inline(__always)
     var hasLayers: Bool { hasSealedLayers || top.weight != 0 }
 
-    /// Makes the unsaved changes so far immutable, so that others can look at them. O(layers).
+    /// Makes the current unsaved changes immutable, so that other executors can read them. O(layers).
     func sealTop() {
         guard !top.isEmpty else { return }
         top.seal()
@@ -217,7 +221,7 @@ public final class ManagedObjectContext {
         foldIfLong()
     }
 
-    /// After any change of the layers or of what lies below.
+    /// Rebuilds ``view``. Call this after any change of the layers or of the base state.
     func rebuildView() {
         let state = baseState.state
         defer { hasSealedLayers = view.layers.count > 1 }
@@ -234,9 +238,9 @@ public final class ManagedObjectContext {
         }
     }
 
-    /// Moves what lies below the context's own layers. The caller refreshes objects and tells observers.
+    /// Replaces the base state. The caller refreshes objects and notifies observers.
     func setBaseState(_ new: BaseState) {
-        // On the main thread somebody waits for it, and freeing thousands of rows takes as long as everything else here.
+        // On the main thread, user code waits for this call, and freeing thousands of rows takes as long as the rest of it.
         if place.executor == nil { BackgroundDeallocator.release(of: baseState.state.deferred) }
         baseState = shown(new)
         if !settlesBaseLater { settleBase() }
@@ -246,7 +250,7 @@ public final class ManagedObjectContext {
         rebuildView()
     }
 
-    /// What a context shows must not change under it; one that shows nothing keeps nothing of the file.
+    /// Pins the snapshot if the context has handed out anything of it. Otherwise the context keeps no pages of the file from reuse.
     private func settleBase() {
         guard baseState.ancestors == nil, closure == nil else { return }
         if isRoot, showsNothing, !baseState.isPinned {
@@ -256,7 +260,7 @@ public final class ManagedObjectContext {
         }
     }
 
-    /// After a save, whose objects are let go of only when they are clean.
+    /// Settles the base state at the end of a save, because its objects are released only after they are clean.
     func settleBaseNow() {
         settlesBaseLater = false
         settleBase()
@@ -265,21 +269,22 @@ public final class ManagedObjectContext {
         rebuildView()
     }
 
-    /// Whether nothing of what lies below has been handed out.
+    /// Whether the context has handed out nothing of its base state.
     var showsNothing: Bool { registry.count == 0 && viewObservers.isEmpty && !hasUnsavedLayers }
 
-    /// What the context shows now, sealed: any thread may read it.
+    /// Returns the current view with its layers sealed, so that any thread may read it.
     func sealedView() -> LayeredView {
         sealTop()
         return LayeredView(base: view.base, layers: Array(view.layers.dropFirst()))
     }
 
-    /// This context's own unsaved changes as one layer.
+    /// Returns this context's own unsaved changes as one layer.
     func foldedChanges() -> Layer {
         sealed.isEmpty ? top : Layer.folding(sealed + [top], schema: model.storeSchema)
     }
 
-    /// Whether, and how, an object is changed in this context and not saved; nil also for one that was inserted and deleted.
+    /// Returns the kind of an object's unsaved change in this context. Returns nil for an unchanged object, and for one inserted and
+    /// deleted.
     func pendingKind(_ entity: Int, _ key: ObjectKey) -> RowKind? {
         var newest: RowKind?
         var isInsertedHere = false
@@ -294,7 +299,7 @@ public final class ManagedObjectContext {
 
     // MARK: Folding
 
-    /// A long list of sealed layers is folded into one off the context's executor; reads stay short.
+    /// Folds a long list of sealed layers into one layer, off the context's executor, so that reads stay fast.
     func foldIfLong() {
         guard !isFolding, !isSaving, let tail = Layer.foldableTail(of: sealed), let host else { return }
         isFolding = true
@@ -309,7 +314,7 @@ public final class ManagedObjectContext {
 
     private func didFold(_ layers: [Layer], into folded: Layer) {
         isFolding = false
-        // A save or a rollback may have taken them meanwhile.
+        // A save or a rollback may have removed these layers in the meantime.
         guard !isSaving, let start = sealed.firstIndex(where: { $0 === layers[0] }), sealed.count >= start + layers.count,
             zip(sealed[start...], layers).allSatisfy({ $0 === $1 })
         else { return }
@@ -318,19 +323,19 @@ public final class ManagedObjectContext {
         reconnectRows(from: folded)
     }
 
-    /// Points objects whose newest row was in one of the folded layers at the folded row.
+    /// Updates the row of each object whose newest row was in one of the folded layers.
     private func reconnectRows(from folded: Layer) {
         forEachRegistered(in: folded) { object, _ in object.row = newestOwnRow(object.entity, object.key) }
     }
 
-    /// Points every object with unsaved changes at its newest row, after layers were replaced.
+    /// Sets every object with unsaved changes to its newest row. Call this after layers were replaced.
     func reconnectRows() {
         for layer in sealed + [top] {
             forEachRegistered(in: layer) { object, row in object.row = row }
         }
     }
 
-    /// Calls `body` with each registered object that a layer has a row for. O(pages of the layer + such objects).
+    /// Calls `body` with each registered object for which the layer has a row. O(pages of the layer + such objects).
     func forEachRegistered(in layer: Layer, _ body: (ManagedObject, Row) -> Void) {
         forEachRegisteredPage(in: layer) { _, registered, page in
             ObjectRegistry.forEach(in: registered, page.touched) { object in
@@ -339,7 +344,7 @@ public final class ManagedObjectContext {
         }
     }
 
-    /// Calls `body` with the entity and both sides of each page of a layer that has registered objects.
+    /// Calls `body` with the entity, the registry's page and the layer's page for each page of a layer that has registered objects.
     func forEachRegisteredPage(in layer: Layer, _ body: (Int, ObjectRegistry.Page, LayerPage) -> Void) {
         for entity in 0..<layer.entityCount {
             guard let changes = layer.entity(entity) else { continue }
@@ -350,7 +355,7 @@ public final class ManagedObjectContext {
     }
 }
 
-/// A reference to a context that does not keep it.
+/// A weak reference to a context.
 struct WeakContext {
     weak var host: (any ContextExecutor)?
 }

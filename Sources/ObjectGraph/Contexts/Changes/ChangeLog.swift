@@ -1,10 +1,10 @@
 import StoreInterface
 
-/// Which objects changed in a context since changes were last processed. Kept only while somebody wants to know.
+/// A record of the objects that changed in a context since changes were last processed. Empty unless the context has observers.
 struct ChangeLog {
-    /// Whether there are observers; without them nothing is noted.
+    /// Whether the context has observers. Without observers, changes are counted but not recorded.
     var isOn = false
-    /// How many changes were made, noted or not.
+    /// The number of changes, recorded or not.
     private(set) var count = 0
     private var touched: Set<Place> = []
     private var links: Set<LinkPlace> = []
@@ -35,7 +35,9 @@ struct ChangeLog {
         links.insert(LinkPlace(link: link, source: source, destination: destination))
     }
 
-    /// The noted objects as a change set, and an empty log. `kind` says what an object is now; nil leaves it out as an update.
+    /// Returns the recorded objects as a change set and empties the log.
+    ///
+    /// - Parameter kind: Returns the current change of an object. An object for which it returns nil is recorded as an update.
     mutating func take(_ origin: SaveOrigin, _ kind: (Int, ObjectKey) -> RowKind?) -> ChangeSet {
         var pages: [Int: [UInt64: ChangeSet.PageChange]] = [:]
         for place in touched {

@@ -1,9 +1,9 @@
 import StoreInterface
 
 extension ChangeSet {
-    /// The changes of those objects, and of those links, that another set names too. O(pages of both).
+    /// Returns the changes of only those objects and links that are also in another set. O(pages of both).
     ///
-    /// A child's save may hand up what the level above leaves out: deletions of objects that are gone there (S056).
+    /// A parent drops a child's deletion of an object that no longer exists in the parent (S056).
     func limited(to other: ChangeSet) -> ChangeSet {
         var limited = self
         limited.entities = entities.compactMap { change in

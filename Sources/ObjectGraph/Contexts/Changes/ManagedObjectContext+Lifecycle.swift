@@ -1,20 +1,20 @@
 import StoreInterface
 
-/// Calls the hooks of models that have them; others cost one array look-up.
+/// Calls the lifecycle hooks of models. For models without hooks, the cost is one array look-up.
 extension ManagedObjectContext {
     func awakeFromInsert(_ object: ManagedObject) {
         object.hasAwoken = true
         lifecycle(object)?.awakeFromInsert()
     }
 
-    /// Whether a fault that is read for the first time has a hook for that.
+    /// Marks the object as awoken and returns whether `awakeFromFetch` must be called for it.
     @inline(__always)
     func awakes(_ object: ManagedObject) -> Bool {
         object.hasAwoken = true
         return traits.hasLifecycle[object.entity] && object.row?.kind != .insert
     }
 
-    /// Once, when a fault is first read (S021). What the hook sets of the object's stored properties is dropped.
+    /// Calls `awakeFromFetch` once, when a fault is first read (S021). Changes that the hook makes to stored properties are dropped.
     func awakeFromFetch(_ object: ManagedObject) {
         guard let model = lifecycle(object) else { return }
         object.isAwaking = true
@@ -39,7 +39,7 @@ extension ManagedObjectContext {
 
     private static let maximumRounds = 1000
 
-    /// `willSave` for each changed object until a round changes nothing more (S060).
+    /// Calls `willSave` on each changed object, in rounds, until a round changes nothing (S060).
     func runWillSave() throws {
         guard traits.hasAnyLifecycle else { return }
         for _ in 0..<Self.maximumRounds {
@@ -50,7 +50,9 @@ extension ManagedObjectContext {
         throw SaveError.willSaveDoesNotSettle(rounds: Self.maximumRounds)
     }
 
-    /// Validation by state (S061 in its hooks) and the delete rule deny (S043). Throws one error for all failures.
+    /// Validates each changed object by the kind of its change (S061) and checks the delete rule deny (S043).
+    ///
+    /// - Throws: One error that lists all validation failures.
     func validate() throws {
         try checkDenied()
         guard traits.hasAnyLifecycle else { return }
@@ -74,7 +76,7 @@ extension ManagedObjectContext {
         forEachPending(of: { traits.hasLifecycle[$0] }, { body(object($0, $1), $2) })
     }
 
-    /// Deleted objects that the rule deny protects. The writer decides; this tells before anything is handed over.
+    /// Checks the delete rule deny for the deleted objects. The writer makes the final decision; this check fails earlier.
     private func checkDenied() throws {
         guard traits.rules.canDeny, hasDeletes else { return }
         let changes = foldedChanges()

@@ -1,12 +1,12 @@
 import StoreInterface
 
-/// Inserting, deleting and finding objects.
+/// Inserting, deleting and looking up objects.
 extension ManagedObjectContext {
     // MARK: Insert
 
-    /// Makes a new object of an entity known by name, with the model's defaults. O(columns); reads nothing.
+    /// Creates an object of the entity with this name, with the model's default values. O(columns), without reading the store.
     ///
-    /// A programmer error if the model has no such entity.
+    /// - Precondition: The model has an entity with this name.
     @discardableResult
     public func insert(_ entityName: String) -> ManagedObject {
         guard let entity = model.entity(named: entityName) else {
@@ -15,6 +15,7 @@ extension ManagedObjectContext {
         return insert(entity)
     }
 
+    /// Creates an object of an entity, with the model's default values. O(columns), without reading the store.
     @discardableResult
     public func insert(_ entity: Entity) -> ManagedObject {
         checkIsolation()
@@ -27,8 +28,10 @@ extension ManagedObjectContext {
         return object
     }
 
-    /// Makes a new object with these values by column, in declaration order of attributes and to-one relationships: the fastest
-    /// way in, for imports. A programmer error if there are not as many values as columns.
+    /// Creates an object with these values, one per column, in declaration order of attributes and to-one relationships.
+    /// This is the fastest way to insert objects, intended for imports.
+    ///
+    /// - Precondition: There are as many values as columns.
     @discardableResult
     public func insert(_ entity: Entity, values: [Value]) -> ManagedObject {
         checkIsolation()
@@ -41,10 +44,11 @@ extension ManagedObjectContext {
         return object
     }
 
-    /// Takes a new object, and the new objects that it refers to, into the context. Its id is final from here on (S002).
+    /// Inserts a new object into the context, with the new objects that it refers to. From then on its id is final (S002).
     ///
-    /// Inserting an object that is in the context already does nothing. A programmer error if the object belongs to another
-    /// context or its type is not in the model.
+    /// Inserting an object that already is in the context does nothing.
+    ///
+    /// - Precondition: The object belongs to no other context, and its type is in the model.
     public func insert<M: PersistentModel>(_ model: M) {
         checkIsolation()
         let object = model.managedObject
@@ -60,7 +64,7 @@ extension ManagedObjectContext {
     }
 
     private func attachDetached(_ object: ManagedObject, _ entity: Entity) {
-        // A detached object always has a row, made with it.
+        // A detached object always has a row, created with it.
         guard let row = object.row else { preconditionFailure("a new object has lost its values") }
         object.context = self
         object.entityNumber = Int32(entity.number)
@@ -95,7 +99,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// An object of this context: inserted now when it is new.
+    /// Returns an object of this context, after inserting it if it is new.
     func adopted(_ object: ManagedObject) -> ManagedObject {
         if object.state == .detached {
             guard let name = object.detachedState?.entity.name, let entity = model.entity(named: name) else {
@@ -107,7 +111,7 @@ extension ManagedObjectContext {
         return object
     }
 
-    /// The next key of an entity; a page's worth is taken from the pool at a time.
+    /// Returns the next key of an entity. Keys are taken from the pool one page's worth at a time.
     @inline(__always)
     private func nextKey(_ entity: Int) -> ObjectKey {
         if keys[entity].isEmpty { keys[entity] = setup.writer.takeKeys(entity) }
@@ -118,16 +122,16 @@ extension ManagedObjectContext {
 
     // MARK: Look up
 
-    /// The registered object with this id, or nil. Never reads the store (S004).
+    /// Returns the registered object with this id, or nil. Never reads the store (S004).
     public func registeredObject(for id: ObjectID) -> ManagedObject? {
         checkIsolation()
         guard id.store == storeIdentity, id.entity < model.entities.count else { return nil }
         return registry.object(id.entity, id.key)
     }
 
-    /// The object with this id: registered, or a fault made now. Does no I/O and never fails (S005).
+    /// Returns the object with this id: the registered object, or a new fault. Does no I/O and never fails (S005).
     ///
-    /// A programmer error for an id of another store.
+    /// - Precondition: The id belongs to the context's store.
     public func object(with id: ObjectID) -> ManagedObject {
         checkIsolation()
         precondition(
@@ -136,7 +140,9 @@ extension ManagedObjectContext {
         return object(id.entity, id.key)
     }
 
-    /// The object with this id, known to exist. Throws ``ContextError/objectNotFound(_:)`` (S005).
+    /// Returns the object with this id after checking that it exists (S005).
+    ///
+    /// - Throws: ``ContextError/objectNotFound(_:)`` if there is no such object.
     public func existingObject(with id: ObjectID) throws -> ManagedObject {
         checkIsolation()
         try checkOpen()
@@ -146,7 +152,9 @@ extension ManagedObjectContext {
         return object(id.entity, id.key)
     }
 
-    /// The typed object with this id. Throws ``ContextError/objectNotFound(_:)`` also when it is of another type.
+    /// Returns the typed object with this id after checking that it exists.
+    ///
+    /// - Throws: ``ContextError/objectNotFound(_:)`` if there is no such object, or if it has another type.
     public func existingObject<M: PersistentModel>(_ type: M.Type = M.self, with id: ObjectID) throws -> M {
         guard let entity = model.entity(for: M.self), entity.number == id.entity else {
             throw ContextError.objectNotFound(id)
@@ -154,7 +162,9 @@ extension ManagedObjectContext {
         return wrapped(try existingObject(with: id), as: M.self)
     }
 
-    /// The typed object with this id: registered, or a fault. A programmer error for an id of another entity or store.
+    /// Returns the typed object with this id: the registered object, or a new fault.
+    ///
+    /// - Precondition: The id belongs to the entity of `type` and to the context's store.
     public func object<M: PersistentModel>(_ type: M.Type = M.self, with id: ObjectID) -> M {
         precondition(model.entity(for: M.self)?.number == id.entity, "the id \(id) is not of \(M.self)")
         return wrapped(object(with: id), as: M.self)
@@ -174,7 +184,7 @@ extension ManagedObjectContext {
         return object
     }
 
-    /// The one typed object around an object.
+    /// Returns the typed wrapper of an object. There is one wrapper per object.
     func wrapped<M: PersistentModel>(_ object: ManagedObject, as type: M.Type) -> M {
         if let model = object.model {
             if ObjectIdentifier(Swift.type(of: model)) == ObjectIdentifier(M.self) {
@@ -195,7 +205,7 @@ extension ManagedObjectContext {
         return nil
     }
 
-    /// Whether the context shows an object.
+    /// Returns whether an object exists in the context's view.
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
         if let isThere = view.existsInLayers(entity, key) { return isThere }
         let page = try pages.page(entity, PageAddress.page(of: key), in: view.base)
@@ -211,9 +221,11 @@ extension ManagedObjectContext {
         return all
     }
 
+    /// The objects with unsaved insertions.
     public var insertedObjects: [ManagedObject] { pendingObjects(.insert) }
+    /// The objects with unsaved updates.
     public var updatedObjects: [ManagedObject] { pendingObjects(.update) }
-    /// Deleted and not yet saved. Objects that were never saved are not among them (S041).
+    /// The objects with unsaved deletions. Objects that were never saved are not included (S041).
     public var deletedObjects: [ManagedObject] { pendingObjects(.delete) }
 
     private func pendingObjects(_ kind: RowKind) -> [ManagedObject] {
@@ -223,8 +235,9 @@ extension ManagedObjectContext {
         return objects
     }
 
-    /// Calls `body` with the entity, the key and what becomes of it, of each object with unsaved changes. The ends of a pair that was
-    /// linked or unlinked count as updated (S007). O(changed objects).
+    /// Calls `body` with the entity, key and kind of change of each object with unsaved changes. O(changed objects).
+    ///
+    /// Both ends of a pair that was linked or unlinked count as updated (S007).
     func forEachPending(of wanted: (Int) -> Bool = { _ in true }, _ body: (Int, ObjectKey, RowKind) -> Void) {
         let changes = foldedChanges()
         var ends: [Int: Set<ObjectKey>] = [:]
@@ -246,7 +259,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// What becomes of an object with the next save, changed pairs included; nil when nothing does.
+    /// Returns the kind of an object's unsaved change, changed pairs included; nil if the object is unchanged.
     func changeKind(_ entity: Int, _ key: ObjectKey) -> RowKind? {
         if let kind = pendingKind(entity, key) { return kind }
         for layer in sealed + [top] {
@@ -270,9 +283,11 @@ extension ManagedObjectContext {
     }
 }
 
-/// What a context cannot do.
+/// An error in the use of a context.
 public enum ContextError: Error, Sendable, CustomStringConvertible {
+    /// No object with this id exists in the context.
     case objectNotFound(ObjectID)
+    /// The operation needs a child context, but the context with this name is a root.
     case notAChild(context: String)
 
     public var description: String {

@@ -1,16 +1,16 @@
 import StoreInterface
 
-/// Keeps both ends of one-to-one relationships consistent after a merge (S052). The context's own changes win, as they will when
-/// it saves.
+/// Keeps both ends of one-to-one relationships consistent after a merge (S052).
+/// The context's own changes win, as they do when it saves.
 extension ManagedObjectContext {
-    /// Clears the reference of each object whose partner was given to another object in `layers`.
+    /// Clears the reference of each object whose partner was given to another object in `layers`. O(their changed one-to-one ends).
     ///
-    /// - Parameter layers: the newest unsaved layers of this context, oldest first. O(their changed one-to-one ends).
+    /// - Parameter layers: The newest unsaved layers of this context, oldest first.
     func settlePairs(of layers: [Layer]) {
         guard traits.rules.hasPairs else { return }
         let below = LayeredView(base: view.base, layers: view.layers.filter { layer in !layers.contains { $0 === layer } })
         for entity in traits.rules.pairs.indices where !traits.rules.pairs[entity].isEmpty {
-            // Gathered first, because settling writes to the newest layer.
+            // Collect the keys first, because settling writes to the newest layer.
             var keys: Set<ObjectKey> = []
             for layer in layers {
                 for (number, page) in layer.entity(entity)?.pages ?? [:] {
@@ -33,13 +33,13 @@ extension ManagedObjectContext {
 
     private func settle(_ pair: RelationshipRules.Pair, _ entity: Int, _ key: ObjectKey, _ below: LayeredView) throws {
         let partner = try view.value(entity, key, pair.column)?.referenceKey
-        // The object that has the partner below.
+        // The object that refers to the partner below these layers.
         if let partner, let former = try below.value(pair.destination, partner, pair.back)?.referenceKey, former != key,
             try view.value(entity, former, pair.column)?.referenceKey == partner
         {
             write(entity, former, pair.column, .null)
         }
-        // The partner that the object has below.
+        // The partner of the object below these layers.
         if let former = try below.value(entity, key, pair.column)?.referenceKey, former != partner,
             try view.value(pair.destination, former, pair.back)?.referenceKey == key
         {

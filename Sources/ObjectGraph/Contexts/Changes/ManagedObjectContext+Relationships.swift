@@ -1,12 +1,12 @@
 import StoreInterface
 
-/// Relationships: both sides follow at once (S044, S045). A to-many is the index of its inverse, so only the to-one side is
-/// written; a many-to-many is a set of pairs.
+/// Relationships: setting one end updates the other at once (S044, S045). A to-many relationship is the index of its inverse,
+/// so only the to-one end is written. A many-to-many relationship is a set of pairs.
 extension ManagedObjectContext {
-    /// The object at the far end of a to-one relationship; nil when there is none.
+    /// Returns the destination of a to-one relationship, or nil if there is none.
     ///
-    /// A relationship that leads to a deleted object shows it as long as that is not saved: the save throws, and fetches agree (S053).
-    /// What the rule noAction has left behind is nil.
+    /// If the destination has an unsaved deletion, it is still returned: the save throws, and fetches agree (S053).
+    /// A reference to a missing object that the rule noAction permits reads as nil.
     func toOne(_ object: ManagedObject, _ column: Int, destination: Int) -> ManagedObject? {
         let value = read(object, column) ?? lastValue(object.entity, object.key, column)
         guard let key = value?.referenceKey else { return nil }
@@ -20,14 +20,14 @@ extension ManagedObjectContext {
         return lost
     }
 
-    /// Whether a column has a value that no store has.
+    /// Returns whether a column has an unsaved value, in this context or in an ancestor.
     private func hasUnsaved(_ column: Int, _ entity: Int, _ key: ObjectKey) -> Bool {
         view.layers.prefix(sealed.count + 1 + baseState.inherited.count).contains { layer in
             layer.row(entity, key)?.isSet(column) ?? false
         }
     }
 
-    /// The keys at the far end of a to-many relationship, ascending.
+    /// Returns the keys of a to-many relationship's destinations, ascending.
     func toManyKeys(_ object: ManagedObject, _ relation: Relation) -> [ObjectKey] {
         object.isDeletedHere ? [] : trapOnStoreError { try view.related(relation, to: object.key) }
     }
@@ -51,20 +51,20 @@ extension ManagedObjectContext {
         write(object, column, other.map { .reference($0.key) } ?? .null)
     }
 
-    /// Sets a to-one relationship by the key of the object that it leads to. The other end follows (S044).
+    /// Sets a to-one relationship by the key of its destination. The inverse is updated too (S044).
     func setReference(_ object: ManagedObject, _ column: Int, to value: Value) {
         let relationship = model.entities[object.entity].relationships.first { $0.kind == .toOne(column: column) }
         guard let relationship, value.isNull || value.referenceKey != nil else { return write(object, column, value) }
         setToOne(object, relationship, to: value.referenceKey.map { self.object(relationship.destination, $0) })
     }
 
-    /// A value of a reference as the property shows it: null if a deletion has left it behind (S053).
+    /// Returns the value of a reference as the property shows it: null if the destination was deleted under the rule noAction (S053).
     func shown(_ value: Value, _ object: ManagedObject, _ column: Int) -> Value {
         guard traits.rules.dangling[object.entity].contains(column) else { return value }
         return trapOnStoreError { try view.shown(value, object.entity, column) }
     }
 
-    /// Replaces a whole to-many: un-relates the missing, relates the new (S045).
+    /// Replaces all members of a to-many relationship: removes missing members and adds new members (S045).
     func setToMany(_ object: ManagedObject, _ relationship: Relationship, to others: [ManagedObject]) {
         guard case .toMany(let relation) = relationship.kind, !object.isAwaking else { return }
         let wanted = others.map { adopted($0, by: relationship) }
@@ -85,7 +85,7 @@ extension ManagedObjectContext {
         let other = adopted(other, by: relationship)
         let isRelated =
             switch relation {
-            // It may have gone to another object: that is not this one's to undo.
+            // The member may have moved to another object in the meantime. Then this object must not clear its reference.
             case .referrers(_, let column): read(other, column)?.referenceKey == object.key
             case .link(let link, let direction, _):
                 direction == .forward
@@ -95,7 +95,9 @@ extension ManagedObjectContext {
         if isRelated { drop(object, relation, other.key) }
     }
 
-    /// An object of this context that a relationship may lead to. Another entity's is a programmer error: its key means another object.
+    /// Returns an object of this context that may be a destination of the relationship. Traps for an object of another entity, because
+    /// its key
+    /// would identify a different object.
     private func adopted(_ object: ManagedObject, by relationship: Relationship) -> ManagedObject {
         let object = adopted(object)
         precondition(
@@ -119,7 +121,9 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Precondition: the objects are related.
+    /// Removes a relation between two objects.
+    ///
+    /// - Precondition: The objects are related.
     private func drop(_ object: ManagedObject, _ relation: Relation, _ other: ObjectKey) {
         switch relation {
         case .referrers(let entity, let column):
@@ -132,7 +136,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// What is undone before it is saved is no change (S032).
+    /// Links or unlinks a pair. Undoing an unsaved change removes the change (S032).
     private func setLink(
         _ link: Int, _ source: ObjectKey, _ target: ObjectKey, _ object: ManagedObject, _ relation: Relation, linked: Bool
     ) {
@@ -160,7 +164,7 @@ extension ManagedObjectContext {
         for layer in view.layers {
             if let known = layer.links[link].forward[source]?[target] { return known }
         }
-        // An object that is new here has no pairs below.
+        // An object inserted in this context has no pairs in the base state.
         if pendingKind(object.entity, object.key) == .insert { return false }
         let partner = source == object.key ? target : source
         return trapOnStoreError { try view.base.related(relation, to: object.key) }.contains(partner)
@@ -168,18 +172,19 @@ extension ManagedObjectContext {
 
     // MARK: Delete
 
-    /// Deletes an object; fetches leave it out at once (S047), the store follows with the save. Its relationships are torn
-    /// down by their delete rules now, except deny, which a save checks (S043). Deleting twice does nothing.
+    /// Deletes an object. Fetches leave it out at once (S047); the store deletes it with the next save.
+    ///
+    /// The delete rules of its relationships apply now, except deny, which a save checks (S043). Deleting an object twice does nothing.
     public func delete(_ object: ManagedObject) {
         checkIsolation()
         guard object.state == .registered, !object.isDeletedHere else { return }
         precondition(object.context === self, "an object is deleted in the context that it belongs to")
-        // A list, because a chain of cascades may be longer than the stack.
+        // A queue instead of recursion, because a chain of cascades may be longer than the stack allows.
         var deletionQueue = [object]
         while let next = deletionQueue.popLast() { delete(next, &deletionQueue) }
     }
 
-    /// - Parameter cascade: gets the objects that are to be deleted too.
+    /// - Parameter cascade: Receives the objects that must be deleted too.
     private func delete(_ object: ManagedObject, _ cascade: inout [ManagedObject]) {
         guard object.state == .registered, !object.isDeletedHere else { return }
         prepareForDeletion(object)
@@ -201,9 +206,11 @@ extension ManagedObjectContext {
         markDeleted(object)
     }
 
+    /// Deletes the object behind a model instance, as ``delete(_:)`` does.
     public func delete(_ model: some PersistentModel) { delete(model.managedObject) }
 
-    /// What an object's own columns and pairs lead to. The referrers of a to-many relationship are told by the rules.
+    /// Returns the keys that an object's own columns and pairs refer to. Referrers of a to-many relationship come from the delete
+    /// rules.
     private func farEnd(_ object: ManagedObject, _ relationship: Relationship) -> [ObjectKey] {
         switch relationship.kind {
         case .toOne(let column): (read(object, column)?.referenceKey).map { [$0] } ?? []
@@ -212,7 +219,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Takes the pairs of a deleted object away, and notes that what it referred to has one object less.
+    /// Removes the pairs of a deleted object, and records that each object it referred to has changed.
     private func unlink(_ object: ManagedObject, _ relationship: Relationship, _ keys: [ObjectKey]) {
         if relationship.deleteRule == .noAction || relationship.deleteRule == .deny { return }
         for key in keys {
@@ -224,14 +231,14 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Puts a tombstone in the top layer, or nothing at all for an object that never left it (S041).
+    /// Puts a tombstone in the top layer. An object that never left the top layer is removed without one (S041).
     private func markDeleted(_ object: ManagedObject) {
         changeLog.note(object.entity, object.key)
         let known = top.row(object.entity, object.key)
         let isNewInTop = known?.kind == .insert
         let isKnownBelow = sealed.contains { $0.row(object.entity, object.key) != nil }
         if isNewInTop, !isKnownBelow {
-            // The object keeps its row, which has its last values (S054).
+            // The object keeps its row, which contains its last values (S054).
             top.remove(entity: object.entity, key: object.key)
             forgetLinks(of: object)
             forgetUnsaved(object)
@@ -241,7 +248,7 @@ extension ManagedObjectContext {
             known?.copy(layer: top.id)
             ?? Row.make(kind: .delete, layer: top.id, columnCount: model.entities[object.entity].columns.count)
         if pendingKind(object.entity, object.key) == .insert {
-            // Folding drops the insertion and with it the values.
+            // Folding drops the insertion, and with it the values.
             for column in 0..<row.columnCount where !row.isSet(column) {
                 row[column] = readBelow(object.entity, object.key, column) ?? .null
             }
@@ -252,7 +259,7 @@ extension ManagedObjectContext {
         registry.retain(object)
     }
 
-    /// The pairs of an object that never left the top layer are nowhere else.
+    /// Removes the pairs of an object that never left the top layer. No other layer contains pairs of it.
     private func forgetLinks(of object: ManagedObject) {
         for relationship in model.entities[object.entity].relationships {
             guard case .toMany(.link(let link, let direction, _)) = relationship.kind else { continue }
@@ -265,12 +272,12 @@ extension ManagedObjectContext {
         }
     }
 
-    /// An object that was inserted and deleted again stays registered, as deleted, while somebody holds it.
+    /// Releases an object that was inserted and deleted again. It stays registered, as deleted, while the program retains it.
     private func forgetUnsaved(_ object: ManagedObject) {
         if !retainsRegisteredObjects { registry.release(object) }
     }
 
-    /// Errors of reading below a property come from a damaged file; see ``readBelow(_:_:_:)``.
+    /// Traps if a read for a property fails, which happens only for a damaged file. See ``readBelow(_:_:_:)``.
     func trapOnStoreError<T>(_ body: () throws -> T) -> T {
         do { return try body() } catch { preconditionFailure("reading the store failed: \(error)") }
     }

@@ -2,15 +2,17 @@ import StoreInterface
 
 /// Reading and writing properties through the layers.
 extension ManagedObjectContext {
-    /// The value of a column: the newest layer's, else the snapshot's; nil when the object does not exist.
+    /// Returns the value of a column from the newest layer that has one, else from the snapshot. Returns nil if the object does not
+    /// exist.
     @inline(__always)
     func read(_ object: ManagedObject, _ column: Int) -> Value? {
         if let row = object.row, row.isSet(column) { return row[column] }
         return readBelow(object.entity, object.key, column)
     }
 
-    /// A value looked up by key. A damaged page stops the program with the store's own message: reads of properties cannot
-    /// throw, and going on with a wrong value would be worse. `verify` finds damage without stopping.
+    /// Returns a value looked up by key. A damaged page stops the program with the store's own message.
+    ///
+    /// Property reads cannot throw, and continuing with a wrong value would be worse. `verify` finds damage without stopping.
     func readBelow(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
@@ -29,7 +31,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// What a property reads as when the record is gone (S022).
+    /// Returns the value that a property reads as if the record is gone (S022).
     func inaccessible(_ object: ManagedObject, _ column: Int) -> Value {
         if object.isDeletedHere, let last = lastValue(object.entity, object.key, column) { return last }
         if !object.isDeletedHere {
@@ -41,7 +43,7 @@ extension ManagedObjectContext {
         return model.entities[object.entity].columns[column].isOptional ? .null : zeroValue(object.entity, column)
     }
 
-    /// What a column of an object had that is deleted here and not saved (S054); nil for any other object.
+    /// Returns the last value of a column of an object that has an unsaved deletion here (S054); nil for any other object.
     func lastValue(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
         guard newestOwnRow(entity, key)?.kind == .delete else { return nil }
         let count = sealed.count + 1
@@ -59,7 +61,7 @@ extension ManagedObjectContext {
         return Value.zero(of: type)
     }
 
-    /// Sets a column; an equal value is not a change (S032).
+    /// Sets a column. An equal value is not a change (S032).
     func write(_ object: ManagedObject, _ column: Int, _ value: Value) {
         if object.isDeletedHere || object.isAwaking { return }
         if let row = object.row, row.layer == topID, row.isSet(column) {
@@ -79,7 +81,7 @@ extension ManagedObjectContext {
         changeLog.note(object.entity, object.key)
     }
 
-    /// Sets a column of an object that need not be registered; no instance is made for it.
+    /// Sets a column of an object that may be unregistered, without creating an instance.
     func write(_ entity: Int, _ key: ObjectKey, _ column: Int, _ value: Value) {
         if let known = registry.object(entity, key) { return write(known, column, value) }
         if !differsInSize(entity, key, column, value) {
@@ -92,7 +94,7 @@ extension ManagedObjectContext {
         changeLog.note(entity, key)
     }
 
-    /// Whether a large value has another byte count than the one that the object has, which then is not read to tell that they differ.
+    /// Compares byte counts first, so that a large stored value is not read when the lengths already differ.
     @inline(__always)
     private func differsInSize(_ entity: Int, _ key: ObjectKey, _ column: Int, _ value: Value) -> Bool {
         switch value {
@@ -104,7 +106,7 @@ extension ManagedObjectContext {
 
     @inline(never)
     private func differsInSize(_ entity: Int, _ key: ObjectKey, _ column: Int, _ byteCount: Int) -> Bool {
-        // An error is met again by the read that follows.
+        // If this read fails, the read that follows reports the error.
         guard let parts = try? view.parts(entity, key, column) else { return false }
         return parts.byteCount != byteCount
     }
@@ -119,7 +121,7 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObjectContext {
-    /// The top layer's own row for an object, made if need be.
+    /// Returns the top layer's own row for an object, after creating it if necessary.
     func makeWritableRow(_ entity: Int, _ key: ObjectKey) -> Row {
         let row: Row
         if let own = top.row(entity, key) {

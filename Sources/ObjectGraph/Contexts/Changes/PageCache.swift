@@ -1,9 +1,10 @@
 import StoreInterface
 
-/// The pages that a context read, by entity and number: what was read once is found by two array look-ups. Emptied when it is
-/// full, and when the context moves on, so that it keeps no snapshot alive.
+/// The pages that a context has read, by entity and number. A cached page is found with two array look-ups.
+///
+/// The cache is emptied when it is full and when the context moves to another state, so that it keeps no snapshot alive.
 struct PageCache {
-    /// By entity; empty until the first page is read.
+    /// The pages by entity; empty until the first page is read.
     private var tables: ContiguousArray<NumberTable<any StorePage>> = []
     private var count = 0
 
@@ -13,7 +14,7 @@ struct PageCache {
         return try read(entity, number, base)
     }
 
-    /// Whether a page is known, so that reading it asks nobody.
+    /// Returns whether a page is cached, so that reading it needs no access to the store.
     func holds(_ entity: Int, _ number: UInt64) -> Bool { entity < tables.count && tables[entity][number] != nil }
 
     private mutating func read(_ entity: Int, _ number: UInt64, _ base: any StoreSnapshot) throws -> (any StorePage)? {

@@ -1,9 +1,9 @@
 import StoreInterface
 
-/// Unsaved changes alone, without what lies below them: which of them refer to an object. Reads no store.
+/// A reader of unsaved changes alone, without the state below them. Finds the changes that refer to an object; never reads the store.
 struct PendingReferences: ObjectReader {
     let schema: StoreSchema
-    /// Newest first.
+    /// The layers, newest first.
     let layers: [Layer]
 
     private func newest(_ entity: Int, _ key: ObjectKey) -> RowKind? {
@@ -13,7 +13,7 @@ struct PendingReferences: ObjectReader {
         return nil
     }
 
-    /// nil also where no change speaks of the column.
+    /// Returns nil also if no change sets the column.
     func value(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
         for layer in layers {
             guard let row = layer.row(entity, key) else { continue }
@@ -49,16 +49,20 @@ struct PendingReferences: ObjectReader {
 }
 
 extension RelationshipRules {
-    /// Returns what the deletions of a layer ask of older layers, oldest first, that its owner did not see; nil when that is nothing.
+    /// Returns the changes that a layer's deletions require in older unsaved layers, which the layer's owner did not see. Returns nil
+    /// if there
+    /// are none.
     ///
-    /// References that the layer itself has set after a deletion stay: a save reports them. O(deletions · layers).
+    /// References that the layer itself set after a deletion stay, because a save reports them. O(deletions · layers).
+    ///
+    /// - Parameter layers: The older layers, oldest first.
     func consequences(of newest: Layer, over layers: [Layer], _ schema: StoreSchema) -> Layer? {
         guard newest.mayDelete, !layers.isEmpty else { return nil }
         let made = Layer(schema: schema)
         let reader = PendingReferences(schema: schema, layers: [made, newest] + layers.reversed())
         var waiting = newest.deletions
         while let (entity, key) = waiting.popLast() {
-            // Reading layers does not fail.
+            // Reading from layers does not throw.
             for consequence in (try? consequences(of: entity, key, in: reader, own: { _ in nil })) ?? [] {
                 switch consequence {
                 case .clear(let other, let otherKey, let column):
@@ -106,7 +110,7 @@ extension Layer {
         }
     }
 
-    /// Forgets what the layer says of an object's pairs.
+    /// Removes the layer's changes to an object's pairs.
     func forgetLinks(of entity: Int, _ key: ObjectKey, _ schema: StoreSchema) {
         for (number, link) in schema.links.enumerated() {
             if link.source == entity {

@@ -1,10 +1,10 @@
 import Dispatch
 import StoreInterface
 
-/// A context with an executor of its own: imports, long reads, children.
+/// A context with its own executor, for imports, long reads and child contexts.
 ///
-/// Work is given to it as closures that return `Sendable` values; objects never leave (S170). Dropping the last reference drops
-/// the context and what it has not saved.
+/// Pass work to the context as closures that return `Sendable` values; objects cannot leave the closure (S170).
+/// Releasing the last reference drops the context and its unsaved changes.
 public actor BackgroundContext: ContextExecutor {
     let context: ManagedObjectContext
     private nonisolated let executor: QueueExecutor
@@ -22,9 +22,9 @@ public actor BackgroundContext: ContextExecutor {
         if setup.coordinator.isClosed { enqueue { $0.close {} } }
     }
 
-    /// Runs `body` on the context's executor with exclusive use of the context; pending changes are processed at its end.
+    /// Runs `body` on the context's executor with exclusive access to the context, then processes pending changes.
     ///
-    /// What it returns must be `Sendable`, so objects cannot leave; return their ids. Throws what `body` throws.
+    /// The result must be `Sendable`, so objects cannot leave the closure. Return their ids instead. Rethrows the error of `body`.
     public func perform<T: Sendable, E: Error>(_ body: @Sendable (ManagedObjectContext) throws(E) -> T) throws(E) -> T {
         defer { context.processPendingChanges() }
         return try body(context)
@@ -57,8 +57,8 @@ public actor BackgroundContext: ContextExecutor {
     }
 }
 
-/// How far up a save goes.
+/// The destination of a save through parent contexts.
 public enum SaveTarget: Sendable {
-    /// Through every parent to the store.
+    /// The store, through every parent.
     case store
 }

@@ -1,10 +1,10 @@
 import Dispatch
 import StoreInterface
 
-/// Frees layers elsewhere than on the executor that used them last.
+/// Frees layers on a background queue instead of on the executor that used them last.
 enum BackgroundDeallocator {
     private static let queue = DispatchQueue(label: "strata.disposal", qos: .utility)
-    /// A moment in which whoever hands layers over has let go of them.
+    /// A delay that gives the caller time to release its own references to the layers.
     private static let delay = DispatchTimeInterval.milliseconds(1)
 
     static func release(of layers: [Layer]) {

@@ -1,8 +1,8 @@
 import StoreInterface
 
-/// What a background context makes of each object of a request, as an asynchronous sequence for anybody (S136).
+/// An asynchronous sequence of values that a background context computes from the objects of a request (S136).
 ///
-/// A batch of objects is read and transformed on the context's executor; one batch of results waits here.
+/// The context reads and transforms one batch of objects at a time on its executor. The iterator buffers one batch of results.
 public struct BackgroundStream<Element: Sendable>: AsyncSequence, Sendable {
     let context: BackgroundContext
     let start: @Sendable (ManagedObjectContext) throws -> BatchSource
@@ -10,7 +10,7 @@ public struct BackgroundStream<Element: Sendable>: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
 
-    /// `@unchecked Sendable` is right because it is used on the context's executor only, inside `perform`.
+    /// `@unchecked Sendable` is safe because the state is used only on the context's executor, inside `perform`.
     private final class State: @unchecked Sendable {
         var source: BatchSource?
     }
@@ -40,8 +40,9 @@ public struct BackgroundStream<Element: Sendable>: AsyncSequence, Sendable {
 }
 
 extension BackgroundContext {
-    /// Transforms each object of a request on this context's executor, a batch of `fetchBatchSize` at a time. Holds the snapshot of its
-    /// beginning while it is iterated.
+    /// Returns a sequence that transforms each object of a request on this context's executor, in batches of `fetchBatchSize`.
+    ///
+    /// The iteration keeps the snapshot that it began with until it ends.
     public nonisolated func stream<M: PersistentModel, R: Sendable>(
         _ request: FetchRequest<M>, _ transform: @escaping @Sendable (M) throws -> R
     ) -> BackgroundStream<R> {
@@ -54,7 +55,7 @@ extension BackgroundContext {
         }
     }
 
-    /// The same by names.
+    /// Returns a sequence that transforms each object of a request by entity and property names.
     public nonisolated func stream<R: Sendable>(
         _ request: EntityFetchRequest, _ transform: @escaping @Sendable (ManagedObject) throws -> R
     ) -> BackgroundStream<R> {

@@ -6,7 +6,7 @@ import Dispatch
     import Foundation
 #endif
 
-/// Catches at run time what the compiler cannot see: an object or a context used off its executor (S171).
+/// Checks at run time what the compiler cannot check: that an object or context is used only on its executor (S171).
 enum ConcurrencyCheck {
     #if DEBUG
         static let isOn = true

@@ -2,25 +2,25 @@ import Dispatch
 internal import Platform
 import StoreInterface
 
-/// Where a context lives: the main actor, or an actor of its own. The one way from other executors to a context.
+/// The executor of a context: the main actor, or an actor of its own. Other executors reach the context only through this protocol.
 public protocol ContextExecutor: AnyObject, Sendable {
-    /// Runs a job on the context's executor, after the jobs enqueued before. Never waits.
+    /// Runs a job on the context's executor, after all jobs enqueued before. Never waits.
     func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void)
-    /// Runs a job on the context's executor and waits for it, blocking the calling thread. Only for the routing `ancestors`.
+    /// Runs a job on the context's executor and waits for it, blocking the calling thread. Used only with the routing `ancestors`.
     func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void)
 }
 
 extension ContextExecutor {
-    /// Runs a job on the context's executor and gives what it returns.
+    /// Runs a job on the context's executor and returns its result.
     func run<T: Sendable>(_ job: @escaping @Sendable (ManagedObjectContext) throws -> T) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
             enqueue { context in continuation.resume(with: Result { try job(context) }) }
         }
     }
 
-    /// Runs a job on the context's executor, waits, and gives what it returns.
+    /// Runs a job on the context's executor, blocks until it ends, and returns its result.
     func wait<T: Sendable>(_ job: @Sendable (ManagedObjectContext) throws -> T) throws -> T {
-        // The job runs to its end before `runAndWait` returns, so the variable is never used by two threads at once.
+        // The job ends before `runAndWait` returns, so the variable is never used by two threads at once.
         nonisolated(unsafe) var result: Result<T, any Error>?
         runAndWait { context in result = Result { try job(context) } }
         guard let result else {
@@ -30,9 +30,9 @@ extension ContextExecutor {
     }
 }
 
-/// Where a context finds its host, which is made after it and holds it.
+/// A context's weak reference to its host. The host is created after the context and retains it.
 final class ContextAddress: Sendable {
-    /// nil: the main actor.
+    /// The executor of the context; nil for the main actor.
     let executor: QueueExecutor?
     private let box = Mutex<WeakContext>(WeakContext(host: nil))
 

@@ -1,15 +1,17 @@
 import Dispatch
 internal import Platform
 
-/// Runs an actor's jobs on a serial dispatch queue, so that other threads can also wait for it, which the routing
-/// `ancestors` must do, and so that blocking in a `perform` never takes a cooperative thread.
+/// Runs an actor's jobs on a serial dispatch queue.
+///
+/// Other threads can block until a job on the queue ends, which the routing `ancestors` requires.
+/// Blocking in a `perform` never occupies a cooperative thread.
 final class QueueExecutor: SerialExecutor {
     let queue: DispatchQueue
     private let name: String
-    /// The thread that runs a job of the queue now; 0 when none does.
+    /// The thread that is running a job of the queue, or 0.
     private let runner = Atomic<UInt>(0)
 
-    /// Queues of executors that are gone. Making one is half of what a short-lived child costs.
+    /// Idle queues of released executors. Creating a queue is half of the cost of a short-lived child.
     private static let idle = Mutex<[DispatchQueue]>([])
     private static let maximumIdle = 64
 
@@ -18,7 +20,7 @@ final class QueueExecutor: SerialExecutor {
         queue = Self.idle.withLock { $0.popLast() } ?? DispatchQueue(label: "strata.context")
     }
 
-    /// Nothing of this executor is left on the queue: jobs keep it alive.
+    /// Returns the queue for reuse. It has no jobs left, because each job retains the executor.
     deinit {
         Self.idle.withLock { idle in
             if idle.count < Self.maximumIdle { idle.append(queue) }
@@ -32,7 +34,7 @@ final class QueueExecutor: SerialExecutor {
 
     func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-    /// Marks the calling thread, which must be running a job of ``queue``, as the one on which the context may be used.
+    /// Marks the calling thread as the one on which the context may be used. The thread must be running a job of ``queue``.
     func running<R>(_ body: () throws -> R) rethrows -> R {
         runner.store(Self.currentThread, ordering: .relaxed)
         defer { runner.store(0, ordering: .relaxed) }
@@ -41,7 +43,7 @@ final class QueueExecutor: SerialExecutor {
 
     var isCurrent: Bool { runner.load(ordering: .relaxed) == Self.currentThread }
 
-    /// The compiler's own checks (`assumeIsolated`) end here.
+    /// Implements the check behind `assumeIsolated`.
     func checkIsolated() { precondition(isCurrent, "not on the executor of \(name)") }
 
     /// A number that no other living thread has.

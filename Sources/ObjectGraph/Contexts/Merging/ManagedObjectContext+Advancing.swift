@@ -1,8 +1,8 @@
 import StoreInterface
 
-/// Moving on at a budget's demand (S152).
+/// Moving clean contexts to newer snapshots when a snapshot budget demands it (S152).
 extension ManagedObjectContext {
-    /// Moves a context without unsaved changes to the newest state; a child to what its parent shows, once that has moved.
+    /// Moves a context without unsaved changes to the newest state. A child moves to its parent's state after the parent has moved.
     func advanceIfClean() {
         guard !isSaving, !hasChanges else {
             return StoreWriter.log.warning("the context \(name) has unsaved changes, so it keeps the snapshot that it reads")

@@ -1,11 +1,15 @@
 import StoreInterface
 
-/// What a merge policy left out of a save: the context shows something else than before, though nobody else saved.
+/// Finds changes of the view that no other save explains: changes that a merge policy dropped, and changes that delete rules added.
 extension ManagedObjectContext {
-    /// The objects of `written` of which neither the save nor others wrote anything: new ones as deleted, updated ones, which show
-    /// the store's values again, as updated, deleted ones, which are back, as inserted. nil when there are none. O(pages written).
+    /// Returns the objects of `written` that neither this save nor other saves wrote, or nil if there are none. O(pages written).
     ///
-    /// - Parameter others: what others saved since; nil when that is not known: then everything counts as changed anyway.
+    /// New objects count as deleted. Updated objects show the store's values again and count as updated. Deleted objects are back and
+    /// count as
+    /// inserted.
+    ///
+    /// - Parameter others: The saves of other contexts since the previous base state. If nil, they are unknown and everything counts as
+    ///   changed.
     func dropped(of written: [Layer], _ changes: ChangeSet, others: [ChangeSet]?) -> ChangeSet? {
         guard mergePolicy.mayDrop, let others else { return nil }
         var dropped = ChangeSet(generation: changes.generation)
@@ -21,8 +25,9 @@ extension ManagedObjectContext {
         return dropped.isEmpty ? nil : dropped
     }
 
-    /// What a save wrote beside the changes of this context and its children: what delete rules took along in the store (S051). nil when
-    /// there is nothing. O(pages written).
+    /// Returns the changes that delete rules added in the store (S051), or nil if there are none. O(pages written).
+    ///
+    /// These are the changes of a save that neither this context nor its children made.
     func added(to written: [Layer], _ adopted: ChangeSet?, _ changes: ChangeSet) -> ChangeSet? {
         guard traits.rules.isUsed else { return nil }
         var added = ChangeSet(generation: changes.generation)
@@ -41,7 +46,7 @@ extension ManagedObjectContext {
         return added.isEmpty ? nil : added
     }
 
-    /// What layers, oldest first, do together to the objects of each page.
+    /// Returns the combined effect of the layers, oldest first, on the objects of each page.
     private func pending(_ layers: [Layer], _ entity: Int) -> [UInt64: PendingPage] {
         var pages: [UInt64: PendingPage] = [:]
         for layer in layers {
@@ -60,13 +65,13 @@ extension ChangeSet.PageChange {
 }
 
 extension MergePolicy {
-    /// Whether a save can succeed and leave something out.
+    /// Whether a save can succeed and drop changes.
     var mayDrop: Bool {
         if case .error = self { false } else { true }
     }
 }
 
-/// Unsaved changes of one page, by slot.
+/// The unsaved changes of one page, by slot.
 private struct PendingPage {
     private var inserted: UInt64 = 0
     private var updated: UInt64 = 0
@@ -74,14 +79,14 @@ private struct PendingPage {
 
     var isEmpty: Bool { inserted | updated | deleted == 0 }
 
-    /// A newer layer's page.
+    /// Adds a newer layer's page.
     mutating func add(_ page: LayerPage) {
         deleted |= page.deleted & ~inserted
         inserted = (inserted | page.inserted) & ~page.deleted
         updated = (updated | page.updated) & ~page.deleted & ~inserted
     }
 
-    /// Forgets what a save wrote.
+    /// Removes the objects that a save wrote.
     mutating func subtract(_ page: ChangeSet.PageChange) {
         let known = ~(page.inserted | page.updated | page.deleted)
         inserted &= known

@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// Dropping the unsaved changes of one object, with the other ends of its relationships (S055).
+/// Dropping the unsaved changes of one object, with the inverse ends of its relationships (S055).
 extension ManagedObjectContext {
     /// One end of a one-to-one relationship.
     private struct End: Hashable {
@@ -9,7 +9,7 @@ extension ManagedObjectContext {
         var pair: Int
     }
 
-    /// Makes an object as it is below the context's own changes. A change that a running save has taken stays.
+    /// Reverts an object to its state in the base state. A change that a running save has taken stays.
     func dropChanges(of object: ManagedObject) {
         let (entity, key) = (object.entity, object.key)
         guard let kind = changeKind(entity, key), kind != .insert else { return }
@@ -20,8 +20,10 @@ extension ManagedObjectContext {
         show(entity, key)
     }
 
-    /// The ends of one-to-one relationships whose changes hang together with an object's: its former and its new partners, theirs, and
-    /// so on. Dropping only some of them would leave one end without the other.
+    /// Returns the ends of one-to-one relationships whose changes depend on an object's: its former and new partners, their partners,
+    /// and so on.
+    ///
+    /// Dropping only some of these changes would leave the two ends of a relationship inconsistent.
     private func pairedEnds(_ entity: Int, _ key: ObjectKey) -> Set<End> {
         let below = LayeredView(base: view.base, layers: Array(view.layers.dropFirst()))
         let isDeleted = top.row(entity, key)?.kind == .delete
@@ -66,7 +68,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Points a registered object at what is left of its changes.
+    /// Sets a registered object to the remainder of its changes.
     private func show(_ entity: Int, _ key: ObjectKey) {
         changeLog.note(entity, key)
         guard let object = registry.object(entity, key) else { return }

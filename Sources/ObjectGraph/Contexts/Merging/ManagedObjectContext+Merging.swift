@@ -1,19 +1,20 @@
 import StoreInterface
 
-/// Moving on: merges of siblings' saves, refresh, rollback, reset.
+/// Moving a context to another state: merges of other contexts' saves, refresh, rollback and reset.
 extension ManagedObjectContext {
-    /// Moves a root context to a state that holds the save with these changes (S091): registered updated objects show new
-    /// values, deleted ones are gone, inserted ones can be fetched. Local changes stay, property by property.
+    /// Moves a root context to the newest state, which contains the save with these changes (S091).
     ///
-    /// The context moves to the newest state, which may hold more saves. O(pages in the change set + registered objects in it).
-    /// In a child this does nothing: it follows its parent (``refreshFromParent()``).
+    /// Registered updated objects show new values, deleted objects are gone, and inserted objects can be fetched.
+    /// Unsaved changes stay, property by property. The newest state may contain more saves than this one.
+    /// O(pages in the change set + registered objects in it). A child follows its parent instead: this method does nothing in a child.
+    /// See ``refreshFromParent()``.
     public func mergeChanges(from changes: ChangeSet) {
         checkIsolation()
         guard isRoot, changes.generation > baseState.state.generation else { return }
         moving { advance(to: setup.writer.newestState()) }
     }
 
-    /// Called on the context's executor after one or more saves elsewhere on the coordinator (S093): one move for all of them.
+    /// Merges one or more saves of other contexts in one move. Called on the context's executor (S093).
     func storeDidChange() {
         guard isRoot, automaticallyMergesChanges, closure == nil else { return }
         let newest = setup.writer.state
@@ -24,7 +25,7 @@ extension ManagedObjectContext {
         if newest.sequence == baseState.state.sequence { renewSnapshot(newest) } else { advance(to: newest) }
     }
 
-    /// At the beginning of a turn that reads: merges what was announced, so that a save that was awaited is seen (S068).
+    /// Merges announced saves before a read, so that the read sees every save that the program has awaited (S068).
     @inline(__always)
     func catchUp() {
         if behind != nil, !isMoving { mergeAnnounced() }
@@ -36,7 +37,7 @@ extension ManagedObjectContext {
         storeDidChange()
     }
 
-    /// Runs a step that reads the state that it began with.
+    /// Runs a step that must read the state that it started with.
     func moving<R>(_ body: () throws -> R) rethrows -> R {
         let wasMoving = isMoving
         isMoving = true
@@ -44,11 +45,13 @@ extension ManagedObjectContext {
         return try body()
     }
 
-    /// Reads the same saves in a newer snapshot, as after a compaction: nothing changes for anybody, and pages that only the old one
-    /// needs can be used again.
+    /// Moves to a newer snapshot of the same saves, as after a compaction.
+    ///
+    /// Nothing changes for users of the context. Pages that only the old snapshot needed can be reused.
     private func renewSnapshot(_ state: StoreState) {
         guard state.base !== baseState.state.base, state.base.generation >= baseState.state.base.generation else { return }
-        // Counts and values that were read leave no object behind, and must not change either.
+        // Counts and values read earlier leave no registered object, but they must not change either. So check whether the snapshot was
+        // read.
         let rests = showsNothing && (baseState.state.base as? LazySnapshot).map { $0.current == nil } ?? false
         baseState.state = rests ? setup.writer.resting(state) : state
         if !rests { state.takeBase() }
@@ -69,8 +72,9 @@ extension ManagedObjectContext {
         tellFollowers(changes)
     }
 
-    /// Reads another state of the store from now on (S151). Unsaved changes stay on top. A programmer error in a child, and for a
-    /// snapshot of another store.
+    /// Makes a root context read another state of the store (S151). Unsaved changes stay on top.
+    ///
+    /// - Precondition: The context is a root, and the snapshot belongs to its store.
     public func pin(to snapshot: Snapshot) {
         checkIsolation()
         precondition(isRoot, "a child reads its parent's state; pin its root")
@@ -82,9 +86,9 @@ extension ManagedObjectContext {
         notify(nil, refreshed: refreshRegistered(nil))
     }
 
-    /// Finds registered objects whose values may have changed below them, and notices those whose record is gone or is back.
+    /// Returns the registered objects whose values in the base state may have changed, and updates whether each still exists.
     ///
-    /// - Parameter changes: nil when what changed is not known: then every registered object counts.
+    /// - Parameter changes: The changes; nil if they are unknown, which includes every registered object.
     func refreshRegistered(_ changes: ChangeSet?) -> [ObjectID] {
         var refreshed: [ObjectID] = []
         guard let changes else {
@@ -109,8 +113,10 @@ extension ManagedObjectContext {
 
     // MARK: Refresh
 
-    /// Makes an object show the store's latest values. `mergeChanges: false` drops its unsaved changes first; true keeps them
-    /// (S024). Moves a root context to the newest state: a context reads one state at a time.
+    /// Updates an object to the store's latest values (S024). A root context moves to the newest state, because it reads one state at a
+    /// time.
+    ///
+    /// - Parameter mergeChanges: If true, the object keeps its unsaved changes. If false, they are dropped first.
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         checkIsolation()
         precondition(object.context === self, "an object is refreshed in the context that it belongs to")
@@ -118,13 +124,14 @@ extension ManagedObjectContext {
         refreshAllObjects()
     }
 
-    /// Moves a root context to the newest state; unsaved changes stay (S024). In a child it does nothing: see `refreshFromParent()`.
+    /// Moves a root context to the newest state and keeps unsaved changes (S024). In a child this does nothing: see
+    /// `refreshFromParent()`.
     public func refreshAllObjects() {
         checkIsolation()
         if isRoot { moving { advance(to: setup.writer.newestState()) } }
     }
 
-    /// Makes the sealed layers that no save has taken writable again, as one with the top layer.
+    /// Folds the sealed layers that no save has taken into the top layer, so that they are writable again.
     func unseal() {
         let own = Array(sealed.dropFirst(inFlight))
         guard !own.isEmpty else { return }
@@ -137,8 +144,10 @@ extension ManagedObjectContext {
 
     // MARK: Rollback and reset
 
-    /// Drops all unsaved changes: inserted objects are gone, deleted ones are back with their relationships, updated ones show
-    /// the committed values (S048). Reads nothing. Changes that a running save has taken are not touched.
+    /// Drops all unsaved changes (S048). Reads nothing from the store.
+    ///
+    /// Inserted objects are gone, deleted objects are back with their relationships, and updated objects show their committed values.
+    /// Changes that a running save has taken stay.
     public func rollback() {
         checkIsolation()
         let dropped = Layer.folding(Array(sealed.dropFirst(inFlight)) + [top], schema: model.storeSchema)
@@ -170,8 +179,9 @@ extension ManagedObjectContext {
         if own == nil, object.state == .invalid || !retainsRegisteredObjects { registry.release(object) }
     }
 
-    /// Forgets every object and every unsaved change, and moves a root context to the newest state (S049). Using an object from
-    /// before is a programmer error; a child's save from before throws (S078).
+    /// Forgets every object and every unsaved change, and moves a root context to the newest state (S049).
+    ///
+    /// Using an object from before the reset is a programmer error. Saving a child from before the reset throws (S078).
     public func reset() {
         checkIsolation()
         sealed.removeLast(sealed.count - inFlight)
@@ -194,7 +204,7 @@ extension ManagedObjectContext {
 }
 
 extension ChangeSet {
-    /// What undoing the changes does: inserted objects go, deleted ones come back.
+    /// The inverse changes: inserted objects count as deleted, deleted objects as inserted.
     var inverted: ChangeSet {
         var inverse = self
         for entity in inverse.entities.indices {

@@ -1,28 +1,36 @@
 import StoreInterface
 
-/// What happened in a context: the payload of observers and of ``ManagedObjectContext/notices``. Only ids, so it may travel.
+/// A notice of changes in a context, for observers and ``ManagedObjectContext/notices``. It contains only ids, so it is `Sendable`.
 public struct ContextNotice: Sendable {
+    /// The kind of an event in a context.
     public enum Kind: Sendable, Hashable { case objectsDidChange, willSave, didSave }
 
+    /// The kind of the event.
     public var kind: Kind
+    /// The name of the context.
     public var contextName: String
-    /// Inserted, updated and deleted objects; empty when the context went to a state whose differences are not known, as in
-    /// `pin(to:)`.
+    /// The inserted, updated and deleted objects.
+    ///
+    /// Empty if the context moved to a state whose differences are unknown, as in `pin(to:)`.
     public var changes: ChangeSet
-    /// Registered objects whose values changed below them, or may have when ``changes`` is empty; empty but for `objectsDidChange`
-    /// after a merge, a child's save or a move to another state.
+    /// The registered objects whose values changed in the base state, or may have changed if ``changes`` is empty.
+    ///
+    /// Empty except for `objectsDidChange` after a merge, a child's save or a move to another state.
     public var refreshed: [ObjectID]
 }
 
-/// Told when what a context shows has changed: live results. Called on the context's executor; must only hand over.
+/// An observer of a context's view, such as live results. Called on the context's executor, where it must only hand the view over.
 package protocol ViewObserver: AnyObject, Sendable {
+    /// Called after the view has changed.
+    ///
     /// - Parameters:
-    ///   - view: sealed, so that any thread may read it.
-    ///   - changes: nil when what changed is not known.
-    ///   - saved: the context's own changes that were saved just now. They look as before, unless the store had other ideas: an
-    ///     update of an object that somebody else deleted, say.
+    ///   - view: The new view, with sealed layers, so that any thread may read it.
+    ///   - changes: The changes; nil if they are unknown.
+    ///   - saved: The context's own changes that were just saved. They look as before unless the save dropped some, such as an update
+    ///     of an
+    ///     object that another context deleted.
     func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet)
-    /// Called after the context was closed; no notice follows.
+    /// Called after the context was closed. No call follows.
     func contextDidClose(_ error: any Error)
 }
 
@@ -33,8 +41,9 @@ extension ViewObserver {
 extension ManagedObjectContext {
     // MARK: Observing
 
-    /// Calls `observer` on the context's executor, synchronously, for every notice until the token is given to
-    /// ``removeObserver(_:)`` (S120).
+    /// Calls `observer` on the context's executor, synchronously, for every notice (S120).
+    ///
+    /// - Returns: A token for ``removeObserver(_:)``, which ends the calls.
     public func addObserver(_ observer: @escaping (ContextNotice) -> Void) -> UInt64 {
         checkIsolation()
         nextObserver += 1
@@ -43,13 +52,14 @@ extension ManagedObjectContext {
         return nextObserver
     }
 
+    /// Removes the observer with this token.
     public func removeObserver(_ token: UInt64) {
         noticeObservers[token] = nil
         noticeStreams[token] = nil
         switchLog()
     }
 
-    /// The notices as a sequence, from now on; buffered, and ended with the context or the iteration (S120).
+    /// The context's notices from now on, as a buffered sequence. It ends when the context is released or the iteration ends (S120).
     public var notices: AsyncStream<ContextNotice> {
         let (stream, continuation) = AsyncStream<ContextNotice>.makeStream()
         let token = addObserver { continuation.yield($0) }
@@ -76,19 +86,21 @@ extension ManagedObjectContext {
         if !changeLog.isOn { changeLog.removeAll() }
     }
 
-    // MARK: Telling
+    // MARK: Notifying
 
-    /// Makes one notice of all changes since the last call (S035). Called at the end of each `perform` and before a save; call it
-    /// on the main context when observers should see a group of changes now. O(changed objects).
+    /// Posts one notice of all changes since the last call (S035). O(changed objects).
+    ///
+    /// A context calls this at the end of each `perform` and before a save. On the main context, call it to show a group of changes to
+    /// observers immediately.
     public func processPendingChanges() {
         checkIsolation()
         if !changeLog.isEmpty { notify(ChangeSet(), refreshed: []) }
     }
 
-    /// Tells observers of the view and of notices of changes that are visible now.
+    /// Notifies view observers and notice observers of changes that are visible now.
     ///
-    /// The view also shows local changes that were not processed yet, so they are processed here: what an observer of the view
-    /// hears is all that differs from the view before.
+    /// The view also contains local changes that were not processed yet, so this method processes them. View observers thus receive all
+    /// differences from the previous view.
     func notify(_ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet()) {
         let own = changeLog.isEmpty ? ChangeSet() : changeLog.take(origin) { pendingKind($0, $1) }
         if !viewObservers.isEmpty {
@@ -109,9 +121,11 @@ extension ManagedObjectContext {
 }
 
 extension ChangeSet {
-    /// The ids of what was inserted, of every entity.
+    /// Returns the ids of the inserted objects of every entity.
     public func insertedIDs(in store: StoreIdentity) -> [ObjectID] { ids(store, \.insertedKeys) }
+    /// Returns the ids of the updated objects of every entity.
     public func updatedIDs(in store: StoreIdentity) -> [ObjectID] { ids(store, \.updatedKeys) }
+    /// Returns the ids of the deleted objects of every entity.
     public func deletedIDs(in store: StoreIdentity) -> [ObjectID] { ids(store, \.deletedKeys) }
 
     private func ids(_ store: StoreIdentity, _ keys: KeyPath<EntityChange, [ObjectKey]>) -> [ObjectID] {

@@ -1,7 +1,8 @@
 import StoreInterface
 
-/// The updated objects that are deleted below this context, each with the columns that the context changed. The other columns of
-/// such a row hold the values that were shown before the deletion.
+/// The updated objects that are deleted in the base state, each with the columns that the context changed.
+///
+/// The other columns of such a row contain the values from before the deletion.
 struct UpdatesOfDeletedObjects: Sendable {
     struct Place: Hashable {
         var entity: Int
@@ -16,18 +17,19 @@ struct UpdatesOfDeletedObjects: Sendable {
         changed[place, default: ColumnSet()].formUnion(columns)
     }
 
-    /// Notes a later change.
+    /// Records a later change.
     mutating func note(_ entity: Int, _ key: ObjectKey, _ column: Int) {
         changed[Place(entity: entity, key: key)]?.insert(column)
     }
 }
 
-/// Updates of objects that somebody else deletes meanwhile (S106). Nothing shows such an object; the next save treats it by its merge
-/// policy, as if the deletion had not been merged yet.
+/// Handles updates of objects that another context deletes in the meantime (S106). Such an object is not visible in this context. The
+/// next save
+/// resolves it by its merge policy, as if the deletion had not been merged.
 extension ManagedObjectContext {
-    /// Moves what lies below the context's own layers.
+    /// Replaces the base state.
     ///
-    /// - Parameter changes: what others did between the two; nil when that is not known.
+    /// - Parameter changes: The saves of other contexts between the two states; nil if they are unknown.
     func move(to new: BaseState, _ changes: [ChangeSet]?) {
         if hasUnsavedLayers { keepOrphans(movingTo: new, changes) }
         setBaseState(new)
@@ -36,8 +38,10 @@ extension ManagedObjectContext {
 
     var hasUnsavedLayers: Bool { !top.isEmpty || !sealed.isEmpty }
 
-    /// Gives the updates of objects that are gone in `new` the values that nothing below will have: a policy may write them again.
-    /// O(pages with deletions), or O(updated objects) when the changes are not known.
+    /// Copies the remaining values of updated objects that are deleted in `new` into their rows, so that a merge policy can write them
+    /// again.
+    ///
+    /// O(pages with deletions), or O(updated objects) if the changes are unknown.
     private func keepOrphans(movingTo new: BaseState, _ changes: [ChangeSet]?) {
         let below = LayeredView(
             base: new.ancestors ?? new.state.base, layers: new.inherited + (new.ancestors == nil ? new.state.deferred : []))

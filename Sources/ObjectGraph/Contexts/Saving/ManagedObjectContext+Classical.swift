@@ -1,7 +1,8 @@
 import StoreInterface
 
-/// What saving into a parent costs in Core Data, kept for comparison (routing `ancestors`): the parent makes an object of
-/// everything that passes, on its own executor, and a save to the store blocks the executor that asks for it.
+/// Saving into a parent as Core Data does it, kept for comparison (routing `ancestors`). The parent creates an object for each change
+/// on its own
+/// executor. A save to the store blocks the executor of each context on the way.
 extension ManagedObjectContext {
     /// Applies a child's changes object by object. O(changed objects), each with an instance.
     func materialise(_ layer: Layer) {
@@ -55,7 +56,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Takes pushes and saves up to the store, all of it while this executor, and each one above, waits.
+    /// Applies pushed changes and saves them up to the store. This executor and each one above block until the save ends.
     func classicalSaveThrough(_ pushes: [ChildChanges], _ durability: Durability) throws -> ParentState {
         sealTop()
         let kept = sealed.count
@@ -96,7 +97,7 @@ extension ManagedObjectContext {
         return ParentState(state: baseState.state, inherited: [], viewRevision: viewRevision, showsTheSame: false)
     }
 
-    /// Forgets changes that were taken in for a save that failed.
+    /// Drops the changes that were added for a save that failed.
     private func dropLayers(above kept: Int) {
         inFlight = 0
         let dropped = Array(sealed.dropFirst(kept)) + [top]

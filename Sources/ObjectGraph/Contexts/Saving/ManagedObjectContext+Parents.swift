@@ -1,33 +1,33 @@
 import StoreInterface
 
-/// A child's changes on their way up.
+/// A child's changes on the way to its parent.
 struct ChildChanges: Sendable {
-    /// Sealed; all of the child's changes as one.
+    /// All of the child's changes as one sealed layer.
     var layer: Layer
     var changes: ChangeSet
-    /// The parent's view revision that the child reads, and how often the parent had been reset then.
+    /// The parent's view revision that the child reads, and the parent's reset count for that revision.
     var parentViewRevision: UInt64
     var parentResetGeneration: UInt64
-    /// The child, and who it says is the author.
+    /// The child's name and author.
     var origin: SaveOrigin
-    /// The child's updates of objects that were gone when it was moved to its parent's state.
+    /// The child's updates of objects that were deleted when the child moved to its parent's state.
     var orphans = UpdatesOfDeletedObjects()
 }
 
-/// A child's save through this context that waits for the running one.
+/// A child's save through this context that waits for the running save.
 struct WaitingPush {
     let push: ChildChanges
     let durability: Durability
     let completion: @Sendable (Result<ParentState, any Error>) -> Void
 }
 
-/// Where a child stands after a push.
+/// The parent's state after a push, from which the child continues.
 struct ParentState: Sendable {
-    /// The store's state, and the layers of the parent and its ancestors over it, newest first.
+    /// The state of the store, and the layers of the parent and its ancestors over it, newest first.
     var state: StoreState
     var inherited: [Layer]
     var viewRevision: UInt64
-    /// Whether the parent shows just what the child showed: then the child may stand on it without seeing anything change.
+    /// Whether the parent's view equals the child's. Then the child can use it as base state without a visible change.
     var showsTheSame: Bool
     /// The child's changes that the level above accepted; nil if it accepted all.
     var taken: ChangeSet?
@@ -36,14 +36,15 @@ struct ParentState: Sendable {
     func taken(of push: ChildChanges) -> ChangeSet { taken.map { push.changes.limited(to: $0) } ?? push.changes }
 }
 
-/// Parents and children. A child is a snapshot in time: it shares its ancestors' sealed layers and never asks them again (S071).
+/// Parents and children. A child is a snapshot in time: it shares its ancestors' sealed layers and never reads through its parent
+/// (S071).
 extension ManagedObjectContext {
-    /// A child with an executor of its own, which sees this context's present state (S071). O(layers), whatever they hold.
+    /// Creates a child with its own executor, which reads this context's present state (S071). O(layers), whatever their size.
     public func newBackgroundChild(name: String = "child") -> BackgroundContext {
         BackgroundContext(childSetup(name: name))
     }
 
-    /// From now on the child is moved after each save and merge of this context.
+    /// Registers a child, which then moves after each save and merge of this context.
     func addFollower(_ child: any ContextExecutor) {
         childObservers.removeAll { $0.host == nil || $0.host === child }
         childObservers.append(WeakContext(host: child))
@@ -56,7 +57,7 @@ extension ManagedObjectContext {
             parent: .init(place: place, name: self.name), automaticallyMergesChanges: merging)
     }
 
-    /// What a child made now reads.
+    /// Returns the base state of a child that is created now.
     func baseStateForChild() -> BaseState {
         sealTop()
         if setup.coordinator.routing == .ancestors {
@@ -73,7 +74,7 @@ extension ManagedObjectContext {
 
     /// Moves a child to its parent's present state and keeps its own changes, by property (S072).
     ///
-    /// Throws ``ContextError/notAChild(context:)`` in a root context, ``SaveError/parentGone(context:)`` without a parent.
+    /// - Throws: ``ContextError/notAChild(context:)`` in a root context, ``SaveError/parentGone(context:)`` if the parent was released.
     nonisolated(nonsending) public func refreshFromParent() async throws {
         checkIsolation()
         guard let link = setup.parent else { throw ContextError.notAChild(context: name) }
@@ -81,7 +82,7 @@ extension ManagedObjectContext {
         moveToParent(try await parent.run { $0.sealedFoundationForChild() }, changes: nil)
     }
 
-    /// - Parameter changes: nil when what differs from the present base state is not known.
+    /// - Parameter changes: The differences from the present base state; nil if they are unknown.
     func moveToParent(_ new: SealedFoundation, changes: ChangeSet?) {
         move(to: new.baseState, changes.map { [$0] })
         notify(changes, refreshed: refreshRegistered(changes))
@@ -89,7 +90,7 @@ extension ManagedObjectContext {
 
     func sealedFoundationForChild() -> SealedFoundation { SealedFoundation(baseState: baseStateForChild()) }
 
-    /// After a save or a merge of this context: children that follow it are moved (S072).
+    /// Moves the children that follow this context, after its save or merge (S072).
     func tellFollowers(_ changes: ChangeSet?) {
         guard !childObservers.isEmpty else { return }
         let new = sealedFoundationForChild()
@@ -124,7 +125,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// After the parent, or the store, has what this child saved.
+    /// Makes the saved changes part of the base state, after the parent or the store has accepted them.
     func didPush(_ push: ChildChanges, _ place: ParentState) {
         let written = Array(sealed.prefix(inFlight))
         sealed.removeFirst(inFlight)
@@ -146,7 +147,7 @@ extension ManagedObjectContext {
         }
         setBaseState(moved)
         clean(written)
-        // A root's merge policy may have had other ideas.
+        // The merge policy of the root may have dropped or changed some values.
         if !viewObservers.isEmpty { notify(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
         let taken = place.taken(of: push)
         if !taken.isEmpty { post(.didSave, taken) }
@@ -155,8 +156,9 @@ extension ManagedObjectContext {
 
     // MARK: The parent's side
 
-    /// Takes a child's changes as unsaved changes of this context (S070, S074, S075). O(pages of the push) plus the registered
-    /// objects among them (S079).
+    /// Adds a child's changes to the unsaved changes of this context (S070, S074, S075).
+    ///
+    /// O(pages of the push + registered objects among them) (S079).
     func take(_ push: ChildChanges) throws -> ParentState {
         try checkNotReset(push)
         sealTop()
@@ -183,9 +185,9 @@ extension ManagedObjectContext {
         return place(showsTheSame, taken.changes)
     }
 
-    /// Takes a child's changes through to the store, with this context's own, in one step.
+    /// Saves a child's changes to the store, together with this context's own changes, in one step.
     ///
-    /// Children that ask while a save is under way are taken together with the next: one transaction, one wait for the disk.
+    /// Children that ask during a running save are saved together afterwards: one transaction, one wait for the disk.
     func takeThrough(
         _ push: ChildChanges, _ durability: Durability,
         _ completion: @escaping @Sendable (Result<ParentState, any Error>) -> Void
@@ -199,7 +201,9 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Sends a group up. When it fails, each goes alone, so that only what fails fails. A save is running; `endSave` follows.
+    /// Forwards a group of pushes. If the group fails, each push is retried alone, so that only the invalid pushes fail. Call this
+    /// during a save;
+    /// it calls `endSave`.
     private func takeThrough(_ group: [WaitingPush]) {
         let durability = group.map(\.durability).contains(.durable) ? .durable : group[0].durability
         do {
@@ -217,7 +221,7 @@ extension ManagedObjectContext {
         let pushes = group.map { $0.push.parentViewRevision == viewRevision ? $0.push : applicable($0.push) }
         let same = group.count == 1 && viewRevision == pushes[0].parentViewRevision
         if isRoot, !hasChanges, pushes.allSatisfy(\.layer.isEmpty) {
-            // With nothing to save, this context stays where it is (S063, S090).
+            // With nothing to save, this context keeps its state (S063, S090).
             for waiting in group { waiting.completion(.success(place(same))) }
             return endSave()
         }
@@ -242,19 +246,19 @@ extension ManagedObjectContext {
         endSave()
     }
 
-    /// What the level above answered.
+    /// The result of the level above.
     private enum Answer: Sendable {
         case written(SaveOutcome)
-        /// What was handed up, and where this context stands after it.
+        /// The changes that were forwarded, and the state of this context after that.
         case pushed(ChildChanges, ParentState)
     }
 
-    /// Hands own layers and the pushes to the writer or to the parent; `then` runs on this context's executor.
+    /// Forwards own layers and the pushes to the writer or to the parent. Calls `then` on this context's executor.
     private func forwardToParent(
         _ pushes: [ChildChanges], _ durability: Durability, _ then: @escaping (Result<Answer, any Error>) -> Void
     ) {
         let host = requiredHost
-        // `then` is called once, on this context's executor, where it was made.
+        // `then` is called once, on this context's executor, where it was created.
         nonisolated(unsafe) let then = then
         if isRoot {
             if setup.coordinator.isClosed { return then(.failure(setup.coordinator.closedError)) }
@@ -281,8 +285,9 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Own changes in flight and the children's as one. A single child's, when there are no others, travel as they are: nothing is
-    /// copied on this executor.
+    /// Returns own changes in flight and the children's changes as one. If there is only one child's push, it is forwarded without a
+    /// copy on this
+    /// executor.
     private func joined(_ pushes: [ChildChanges]) -> ChildChanges {
         if inFlight == 0, pushes.count == 1 {
             var push = pushes[0]
@@ -300,7 +305,7 @@ extension ManagedObjectContext {
         return push
     }
 
-    /// After the store has this context's own changes and the children's.
+    /// Applies the result after the level above has saved this context's own changes and the children's.
     private func didForwardToParent(_ pushes: [ChildChanges], _ same: Bool, _ result: Result<Answer, any Error>) throws
         -> ParentState
     {
@@ -327,8 +332,9 @@ extension ManagedObjectContext {
         guard push.parentResetGeneration == resetGeneration else { throw SaveError.parentGone(context: push.origin.contextName) }
     }
 
-    /// A child's changes without those of objects that are gone here, or were rolled back: they have nothing to apply to (S056). Objects
-    /// that exist again receive only the columns that the child changed.
+    /// Returns a child's changes without those of objects that were deleted or rolled back in this context (S056).
+    ///
+    /// Objects that exist again receive only the columns that the child changed.
     func applicable(_ push: ChildChanges) -> ChildChanges {
         var kept: Layer?
         for change in push.changes.entities {
@@ -339,7 +345,7 @@ extension ManagedObjectContext {
                 kept = layer
             }
         }
-        // Values that the child did not change must not overwrite newer ones.
+        // Values that the child did not change must not overwrite newer values.
         for (place, changed) in push.orphans.changed {
             guard let row = (kept ?? push.layer).row(place.entity, place.key), row.kind == .update else { continue }
             let layer = kept ?? Layer(copying: push.layer)
@@ -356,7 +362,9 @@ extension ManagedObjectContext {
         return rest
     }
 
-    /// Children's layers, oldest first, each followed by what its deletions ask of the unsaved changes that the child did not see.
+    /// Returns the children's layers, oldest first. Each is followed by the changes that its deletions require in unsaved changes that
+    /// the child
+    /// did not see.
     func layersAbove(_ own: [Layer], _ pushed: [Layer]) -> [Layer] {
         var layers = own
         for layer in pushed {
@@ -367,7 +375,7 @@ extension ManagedObjectContext {
         return Array(layers.dropFirst(own.count))
     }
 
-    /// Registered objects that a pushed layer changed show its rows and count as changed here. Returns their ids.
+    /// Sets registered objects in a pushed layer to their new rows, as changed objects of this context. Returns their ids.
     private func showPushed(_ layer: Layer) -> [ObjectID] {
         var refreshed: [ObjectID] = []
         forEachRegistered(in: layer) { object, row in
@@ -381,7 +389,7 @@ extension ManagedObjectContext {
 }
 
 extension SaveOrigin {
-    /// With another author where none is named.
+    /// Returns a copy with another author if this origin has none.
     func orAuthor(_ other: String?) -> SaveOrigin {
         var origin = self
         if author.isEmpty { origin.author = other ?? "" }
@@ -389,8 +397,8 @@ extension SaveOrigin {
     }
 }
 
-/// A base state whose layers are all sealed, on its way to another executor.
+/// A base state whose layers are all sealed, to be sent to another executor.
 struct SealedFoundation: @unchecked Sendable {
-    // `@unchecked Sendable` is right because everything in a base state is immutable once its layers are sealed.
+    // `@unchecked Sendable` is safe because everything in a base state is immutable once its layers are sealed.
     var baseState: ManagedObjectContext.BaseState
 }

@@ -1,13 +1,15 @@
 import StoreInterface
 
-/// What a save would do (S065).
+/// Previews of saves (S065).
 extension ManagedObjectContext {
-    /// Runs a save's validation, conflict and uniqueness checks, and its writing, in a transaction that is aborted. Nothing is saved or
-    /// changed; `willSave` hooks, which may change objects, are not called.
+    /// Runs a save's validation, conflict and uniqueness checks, and its writes, in a transaction that is then aborted.
     ///
-    /// In a child it says what `save(through: .store)` would do: this context's changes, its parents' and the root's.
-    /// Costs what the save would, but for the disk; the executors are free meanwhile. Large values of more than 16 MiB together are written
-    /// all the same, on LMDB, before the transaction, and taken out after it.
+    /// Nothing is saved or changed. `willSave` hooks are not called, because they may change objects.
+    /// In a child, this previews `save(through: .store)`: the changes of this context, its parents and the root.
+    ///
+    /// The cost is that of the save without waiting for the disk. The executors are not blocked. On LMDB, large values of more than 16
+    /// MiB together
+    /// are written before the transaction and removed after it.
     nonisolated(nonsending) public func previewSave() async -> SavePreview {
         checkIsolation()
         await beginSave()
@@ -19,7 +21,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Own changes, checked, oldest first and sealed.
+    /// Returns own changes after validation, oldest first and sealed.
     private func layersToTry() throws -> [Layer] {
         try checkOpen()
         guard hasChanges else { return [] }
@@ -44,12 +46,12 @@ extension ManagedObjectContext {
         return request
     }
 
-    /// Puts this context's changes below a child's and asks the parent to do the same; the root makes a request of them.
+    /// Combines this context's changes with a child's and forwards both to the parent. The root creates a save request of them.
     private func gather(
         _ above: [Layer], _ origin: SaveOrigin,
         _ completion: @escaping @Sendable (Result<(SaveRequest, StoreWriter), any Error>) -> Void
     ) {
-        // After a running save, whose changes are no longer this context's.
+        // Wait for a running save, whose changes no longer belong to this context.
         whenIdle { [self] in
             defer { endSave() }
             do {
@@ -67,6 +69,6 @@ extension ManagedObjectContext {
 }
 
 extension BackgroundContext {
-    /// What a save would do, found out without doing it: see ``ManagedObjectContext/previewSave()`` (S065).
+    /// Returns the result that a save would have, without saving: see ``ManagedObjectContext/previewSave()`` (S065).
     public func previewSave() async -> SavePreview { await context.previewSave() }
 }

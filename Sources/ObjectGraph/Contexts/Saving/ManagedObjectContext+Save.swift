@@ -1,13 +1,19 @@
 import StoreInterface
 
-/// Saving: prepare, hand over sealed layers, and become clean. The context's executor is free while others do the work.
+/// Saving: prepare, hand over sealed layers, and become clean. The context's executor is free while the writer works.
 extension ManagedObjectContext {
     /// Saves one level: a root context to the store, a child to its parent.
     ///
-    /// Order (S060): pending changes; will-save notice; `willSave` until stable; validation; then the writer, or the parent, takes
-    /// the layers; then `didSave` and the did-save notice before this returns. With nothing to save it does nothing (S063).
-    /// Throws ``SaveError`` or the store's error; then everything is as it was (S062). Changes made while a save runs belong to the
-    /// next one. Cost here: O(layers + changed objects that are registered); a child's folding is O(changed objects).
+    /// The order of steps (S060):
+    /// 1. Pending changes are processed, and the will-save notice is posted.
+    /// 2. `willSave` is called until no call changes anything. Then objects are validated.
+    /// 3. The writer, or the parent, takes the layers.
+    /// 4. `didSave` is called and the did-save notice posted before this method returns.
+    ///
+    /// With nothing to save, this method does nothing (S063). Changes made during a save belong to the next save.
+    /// Cost on this executor: O(layers + changed registered objects). A child also folds its layers: O(changed objects).
+    ///
+    /// - Throws: ``SaveError`` or the store's error. Then the context and the store are unchanged (S062).
     nonisolated(nonsending) public func save(_ durability: Durability = .durable) async throws {
         checkIsolation()
         await beginSave()
@@ -24,8 +30,9 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Saves the context, its parents and the root as one atomic step (S064). Throws as ``save(_:)``; then every level is as it
-    /// was. In a root context the same as `save`.
+    /// Saves the context, its parents and the root as one atomic step (S064). In a root context, this equals `save`.
+    ///
+    /// - Throws: The same errors as ``save(_:)``. Then every level is unchanged.
     nonisolated(nonsending) public func save(through target: SaveTarget, _ durability: Durability = .durable) async throws {
         guard !isRoot else { return try await save(durability) }
         checkIsolation()
@@ -39,7 +46,7 @@ extension ManagedObjectContext {
         moving { didPush(push, place) }
     }
 
-    /// Also checks these objects' versions at the next save, though they are unchanged here (S100).
+    /// Includes an unchanged object in the version check of the next save (S100).
     public func detectConflicts(for object: ManagedObject) { watched.insert(object.objectID) }
 
     // MARK: One save at a time
@@ -54,7 +61,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Lets the next waiting save begin; `isSaving` stays true when there is one.
+    /// Starts the next waiting save. `isSaving` stays true if there is one.
     func endSave() {
         inFlight = 0
         if waitingSaves.isEmpty {
@@ -64,7 +71,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Runs `body` now, or when the running saves are over; then a save is running, and `endSave` must follow.
+    /// Runs `body` as a save: now, or after the running saves. `body` must call `endSave` at its end.
     func whenIdle(_ body: @escaping () -> Void) {
         if isSaving {
             waitingSaves.append(body)
@@ -76,7 +83,7 @@ extension ManagedObjectContext {
 
     // MARK: Steps
 
-    /// Everything before the hand-over. Gives false when there is nothing to save; throws when an object refuses.
+    /// Runs all steps before the hand-over. Returns false if there is nothing to save. Throws if validation fails.
     func prepareSave() throws -> Bool {
         guard hasChanges else { return false }
         processPendingChanges()
@@ -108,10 +115,10 @@ extension ManagedObjectContext {
             origin: origin, preserved: traits.preserved, rules: traits.rules, mayHaveOrphans: !orphans.isEmpty)
     }
 
-    /// Who changes things here. Time and process follow when it is saved.
+    /// The author and context name of this context's saves. Time and process are added when a save is written.
     var origin: SaveOrigin { SaveOrigin(author: transactionAuthor ?? "", contextName: name) }
 
-    /// After the store has taken the layers in flight.
+    /// Applies the result of a save after the store has accepted the layers in flight.
     func didWrite(_ outcome: SaveOutcome, adopted: ChangeSet? = nil) {
         let written = takeInFlight()
         let old = baseState.state
@@ -133,13 +140,13 @@ extension ManagedObjectContext {
         let refreshed = refreshRegistered(visible)
         if !viewObservers.isEmpty || visible?.isEmpty != true { notify(visible, refreshed: refreshed, saved: outcome.changes) }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
-        // Of what children handed up, too, the policy may have dropped something.
+        // The policy may also have dropped changes of children (`adopted`).
         let left = mergePolicy.mayDrop ? [adopted, dropped].compactMap(\.self) : []
         if settlesBaseLater { settleBaseNow() }
         tellFollowers(between.map { ChangeSet.union($0 + left) })
     }
 
-    /// Removes the layers that a save has taken from the context's own.
+    /// Removes the layers that a save has taken from the context's own layers and returns them.
     private func takeInFlight() -> [Layer] {
         let taken = Array(sealed.prefix(inFlight))
         sealed.removeFirst(inFlight)
@@ -149,7 +156,7 @@ extension ManagedObjectContext {
         return taken
     }
 
-    /// Makes registered objects clean whose changes were saved with `layers` and that have no newer ones.
+    /// Marks registered objects as clean if their changes were saved with `layers` and they have no newer changes.
     func clean(_ layers: [Layer]) {
         let mayHaveNewer = !sealed.isEmpty || !top.isEmpty
         for layer in layers {
