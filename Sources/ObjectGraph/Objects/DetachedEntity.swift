@@ -1,10 +1,10 @@
 import StoreInterface
 
-/// What an object must know before it is in a context: made once per model type.
+/// The entity data that an object needs before it is inserted into a context. Created once per model type.
 public struct DetachedEntity: Sendable {
     let name: String
     let columnCount: Int
-    /// By column: the declared default, or nil.
+    /// The declared default of each column, or null.
     let defaults: [Value]
 
     public init(_ description: EntityDescription) {
@@ -23,14 +23,14 @@ public struct DetachedEntity: Sendable {
     }
 }
 
-/// Relationships set before the object is in a context: kept by object, since there are no keys yet.
+/// Relationships set before an object is inserted into a context. They refer to objects, because detached objects have no keys.
 final class DetachedState {
     let entity: DetachedEntity
-    /// By relationship number.
+    /// To-one relationships by relationship number.
     var toOne: [Int: Partner] = [:]
     var toMany: [Int: [Partner]] = [:]
 
-    /// A related object, and its model so that it lives as long as it is wanted here.
+    /// A related object, and its model, which is retained as long as the relationship refers to it.
     struct Partner {
         var object: ManagedObject
         var model: (any PersistentModel)?

@@ -1,7 +1,9 @@
 import StoreInterface
 
-/// Typed access by number, for the `@Model` macro's accessors. Relationship numbers are positions among the relationships.
+/// Typed access by number, for the accessors that the `@Model` macro generates. Relationship numbers are positions among the
+/// relationships.
 extension ManagedObject {
+    /// Returns the destination of a to-one relationship, or nil.
     public func toOne<M: PersistentModel>(_ relationship: Int, _ column: Int, as type: M.Type = M.self) -> M? {
         if state == .detached { return detachedState?.toOne[relationship]?.model as? M }
         let context = requiredContext
@@ -10,6 +12,7 @@ extension ManagedObject {
         return context.toOne(self, column, destination: destination).map { context.wrapped($0, as: M.self) }
     }
 
+    /// Sets the destination of a to-one relationship.
     public func setToOne<M: PersistentModel>(_ relationship: Int, _ column: Int, to other: M?) {
         if let other, other.managedObject.state == .detached { other.managedObject.model = other }
         setToOne(relationship, to: other?.managedObject)
@@ -24,13 +27,14 @@ extension ManagedObject {
         context.setToOne(self, context.model.entities[entity].relationships[relationship], to: other)
     }
 
-    /// The objects at the far end, in the order of their keys. O(objects).
+    /// Returns the destinations of a to-many relationship, in the order of their keys. O(objects).
     public func toMany<M: PersistentModel>(_ relationship: Int, as type: M.Type = M.self) -> [M] {
         if state == .detached { return (detachedState?.toMany[relationship] ?? []).compactMap { $0.model as? M } }
         let context = requiredContext
         return related(relationship).map { context.wrapped($0, as: M.self) }
     }
 
+    /// Replaces the destinations of a to-many relationship.
     public func setToMany<M: PersistentModel>(_ relationship: Int, to others: [M]) {
         for other in others where other.managedObject.state == .detached { other.managedObject.model = other }
         setToMany(relationship, to: others.map(\.managedObject))
@@ -55,8 +59,9 @@ extension ManagedObject {
     }
 }
 
-/// Access by name: for models known only at run time. A wrong name or cardinality is a programmer error.
+/// Access by name, for models that are known only at run time. A wrong name or cardinality is a programmer error.
 extension ManagedObject {
+    /// Returns the destination of a to-one relationship, or nil.
     public func relatedObject(_ name: String) -> ManagedObject? {
         let relationship = relationship(name)
         guard case .toOne(let column) = relationship.kind else {
@@ -67,22 +72,25 @@ extension ManagedObject {
         return context.toOne(self, column, destination: relationship.destination)
     }
 
+    /// Sets the destination of a to-one relationship.
     public func setRelatedObject(_ name: String, to other: ManagedObject?) {
         requiredContext.setToOne(self, relationship(name), to: other)
     }
 
-    /// The objects at the far end of a to-many, in the order of their keys. O(objects).
+    /// Returns the destinations of a to-many relationship, in the order of their keys. O(objects).
     public func relatedObjects(_ name: String) -> [ManagedObject] { related(relationship(name).number) }
 
+    /// Replaces the destinations of a to-many relationship.
     public func setRelatedObjects(_ name: String, to others: [ManagedObject]) {
         requiredContext.setToMany(self, relationship(name), to: others)
     }
 
-    /// Relates one more object. O(1) but for the check whether it is related already.
+    /// Adds one object to a to-many relationship. O(1), except for the check whether it is related already.
     public func add(_ other: ManagedObject, to name: String) {
         requiredContext.addToMany(self, relationship(name), other)
     }
 
+    /// Removes one object from a to-many relationship.
     public func remove(_ other: ManagedObject, from name: String) {
         requiredContext.removeFromMany(self, relationship(name), other)
     }

@@ -1,10 +1,10 @@
 import StoreInterface
 
-/// Access by number: what the `@Model` macro's accessors call. Numbers are positions in declaration order.
+/// Access by number, for the accessors that the `@Model` macro generates. Numbers are positions in declaration order.
 ///
-/// The generic parts are inlined, so that a model's module converts values itself and calls no unspecialised code.
+/// The generic parts are inlined, so that the model's module converts values itself and calls no unspecialized code.
 extension ManagedObject {
-    /// The value of a column as a Swift type. Decodes this one property only (S020).
+    /// Returns the value of a column as a Swift type. Decodes only this property (S020).
     @inlinable @inline(__always)
     public func get<T: AttributeValue>(_ column: Int, as type: T.Type = T.self) -> T {
         let value = rawValue(column)
@@ -12,8 +12,9 @@ extension ManagedObject {
         return fallback(column)
     }
 
-    /// What a property reads as when its value is none of its type: the record is gone (S022) and zero is no case of an enum,
-    /// or a file has a raw value that the enum does not have.
+    /// Returns the value of a property whose stored value does not convert to its type.
+    ///
+    /// Either the record is gone (S022) and zero is no case of an enum, or a file contains a raw value that the enum lacks.
     @usableFromInline
     func fallback<T: AttributeValue>(_ column: Int) -> T {
         if let zero = T(Value.zero(of: T.columnType)) { return zero }
@@ -24,14 +25,14 @@ extension ManagedObject {
             "the property \(name) has no value of type \(T.self) to show; make it optional, or give it an initial value")
     }
 
-    /// Sets a column; an equal value is not a change (S032).
+    /// Sets a column. An equal value is not a change (S032).
     @inlinable @inline(__always)
     public func set<T: AttributeValue>(_ column: Int, to value: T) {
         setRawValue(column, to: value.storeValue)
     }
 
-    /// Gives a column of a new object its first value. Does nothing to an object that is in a context: Swift runs the initial
-    /// values of properties also when a model is made around it.
+    /// Sets the first value of a column of a detached object. Does nothing to an object in a context, because Swift also runs the
+    /// initial values of properties when a model is created for an existing object.
     @inlinable @inline(__always)
     public func initialize<T: AttributeValue>(_ column: Int, to value: T) {
         initializeRawValue(column, to: value.storeValue)
@@ -47,7 +48,7 @@ extension ManagedObject {
     func rawValue(_ column: Int) -> Value {
         guard state == .registered else { return detachedValue(column) }
         withContext { $0.catchUp() }
-        // The hook is the user's code: the context is kept while it runs.
+        // The hook is user code, so the context is retained while it runs.
         if !hasAwoken, withContext({ $0.awakes(self) }) { requiredContext.awakeFromFetch(self) }
         return withContext { $0.read(self, column) ?? $0.inaccessible(self, column) }
     }
@@ -66,43 +67,46 @@ extension ManagedObject {
         return row.isSet(column) ? row[column] : detachedState.entity.defaults[column]
     }
 
-    /// An object whose context is gone still knows what was unsaved; anything else is a programmer error (S008).
+    /// Stops the program, because the object is used after its context was reset or released (S008).
     private func requiredContextValue(_ column: Int) -> Value {
         _ = requiredContext
         return .null
     }
 }
 
-/// Access by name: for models known only at run time.
+/// Access by name, for models that are known only at run time.
 extension ManagedObject {
     /// The name of the object's entity.
     public var entityName: String { description.name }
 
     var description: Entity { requiredContext.model.entities[entity] }
 
-    /// The value of an attribute, or of a to-one relationship as a reference. A programmer error if there is no such property.
+    /// The value of an attribute, or of a to-one relationship as a reference.
     ///
-    /// Setting a reference updates the other end of the relationship too.
+    /// Setting a reference also updates the inverse relationship.
+    ///
+    /// - Precondition: The entity has a property with this name.
     public subscript(name: String) -> Value {
         get { shownValue(column(name)) }
         set { setStoredValue(column(name), to: newValue) }
     }
 
-    /// The value of an attribute by its number in the entity: for loops, where looking up a name is too slow.
+    /// The value of an attribute by its description, for loops in which a look-up by name is too slow.
     public subscript(attribute attribute: Attribute) -> Value {
         get { shownValue(attribute.column) }
         set { setStoredValue(attribute.column, to: newValue) }
     }
 
-    /// nil for a reference that a deletion has left behind (S053).
+    /// Returns null for a reference to a missing object (S053).
     private func shownValue(_ column: Int) -> Value {
         let value = rawValue(column)
         guard case .reference = value, state == .registered else { return value }
         return withContext { $0.shown(value, self, column) }
     }
 
-    /// A value of any origin reads the same before a save as after it: a float column keeps no digits that a `Float` has not. A
-    /// reference is set as its relationship is.
+    /// Sets a value so that it reads the same before and after a save: a float column keeps only `Float` precision. A reference is set
+    /// through
+    /// its relationship.
     private func setStoredValue(_ column: Int, to value: Value) {
         guard state == .registered else { return setRawValue(column, to: value) }
         let definition = description.columns[column]
@@ -118,7 +122,7 @@ extension ManagedObject {
         return column
     }
 
-    /// Properties with unsaved new values, by name (S030). Transient properties are never among them (S033).
+    /// The properties with unsaved new values, by name (S030). Transient properties are never included (S033).
     public var changedValues: [String: Value] {
         guard state == .registered, !isDeletedHere else { return [:] }
         let context = requiredContext
@@ -130,7 +134,9 @@ extension ManagedObject {
         return values
     }
 
-    /// The values before the unsaved changes; nil names mean all. Empty for an object that was never saved (S030).
+    /// Returns the values before the unsaved changes. Empty for an object that was never saved (S030).
+    ///
+    /// - Parameter names: The properties to return; nil for all.
     public func committedValues(for names: [String]? = nil) -> [String: Value] {
         guard state == .registered else { return [:] }
         let context = requiredContext

@@ -1,57 +1,59 @@
 import StoreInterface
 
-/// One record in one context: its identity, its unsaved values, and the way to the values below.
+/// A record in a context: its identity, its unsaved values, and access to its stored values.
 ///
-/// A typed model (`@Model`) holds one of these; a model known only at run time is used through it, by property name.
-/// An object belongs to its context and is used where that context is used, its last release included; it is not `Sendable`. A class
-/// on the main actor that holds objects needs an `isolated deinit`, or it may be let go of elsewhere.
+/// A typed model (`@Model`) wraps a managed object. For a model known only at run time, use this class directly, by property name.
 ///
-/// A clean object holds no values: each read goes to the newest layer that has the property, else to the snapshot, and decodes that
-/// property only.
+/// An object belongs to its context and is not `Sendable`. Use it, and release its last reference, only on the context's executor.
+/// A class on the main actor that retains objects needs an `isolated deinit`; otherwise they may be released on another executor.
 ///
-/// Its fields are read and written without the run-time check of exclusive access: an object is used by one executor, and no
-/// access to a field calls out while it lasts.
+/// A clean object contains no values. Each read uses the newest layer that has the property, else the snapshot, and decodes only that
+/// property.
+///
+/// The fields are accessed without the run-time check of exclusive access. This is safe because one executor uses an object, and no
+/// access to
+/// a field calls other code while it lasts.
 public final class ManagedObject {
-    /// What becomes of an object.
+    /// The relation of an object to a context.
     enum State: UInt8 {
-        /// Made, not yet inserted into a context: its row is its own.
+        /// Created, but not yet inserted into a context. The object owns its row.
         case detached
         /// Registered in ``context``.
         case registered
-        /// Its context was reset, rolled back past its insertion, or is gone.
+        /// The context was reset, rolled back past the object's insertion, or released.
         case invalid
     }
 
-    /// Unmanaged, which is right because a context clears it in each of its objects before it goes.
+    /// Unmanaged is safe, because a context clears this reference in each of its objects before it is released.
     @exclusivity(unchecked) private var contextReference: Unmanaged<ManagedObjectContext>?
-    /// The typed model around this object, if one is alive.
+    /// The typed model that wraps this object, if there is one.
     ///
-    /// `unowned(unsafe)` is right because the model's ``ModelAnchor`` clears it when the model goes.
+    /// `unowned(unsafe)` is safe because the model's ``ModelAnchor`` clears it when the model is released.
     @exclusivity(unchecked) unowned(unsafe) var model: (any PersistentModel)?
-    /// The newest row of this context's own unsaved layers; nil for a clean object.
+    /// The newest row in this context's own unsaved layers; nil for a clean object.
     @exclusivity(unchecked) var row: Row?
     @exclusivity(unchecked) var key: ObjectKey = 0
     @exclusivity(unchecked) var entityNumber: Int32 = -1
     @exclusivity(unchecked) var state: State
-    /// Whether the context holds the object (and its model) strongly because it has unsaved changes.
+    /// Whether the context retains the object (and its model) because it has unsaved changes.
     @exclusivity(unchecked) var isRetained = false
-    /// Whether what is retained is the model rather than the object.
+    /// Whether the context retains the model instead of the object.
     @exclusivity(unchecked) var retainsModel = false
     @exclusivity(unchecked) var isDeletedHere = false
     @exclusivity(unchecked) var hasAwoken = false
-    /// While `awakeFromFetch` runs: stored properties are not written.
+    /// Whether `awakeFromFetch` is running. Stored properties are not written during the hook.
     @exclusivity(unchecked) var isAwaking = false
-    /// Only while detached.
+    /// Relationships set while the object is detached; otherwise nil.
     @exclusivity(unchecked) var detachedState: DetachedState?
 
-    /// An object of its own, to be inserted into a context later.
+    /// Creates a detached object, to be inserted into a context later.
     public init(detached entity: DetachedEntity) {
         state = .detached
         row = Row.make(kind: .insert, layer: 0, columnCount: entity.columnCount)
         detachedState = DetachedState(entity: entity)
     }
 
-    /// A fault in a context.
+    /// Creates a fault in a context.
     init(context: ManagedObjectContext, entity: Int, key: ObjectKey) {
         contextReference = .passUnretained(context)
         self.entityNumber = Int32(entity)
@@ -62,7 +64,7 @@ public final class ManagedObject {
     deinit {
         guard state == .registered else { return }
         contextReference?._withUnsafeGuaranteedRef { context in
-            // The last reference too goes where the context is used: the registry has no lock.
+            // The registry has no lock, so the last release must also happen on the context's executor.
             context.checkIsolation()
             context.registry.forget(self)
         }
@@ -75,11 +77,11 @@ public final class ManagedObject {
         set { contextReference = newValue.map { .passUnretained($0) } }
     }
 
-    /// The context, for an operation that needs one, without counting a reference to it, which would take longer than reading a
-    /// property. Right because an object is used where its context is used, and `body` calls no code of the user's, which might
-    /// let go of the context.
+    /// Calls `body` with the object's context, without counting a reference to it, which would take longer than reading a property.
     ///
-    /// Using an object whose context is gone, or was reset, is a programmer error and stops the program with its name.
+    /// This is safe because the object is used only on its context's executor, and `body` calls no user code that might release the
+    /// context.
+    /// Using an object after its context was reset or released is a programmer error. It stops the program with a message.
     @inline(__always)
     func withContext<R>(_ body: (ManagedObjectContext) -> R) -> R {
         guard let contextReference, state == .registered else { stopWithoutContext() }
@@ -99,7 +101,9 @@ public final class ManagedObject {
 }
 
 extension ManagedObject {
-    /// The object's id. A programmer error while the object is in no context: it has none yet.
+    /// The object's id.
+    ///
+    /// - Precondition: The object is inserted into a context, because a detached object has no id yet.
     public var objectID: ObjectID {
         precondition(state != .detached, "an object has an id once it is inserted into a context")
         guard let context else {
@@ -108,22 +112,22 @@ extension ManagedObject {
         return ObjectID(store: context.storeIdentity, entity: entity, key: key)
     }
 
-    /// The context in which the object is registered; nil for one that is not inserted yet, or no longer.
+    /// The context in which the object is registered; nil before its insertion and after its removal.
     public var managedObjectContext: ManagedObjectContext? { state == .registered ? context : nil }
 
-    /// Deleted in this context, not yet saved; or its record is gone.
+    /// A Boolean value that indicates whether the object has an unsaved deletion in this context, or its record is gone.
     public var isDeleted: Bool { isDeletedHere }
 
-    /// New in this context, not yet saved.
+    /// A Boolean value that indicates whether the object has an unsaved insertion in this context.
     public var isInserted: Bool { state == .registered && requiredContext.pendingKind(entity, key) == .insert }
 
-    /// Changed in this context, not yet saved.
+    /// A Boolean value that indicates whether the object has an unsaved update in this context.
     public var isUpdated: Bool { state == .registered && requiredContext.changeKind(entity, key) == .update }
 
-    /// Inserted, updated or deleted in this context and not yet saved.
+    /// A Boolean value that indicates whether the object has an unsaved insertion, update or deletion in this context.
     public var hasChanges: Bool { state == .registered && requiredContext.changeKind(entity, key) != nil }
 
-    /// Whether the object holds nothing of its own: every read goes below.
+    /// A Boolean value that indicates whether the object contains no values of its own, so that every read goes to the context's state.
     public var isFault: Bool { state == .registered && row == nil }
 }
 
@@ -132,8 +136,9 @@ extension ManagedObject: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// What ties a typed model to its object: tells the object when the model goes.
+/// A typed model's link to its managed object. It clears the object's reference to the model when the model is released.
 public struct ModelAnchor: ~Copyable {
+    /// The managed object of the model.
     public let object: ManagedObject
 
     public init(_ object: ManagedObject) { self.object = object }

@@ -1,15 +1,16 @@
-/// Elements by number, found by two look-ups: for page numbers, which are dense from 1 on.
+/// A table of elements by number, found with two look-ups. Intended for page numbers, which are dense from 1 on.
 ///
-/// Numbers up to 2^28 lie in chunks of 256, made when one of their numbers is first used; greater ones in a dictionary.
-/// The pointers are right because they are the table's own memory, which it frees when it goes; through them an element is read
-/// without counting references to what holds it.
+/// Numbers below 2^28 are in chunks of 256, allocated when one of their numbers is first used. Greater numbers are in a dictionary.
+/// The pointers are safe because the table owns their memory and frees it in `deinit`. Pointers avoid reference counting when an
+/// element is
+/// read.
 final class NumberTable<Element> {
     private typealias Chunk = UnsafeMutablePointer<Element?>
     private static var chunkBits: UInt64 { 8 }
     private static var chunkSize: Int { 1 << Int(chunkBits) }
     private static var denseEnd: UInt64 { 1 << 28 }
 
-    // As told above.
+    // Pointers to memory that the table owns; see above.
     @exclusivity(unchecked) private var chunks: UnsafeMutablePointer<Chunk?>?
     @exclusivity(unchecked) private var chunkCount: UInt64 = 0
     @exclusivity(unchecked) private var others: [UInt64: Element] = [:]
@@ -41,7 +42,7 @@ final class NumberTable<Element> {
         }
     }
 
-    /// A chunk, made if need be.
+    /// Returns a chunk, after allocating it if necessary.
     private func chunk(_ index: Int) -> Chunk {
         if index >= Int(chunkCount) { grow(to: max(index + 1, 2 * Int(chunkCount), 4)) }
         if let found = chunks?[index] { return found }
@@ -62,7 +63,7 @@ final class NumberTable<Element> {
         chunkCount = UInt64(count)
     }
 
-    /// O(numbers near those in use).
+    /// Calls `body` with each element. O(numbers near those in use).
     func forEach(_ body: (Element) -> Void) {
         for case let chunk? in UnsafeBufferPointer(start: chunks, count: Int(chunkCount)) {
             for position in 0..<Self.chunkSize {

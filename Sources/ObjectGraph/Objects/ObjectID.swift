@@ -6,9 +6,10 @@ import StoreInterface
     import Foundation
 #endif
 
-/// The name of an object: final at birth, the same in every context, process and run.
+/// The identifier of an object. It is final from insertion on, and the same in every context, process and run.
 ///
-/// Equality is by (store, entity, key). It crosses threads and processes freely; two words are compared and hashed.
+/// Two ids are equal if store, entity and key are equal. Comparing and hashing takes two words. An id may be sent across threads and
+/// processes.
 public struct ObjectID: Sendable, Hashable {
     public let store: StoreIdentity
     /// The entity's number in the store's schema.
@@ -25,10 +26,10 @@ public struct ObjectID: Sendable, Hashable {
 extension ObjectID: CustomStringConvertible, LosslessStringConvertible {
     private static let scheme = "strata://"
 
-    /// `strata://STORE-UUID/ENTITY-NUMBER/KEY`
+    /// The id as text: `strata://STORE-UUID/ENTITY-NUMBER/KEY`.
     public var description: String { "\(Self.scheme)\(store.uuid.uuidString)/\(entity)/\(key)" }
 
-    /// nil unless the text is what ``description`` gives.
+    /// Creates an id from its ``description``. Returns nil for any other text.
     public init?(_ description: String) {
         guard description.hasPrefix(Self.scheme) else { return nil }
         let parts = description.dropFirst(Self.scheme.count).split(separator: "/", omittingEmptySubsequences: false)
@@ -36,15 +37,17 @@ extension ObjectID: CustomStringConvertible, LosslessStringConvertible {
             let key = ObjectKey(parts[2])
         else { return nil }
         self.init(store: StoreIdentity(uuid), entity: Int(entity), key: key)
-        // One name each: no signs, leading zeros or small letters.
+        // Each id has exactly one text, without signs, leading zeros or lowercase letters.
         guard description.utf8.elementsEqual(self.description.utf8) else { return nil }
     }
 
+    /// The id as a URL.
     public var url: URL {
-        // The text is made of a scheme, hexadecimal digits, hyphens, slashes and decimal digits: always a valid URL.
+        // The text consists of a scheme, hexadecimal digits, hyphens, slashes and decimal digits, so it is always a valid URL.
         URL(string: description)!
     }
 
+    /// Creates an id from its ``url``. Returns nil for any other URL.
     public init?(url: URL) { self.init(url.absoluteString) }
 }
 

@@ -1,15 +1,18 @@
 import StoreInterface
 
-/// The objects of one context by entity and key, one instance a record (S001), in the shape of the pages.
+/// The objects of one context by entity and key, one instance per record (S001), arranged by page.
 ///
-/// Objects are held weakly: an entry is a plain pointer that ``ManagedObject``'s deinit removes. That is sound as long as the last
-/// release happens where the context is used; objects are not `Sendable`, and their deinit checks it like any other use (S171). Those with unsaved changes are retained.
+/// References are weak: an entry is a plain pointer that ``ManagedObject``'s `deinit` removes. Objects with unsaved changes are
+/// retained.
+/// The pointers are safe if the last release happens on the context's executor. Objects are not `Sendable`, and their `deinit` checks
+/// the
+/// executor like any other use (S171).
 final class ObjectRegistry {
     struct PageHeader {
         var present: UInt64 = 0
         var entity: Int
         var number: UInt64
-        /// Whether the page is among ``emptied``.
+        /// Whether the page is in the list of emptied pages.
         var isListed = false
     }
 
@@ -21,8 +24,9 @@ final class ObjectRegistry {
             return unsafeDowncast(buffer, to: Page.self)
         }
 
-        // Through pointers, which are right because they do not leave these bodies: a class property would be checked for
-        // exclusive access at run time at each use.
+        // Access through pointers is safe because they do not leave these bodies. A class property would be checked for exclusive
+        // access at run time
+        // at each use.
         var present: UInt64 { withUnsafeMutablePointerToHeader { $0.pointee.present } }
 
         @inline(__always)
@@ -39,7 +43,7 @@ final class ObjectRegistry {
             }
         }
 
-        /// Whether the page became empty and should be listed as such.
+        /// Removes an object. Returns whether the page became empty and must be added to the list of emptied pages.
         @inline(__always)
         func remove(_ slot: Int) -> Bool {
             withUnsafeMutablePointers { header, objects in
@@ -52,11 +56,13 @@ final class ObjectRegistry {
         }
     }
 
-    /// By entity; nil until the first object is registered. Each page is retained by its place here, so that looking up an object
-    /// counts no references.
+    /// The tables of pages by entity; nil until the first object is registered. The table retains each page, so that looking up an
+    /// object counts
+    /// no references.
     @exclusivity(unchecked) private var entities: ContiguousArray<NumberTable<Unmanaged<Page>>?>
     @exclusivity(unchecked) private(set) var count = 0
-    /// Pages that became empty: kept for a while, because reading objects here and there makes and drops one a read.
+    /// Pages that became empty. They are kept for a while, because reading scattered objects would otherwise allocate and free one per
+    /// read.
     @exclusivity(unchecked) private var emptied: ContiguousArray<Page> = []
     private static let maximumEmptied = 256
 
@@ -100,13 +106,13 @@ final class ObjectRegistry {
         if emptied.count >= Self.maximumEmptied { sweep() }
     }
 
-    /// Lets go of the pages that are still empty.
+    /// Releases the pages that are still empty.
     private func sweep() {
         for page in emptied {
             page.withUnsafeMutablePointerToHeader { header in
                 header.pointee.isListed = false
                 guard header.pointee.present == 0, let table = entities[header.pointee.entity] else { return }
-                // The list holds the page until it has been looked through.
+                // The list retains the page until the sweep ends.
                 table[header.pointee.number]?.release()
                 table[header.pointee.number] = nil
             }
@@ -114,7 +120,7 @@ final class ObjectRegistry {
         emptied.removeAll(keepingCapacity: true)
     }
 
-    /// Holds an object with unsaved changes strongly, through its model where it has one (S006).
+    /// Retains an object with unsaved changes, through its model if there is one (S006).
     func retain(_ object: ManagedObject) {
         guard !object.isRetained else { return }
         object.isRetained = true
@@ -126,20 +132,20 @@ final class ObjectRegistry {
         }
     }
 
-    /// Lets go of an object that is clean again. It may be deallocated before this returns.
+    /// Releases an object that is clean again. It may be deallocated before this returns.
     func release(_ object: ManagedObject) {
         guard object.isRetained else { return }
         object.isRetained = false
         if object.retainsModel {
             object.retainsModel = false
-            // The model was retained while `model` pointed to it, and a retained model clears that pointer only when it goes.
+            // The model was retained while `model` pointed to it. A retained model clears that pointer only when it is deallocated.
             if let model = object.model { Unmanaged.passUnretained(model as AnyObject).release() }
         } else {
             Unmanaged.passUnretained(object).release()
         }
     }
 
-    /// Takes the row from an object of a page, and lets go of the object if so told. No reference is counted to what goes.
+    /// Removes the row from an object of a page, and releases the object if requested, without counting references to it.
     @inline(__always)
     func clean(_ slot: Int, of page: Page, isReleased: Bool) {
         page.reference(slot)?._withUnsafeGuaranteedRef { object in
@@ -148,7 +154,7 @@ final class ObjectRegistry {
         }
     }
 
-    /// Called when a model comes to be around an object that is already registered.
+    /// Retains the model instead of the object. Called after a model was created for a registered object.
     func didWrap(_ object: ManagedObject) {
         guard object.isRetained, !object.retainsModel else { return }
         object.isRetained = false
@@ -156,10 +162,10 @@ final class ObjectRegistry {
         Unmanaged.passUnretained(object).release()
     }
 
-    /// Calls `body` with each registered object. Bodies may release objects.
+    /// Calls `body` with each registered object. `body` may release objects.
     func forEach(_ body: (ManagedObject) -> Void) {
         guard count > 0 else { return }
-        // Gathered first: a body that releases the last object of a page changes the tables.
+        // Collect the pages first: if `body` releases the last object of a page, the tables change.
         var pages: [Page] = []
         for case let table? in entities { table.forEach { pages.append($0.takeUnretainedValue()) } }
         for page in pages { Self.forEach(in: page, page.present, body) }

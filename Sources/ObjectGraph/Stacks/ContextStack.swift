@@ -1,13 +1,13 @@
-/// How the contexts of a container stand to each other and to the store: the topologies of the field.
+/// The relations of a container's contexts to each other and to the store.
 public enum ContextStack: String, Sendable, Hashable, CaseIterable {
-    /// The main context on the coordinator, background contexts its children.
+    /// The main context is a root. Background contexts are its children.
     case nested
-    /// A private master on the coordinator, the main context its child, workers children of main.
+    /// A private root context has the main context as its child. Background contexts are children of the main context.
     case masterMainWorker
-    /// The main context and background contexts side by side on one coordinator, merged after each save.
+    /// The main context and background contexts are roots on one coordinator. The main context merges each save.
     case siblings
-    /// Two coordinators on one file; background contexts import on the second, the main one merges.
+    /// Two coordinators share one file. Background contexts save through the second, and the main context merges their saves.
     case split
-    /// `masterMainWorker`, and batch contexts on a coordinator of their own.
+    /// As `masterMainWorker`, with batch contexts on a coordinator of their own.
     case hybrid
 }

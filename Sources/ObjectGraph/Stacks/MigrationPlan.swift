@@ -1,8 +1,8 @@
 import StoreInterface
 
-/// One step from a version of a model to the next.
+/// One step of a migration, from one version of a model to the next.
 public struct MigrationStage: Sendable {
-    /// Works with objects, synchronously, in a context of its own; what it changes is saved when it returns.
+    /// A closure that works with objects synchronously, in a context of its own. Its changes are saved when it returns.
     public typealias Work = @Sendable (ManagedObjectContext) throws -> Void
 
     let source: Model
@@ -11,21 +11,25 @@ public struct MigrationStage: Sendable {
     let willMigrate: Work?
     let didMigrate: Work?
 
-    /// A change that needs no work: entities and properties that are added, renamed, made optional or given a wider type. It drops
-    /// what holds values only where the container's `allowsDataLoss` names it (S165).
+    /// Returns a stage without custom work: entities and properties are added, renamed, made optional, or get a wider type.
+    ///
+    /// A lightweight stage drops stored values only if the container's `allowsDataLoss` names their entity or property (S165).
     public static func lightweight(from source: Model, to target: Model) -> MigrationStage {
         MigrationStage(source: source, target: target, isCustom: false, willMigrate: nil, didMigrate: nil)
     }
 
-    /// As a lightweight stage, with work before and after it. An attribute whose type changes in a way that is not lightweight begins
-    /// with its default, and a relationship whose kind or destination changes begins empty: `willMigrate` reads the old values,
-    /// `didMigrate` writes the new ones. What the target does not have is dropped.
+    /// Returns a stage with custom work before and after a lightweight migration.
+    ///
+    /// `willMigrate` reads the old values, and `didMigrate` writes the new values.
+    /// If the type of an attribute changes in a way that is not lightweight, the attribute begins with its default value.
+    /// If the kind or destination of a relationship changes, the relationship begins empty. Values that the target does not have are
+    /// dropped.
     ///
     /// - Parameters:
-    ///   - source: what a file's model is before the stage.
-    ///   - target: what it is after.
-    ///   - willMigrate: with objects of the old model.
-    ///   - didMigrate: with objects of the new one.
+    ///   - source: The model of the file before the stage.
+    ///   - target: The model of the file after the stage.
+    ///   - willMigrate: Work with objects of the source model, before the migration.
+    ///   - didMigrate: Work with objects of the target model, after the migration.
     public static func custom(
         from source: Model, to target: Model, willMigrate: Work? = nil, didMigrate: Work? = nil
     ) -> MigrationStage {
@@ -33,24 +37,28 @@ public struct MigrationStage: Sendable {
     }
 }
 
-/// The way from old models to the present one (S164).
+/// The stages that migrate files of older models to the present model (S164).
 ///
-/// When a file has the source model of a stage, the stages from there on are run in order, lightweight stages too. With a custom stage
-/// among them they run on a copy of the file, which replaces the file when the last stage has succeeded; lightweight stages alone run
-/// in the one transaction of opening. A failure, a cancelled task or a crash leaves the file as it was.
+/// If a file has the source model of a stage, that stage and all later stages run in order, lightweight stages too.
+/// If one of them is custom, they run on a copy, which replaces the file after the last stage. Otherwise they run in the transaction
+/// that
+/// opens the file. A failure, a cancelled task or a crash leaves the file unchanged.
 public struct MigrationPlan: Sendable {
     public let stages: [MigrationStage]
 
-    /// - Parameter stages: each begins where the one before ends.
+    /// Creates a plan.
+    ///
+    /// - Parameter stages: The stages. Each begins with the model that the previous stage ends with.
     public init(_ stages: [MigrationStage]) { self.stages = stages }
 
-    /// The stages that a file needs; empty when it needs none.
-    /// - Throws: `StoreError` `.schemaMismatch` when the file's model is not among the plan's.
+    /// Returns the stages that a file needs; empty if it needs none.
+    ///
+    /// - Throws: `StoreError` `.schemaMismatch` if the file's model is not in the plan.
     func stages(from found: StoreSchema, to model: Model) throws -> ArraySlice<MigrationStage> {
         let wanted = model.storeSchema.withoutHints
         if found == wanted { return [] }
         guard let first = stages.firstIndex(where: { $0.source.storeSchema.withoutHints == found }) else {
-            // The open says which of the two is newer.
+            // Opening the file reports which of the two is newer.
             if found.version > wanted.version { return [] }
             throw StoreError(
                 .schemaMismatch,

@@ -2,7 +2,7 @@ import Dispatch
 import StoreInterface
 
 extension PersistentContainer {
-    /// Writes deferred saves and ends the use of the store: when this returns, its file can be deleted, replaced, or opened again.
+    /// Writes deferred saves and closes the store. When this returns, the file can be deleted, replaced, or opened again.
     ///
     /// Waits for running saves and requests. Then every context of the container, including children, releases the store. From then on
     /// saves, requests, batches and the history throw `StoreError` `.closed`. Unsaved changes are neither saved nor discarded: they can
@@ -42,12 +42,12 @@ extension PersistentContainer {
         }
         for coordinator in open { await coordinator.closeContexts() }
         for coordinator in open { StoreWriterRegistry.leave(coordinator.writer, closing: true) }
-        // One whose store was still read the last time is tried again.
+        // Also retry a coordinator whose store was still being read the last time.
         for coordinator in all where coordinator.writer.isRetired { try await coordinator.writer.close() }
         if let lost { throw lost }
     }
 
-    /// Returns whether a second try cannot write the saves either.
+    /// Returns whether a retry cannot write the saves either.
     private static func isFinal(_ error: any Error) -> Bool {
         if case SaveError.deferredSavesFailed? = error as? SaveError { return true }
         return (error as? StoreError).map { [.fileReplaced, .schemaTooNew, .usedAfterFork, .closed].contains($0.code) } ?? false

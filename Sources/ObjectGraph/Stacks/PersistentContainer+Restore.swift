@@ -8,20 +8,23 @@ import StoreInterface
 #endif
 
 extension PersistentContainer {
-    /// Replaces the file of a store with a copy of a backup, or makes it (S168).
+    /// Replaces the file of a store with a copy of a backup, or creates the file (S168).
     ///
-    /// The store must be closed, in this process and in all others. Its file stays as it was until the copy is whole, checked and on disk;
-    /// then it is replaced in one step. The mode of the file is kept.
+    /// The store must be closed, in this process and in all other processes. Its file stays unchanged until the copy is complete,
+    /// checked and on
+    /// disk. Then it is replaced in one step. The mode of the file is kept.
     ///
-    /// The restored store is a new incarnation. Objects that the backup has keep their ids. The history is read on with tokens from before the
-    /// backup; later tokens are refused with ``HistoryError/tokenOfAnotherCopy(_:)``. Ids of objects that were inserted after the
-    /// backup lead to no object.
+    /// The restored store is a new incarnation. Objects in the backup keep their ids. Ids of objects that were inserted after the
+    /// backup match no
+    /// object. History tokens from before the backup stay valid; later tokens are refused with ``HistoryError/tokenOfAnotherCopy(_:)``.
     ///
-    /// On a background queue; cancelling the task ends it and leaves the file as it was.
+    /// Runs on a background queue. Cancelling the task stops it and leaves the file unchanged.
+    ///
     /// - Parameters:
     ///   - store: `.lmdb(url)` or `.sqlite(url)`.
-    ///   - backup: a file that `backup(to:)` has written for a store of that kind.
-    /// - Throws: `StoreError`: `.inUseElsewhere` while the store is open, `.unsupported` for stores without a file, `.notAStore` or `.damaged`
+    ///   - backup: A file that `backup(to:)` wrote for a store of that kind.
+    /// - Throws: `StoreError`: `.inUseElsewhere` if the store is open, `.unsupported` for stores without a file, `.notAStore` or
+    ///   `.damaged`
     ///   for a backup that cannot be used, `.full`, `.inputOutput`; `CancellationError`.
     public static func restore(_ store: StoreDescription, from backup: URL) async throws {
         guard let file = store.migration as? any RestorableFile else {

@@ -2,11 +2,13 @@ import Dispatch
 internal import Platform
 import StoreInterface
 
-/// A model, a store and a stack of contexts: where a program begins.
+/// A model, a store and a stack of contexts: the starting point of a program.
 ///
-/// `Sendable`. Contexts stay usable until the container is closed (``close()``) or deallocated. Deallocating it flushes deferred saves.
+/// Contexts stay usable until the container is closed (``close()``) or deallocated. Deallocating it flushes deferred saves.
 public final class PersistentContainer: Sendable {
+    /// The model of the store's objects.
     public let model: Model
+    /// The arrangement of the container's contexts.
     public let stack: ContextStack
     /// The coordinator of the main context's root.
     public let coordinator: PersistentStoreCoordinator
@@ -17,19 +19,22 @@ public final class PersistentContainer: Sendable {
     private let bridges: [CoordinatorBridge]
     let closing = Mutex<Task<Void, any Error>?>(nil)
 
-    /// Opens the store and builds the stack. Blocking work is done off the calling executor.
-    ///
-    /// Throws `StoreError` when the store cannot be opened with the model.
+    /// Opens the store and creates the contexts. Blocking work runs off the calling executor.
     ///
     /// - Parameters:
-    ///   - model: made at run time, or of types that the caller names one by one.
+    ///   - model: The model, created at run time or from a list of types.
     ///   - store: `.lmdb(url)`, `.sqlite(url)` or `.memory`.
-    ///   - stack: how the contexts depend on each other.
-    ///   - migrationPlan: how a file of an older model comes to this one. Without a plan a changed model just comes into force (S163).
-    ///   - allowsDataLoss: entities ("Playlist"), attributes and relationships ("Track.rating") that the model no longer has and that
-    ///     may be dropped although the file holds values of them. Otherwise opening throws `schemaMismatch`, which names each of them
-    ///     with its count (S165). Custom stages of a plan drop what their target does not have.
-    ///   - progress: called while the plan's stages run, from any thread. Cancelling the task ends a migration between its steps.
+    ///   - stack: The arrangement of the contexts.
+    ///   - migrationPlan: The migration of files with an older model. Without a plan, a file is migrated by lightweight changes alone
+    ///     (S163).
+    ///   - allowsDataLoss: Entities ("Playlist"), attributes and relationships ("Track.rating") that are not in the model and may be
+    ///     dropped
+    ///     with their values. If stored values would be dropped without being named here, opening throws `schemaMismatch` with each
+    ///     name and
+    ///     count (S165). Custom stages of a plan drop the values that their target does not have.
+    ///   - progress: A closure called on any thread while the plan's stages run. Cancelling the task stops a migration between its
+    ///     steps.
+    /// - Throws: `StoreError` if the store cannot be opened with the model.
     public init(
         model: Model, store: StoreDescription, stack: ContextStack = .siblings, migrationPlan: MigrationPlan? = nil,
         allowsDataLoss: Set<String> = [], progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
@@ -62,7 +67,9 @@ public final class PersistentContainer: Sendable {
             ? [] : [CoordinatorBridge(from: second, to: first), CoordinatorBridge(from: first, to: second)]
     }
 
-    /// Makes the model of these types. Throws ``ModelError`` when they do not fit together.
+    /// Opens the store with a model of these types. See ``init(model:store:stack:migrationPlan:allowsDataLoss:progress:)``.
+    ///
+    /// - Throws: ``ModelError`` if the types do not form a valid model; `StoreError` if the store cannot be opened with it.
     public convenience init(
         for types: any PersistentModel.Type..., store: StoreDescription, stack: ContextStack = .siblings,
         allowsDataLoss: Set<String> = []
@@ -70,10 +77,10 @@ public final class PersistentContainer: Sendable {
         try await self.init(model: Model(types), store: store, stack: stack, allowsDataLoss: allowsDataLoss)
     }
 
-    /// The context of the main actor: synchronous reads, `async` saves. Its objects stay on the main actor.
+    /// The context of the main actor, with synchronous reads and `async` saves. Its objects stay on the main actor.
     @MainActor public var mainContext: ManagedObjectContext { main.context }
 
-    /// A context with an executor of its own, placed as the stack says. O(1) whatever main holds.
+    /// Creates a context with its own executor, at the place that ``stack`` determines. O(1), whatever the size of the main context.
     @MainActor public func newBackgroundContext(name: String = "background") -> BackgroundContext {
         switch stack {
         case .nested, .masterMainWorker, .hybrid: mainContext.newBackgroundChild(name: name)
@@ -82,12 +89,12 @@ public final class PersistentContainer: Sendable {
         }
     }
 
-    /// A root context for large imports: in `.hybrid` and `.split` on a coordinator of its own.
+    /// Creates a root context for large imports. In `.hybrid` and `.split` it uses a coordinator of its own.
     public func newBatchOperationContext(name: String = "batch") -> BackgroundContext {
         backgroundCoordinator.newBackgroundContext(name: name)
     }
 
-    /// Returns when every save made so far is on disk.
+    /// Waits until every save made so far is on disk.
     public func flush() async throws {
         try await coordinator.flush()
         if backgroundCoordinator !== coordinator { try await backgroundCoordinator.flush() }
@@ -127,7 +134,7 @@ public final class PersistentContainer: Sendable {
             model: model, store: store, routing: description.routing, name: "coordinator")
         guard stack == .split || stack == .hybrid else { return (first, first) }
         let again = try description.open(schema)
-        // A store in memory is new each time it is opened: then both coordinators take the first.
+        // A memory store is new each time it is opened. Then both coordinators use the first.
         let second = try PersistentStoreCoordinator(
             model: model, store: again.identity == store.identity ? again : store, routing: description.routing,
             name: "background coordinator")
@@ -142,7 +149,7 @@ public final class PersistentContainer: Sendable {
         return setup
     }
 
-    /// Tells one coordinator of the other's saves when each has a store object of its own (SQLite).
+    /// Notifies one coordinator of another's saves if each has its own store object (SQLite).
     private final class CoordinatorBridge: Sendable {
         private let source: StoreWriter
         private let listener: UInt64
@@ -150,9 +157,9 @@ public final class PersistentContainer: Sendable {
         init(from: PersistentStoreCoordinator, to: PersistentStoreCoordinator) {
             source = from.writer
             listener = from.writer.addListener { [weak to] _, origin in
-                // Saves that were themselves learned from the other side have no origin.
+                // Saves that were learned from the other coordinator have the origin 0.
                 guard let to, origin != 0 else { return }
-                // At once: the other side's contexts are told before the save returns (S068).
+                // Adopt the save now, so that the other coordinator's contexts are notified before the save returns (S068).
                 try? to.writer.adoptExternalSaves()
             }
         }
@@ -162,12 +169,14 @@ public final class PersistentContainer: Sendable {
 }
 
 extension PersistentStoreCoordinator {
-    /// A root context with an executor of its own. It reads the newest state until it saves, merges or is advanced (S090).
+    /// Creates a root context with its own executor. It reads the newest state until it saves, merges or is advanced (S090).
     public func newBackgroundContext(name: String = "background") -> BackgroundContext {
         BackgroundContext(rootSetup(name: name, merging: false))
     }
 
-    /// A root context that reads a kept state (S150). A programmer error for a snapshot of another store.
+    /// Creates a root context that reads the state of a snapshot (S150).
+    ///
+    /// - Precondition: The snapshot belongs to the coordinator's store.
     public func newBackgroundContext(name: String = "background", reading snapshot: Snapshot) -> BackgroundContext {
         precondition(snapshot.store == store.identity, "the context \(name) cannot read a snapshot of another store")
         var setup = rootSetup(name: name, merging: false)

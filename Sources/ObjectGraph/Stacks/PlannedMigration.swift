@@ -1,25 +1,28 @@
 import Dispatch
 import StoreInterface
 
-/// Runs the stages of a plan on a copy of a file and puts it in the file's place.
+/// Runs the stages of a plan on a copy of a file, then replaces the file with the copy.
 struct PlannedMigration {
     let plan: MigrationPlan
     let model: Model
     let store: StoreDescription
-    /// What lightweight stages may drop although it holds values.
+    /// The stored values that lightweight stages may drop.
     let allowedLoss: SchemaMigration.AllowedLoss
     let progress: @Sendable (MigrationProgress) -> Void
 
-    /// - Returns: the schemas through which opening is to take the file, from the one that it has to the model's: the way of lightweight
-    ///   stages, which need no copy. Empty when there are no stages, or when they have been run.
-    /// - Throws: `StoreError`, what the work of a stage throws, `CancellationError`; the file is as it was then.
+    /// Runs the plan's stages if one of them is custom.
+    ///
+    /// - Returns: The schemas through which opening must migrate the file, if all stages are lightweight: from the file's to the
+    ///   model's.
+    ///   Empty if there are no stages, or if they have run.
+    /// - Throws: `StoreError`, errors of a stage's closures, `CancellationError`. Then the file is unchanged.
     func run() async throws -> [StoreSchema] {
         guard let file = store.migration, let found = try await Self.blocking({ try file.storedSchema() }) else { return [] }
         let stages = try plan.stages(from: found, to: model)
         guard stages.contains(where: \.isCustom) else {
             return stages.prefix(1).map(\.source.storeSchema) + stages.map(\.target.storeSchema)
         }
-        // One step before each stage, one inside, one after: what a stage does takes as long as it takes.
+        // Report one step before, one during and one after each stage. The duration of a stage's work is unknown.
         let total = 2 + 3 * stages.count
         func report(_ activity: String, _ step: Int) throws {
             try Task.checkCancellation()
@@ -47,7 +50,7 @@ struct PlannedMigration {
         return []
     }
 
-    /// Opens the copy with the new model, first without what a custom stage converts.
+    /// Opens the copy with the new model. For a custom stage, it is first opened without the properties that the stage converts.
     private func evolve(_ stage: MigrationStage, _ store: StoreDescription) async throws {
         var target = stage.target.storeSchema
         target.migration.allowedLoss = stage.isCustom ? .everything : allowedLoss
@@ -92,9 +95,9 @@ struct PlannedMigration {
     }
 }
 
-/// Waits for a store to be closed: its writer lets go of it on a queue of its own.
+/// Waits until a store is closed. Its writer releases it on a queue of its own.
 ///
-/// `@unchecked Sendable` is right because it is written once, before it is waited for.
+/// `@unchecked Sendable` is safe because the reference is written once, before the wait.
 private final class Released: @unchecked Sendable {
     private weak var store: (any ObjectStore)?
 

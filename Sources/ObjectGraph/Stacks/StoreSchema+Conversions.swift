@@ -1,8 +1,11 @@
 import StoreInterface
 
 extension StoreSchema {
-    /// The schema without what cannot be read as a part of an older schema: columns whose type changes, and both ends of relationships
-    /// whose kind or destination changes. A custom stage brings a file to it first, so that these begin empty.
+    /// Returns the schema without properties that an older schema's values cannot be read for.
+    ///
+    /// These are columns whose type changes, and both ends of relationships whose kind or destination changes. A custom stage first
+    /// migrates a
+    /// file to this schema, so that these properties begin empty.
     func withoutConversions(from old: StoreSchema) -> StoreSchema {
         var plain = self
         let changed = changedRelationships(from: old)
@@ -37,7 +40,7 @@ extension StoreSchema {
         entities.firstIndex { $0.name == entity.name } ?? entities.firstIndex { $0.name == entity.renamedFrom }
     }
 
-    /// Relationships, with their inverses, that are stored in another way than in an older schema, or that lead elsewhere.
+    /// Returns the relationships, with their inverses, whose storage or destination differs from an older schema.
     private func changedRelationships(from old: StoreSchema) -> Set<Int> {
         var changed: Set<Int> = []
         for (number, relationship) in relationships.enumerated() {
@@ -58,12 +61,12 @@ extension StoreSchema {
         if (new.column == nil) != (before.column == nil) { return true }
         let leadsBackToOne = new.inverse.map { relationships[$0].column != nil } ?? false
         let ledBackToOne = before.inverse.map { old.relationships[$0].column != nil } ?? false
-        // A column stays as it is when its inverse becomes a to-many relationship, which reads it.
+        // A column stays unchanged if its inverse becomes a to-many relationship, which reads the column.
         return new.column == nil ? leadsBackToOne != ledBackToOne : leadsBackToOne && !ledBackToOne
     }
 }
 
 extension RelationshipSchema {
-    /// As links are called.
+    /// The name of the relationship's link.
     fileprivate func fullName(in schema: StoreSchema) -> String { "\(schema.entities[entity].name).\(name)" }
 }
