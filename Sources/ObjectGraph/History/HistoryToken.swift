@@ -5,19 +5,22 @@
 #endif
 import StoreInterface
 
-/// A place in a store's history: after one save, before the next. Keep it, in a file too, to read on from there (S160).
+/// A position in a store's history: after one save, before the next. Store it, for example in a file, to continue reading from there
+/// (S160).
 public struct HistoryToken: Sendable, Hashable, Codable, Comparable {
-    /// The store that the token is of.
+    /// The store to which the token belongs.
     public let store: UUID
-    /// Which copy of the store made that save: copies that are written to go their own ways (S168).
+    /// The incarnation of the store that made the save. Copies that are written to have separate histories from then on (S168).
     public let incarnation: UUID
-    /// The save behind which the token stands; 0 is before the first.
+    /// The save after which the token is positioned; 0 is before the first save.
     public let generation: Generation
 
+    /// Creates a token.
+    ///
     /// - Parameters:
-    ///   - store: the store's id.
-    ///   - incarnation: nil: the one that the store began with.
-    ///   - generation: the save after which the history is asked for.
+    ///   - store: The store's id.
+    ///   - incarnation: The incarnation of the store; nil for its first incarnation.
+    ///   - generation: The save after which to read the history.
     public init(store: UUID, incarnation: UUID? = nil, generation: Generation) {
         self.store = store
         self.incarnation = incarnation ?? store
@@ -33,15 +36,16 @@ public struct HistoryToken: Sendable, Hashable, Codable, Comparable {
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        // Tokens from before there were incarnations have none.
+        // Tokens from versions without incarnations have none.
         self.init(
             store: try container.decode(UUID.self, forKey: .store),
             incarnation: try container.decodeIfPresent(UUID.self, forKey: .incarnation),
             generation: try container.decode(Generation.self, forKey: .generation))
     }
 
-    /// The place of the token in a store's history.
-    /// - Throws: ``HistoryError``, if the token is of another store, or of a save that only another copy of the store has.
+    /// Returns the position of the token in a store's history.
+    ///
+    /// - Throws: ``HistoryError`` if the token belongs to another store, or to a save that only another copy of the store contains.
     func place(in store: any ObjectStore) throws -> Generation {
         let lineage = store.lineage
         guard self.store == lineage.store else { throw HistoryError.tokenOfAnotherStore(self) }
@@ -54,14 +58,15 @@ public struct HistoryToken: Sendable, Hashable, Codable, Comparable {
     public static func < (a: HistoryToken, b: HistoryToken) -> Bool { a.generation < b.generation }
 }
 
-/// Why the history cannot be read on from a token.
+/// The reason why a token cannot be used to read the history.
 public enum HistoryError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Saves after the token were deleted: by hand, or because the history keeps a bounded number. Read the store anew.
+    /// Saves after the token were deleted, explicitly or because the history is bounded. Read the store again.
     case tokenExpired(HistoryToken)
-    /// The token is of another store.
+    /// The token belongs to another store.
     case tokenOfAnotherStore(HistoryToken)
-    /// The token is of a save that this store does not have: it was made after the backup from which the store was restored, or by
-    /// another copy. Read the store anew.
+    /// The token belongs to a save that this store does not contain: a save after the backup from which the store was restored, or one
+    /// of another
+    /// copy. Read the store again.
     case tokenOfAnotherCopy(HistoryToken)
 
     public var description: String {
@@ -69,7 +74,7 @@ public enum HistoryError: Error, Sendable, Hashable, CustomStringConvertible {
         case .tokenExpired(let token):
             "the history after save \(token.generation) has been deleted; read the objects anew and take a new token"
         case .tokenOfAnotherStore(let token):
-            "the token belongs to the store \(token.store), not to this one; keep one token a store"
+            "the token belongs to the store \(token.store), not to this one; keep one token per store"
         case .tokenOfAnotherCopy(let token):
             "cannot read the history after save \(token.generation): it was made by another copy of the store, before or after a backup "
                 + "was restored. Read the objects anew and take a new token"
@@ -77,17 +82,17 @@ public enum HistoryError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Which part of a history to read.
+/// A selection of the saves in a history.
 public struct HistoryRequest: Sendable, Hashable {
-    /// The place to begin; nil: the oldest save that there is.
+    /// The position at which to begin; nil for the oldest save.
     public var after: HistoryToken?
-    /// Only saves of these authors; an author of nil is written as "". nil: of all.
+    /// The authors whose saves to return; nil for all. Write an author of nil as "".
     public var authors: Set<String>?
-    /// No saves of these authors: one's own, say.
+    /// The authors whose saves to leave out, such as your own.
     public var excludedAuthors: Set<String> = []
-    /// Only saves that changed objects of these entities, and of those only such changes. nil: all.
+    /// The entities whose changes to return; nil for all. Saves without such changes are left out.
     public var entities: Set<String>?
-    /// How many saves at most; nil: all.
+    /// The maximum number of saves; nil for all.
     public var limit: Int?
 
     public init(

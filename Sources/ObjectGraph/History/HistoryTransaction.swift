@@ -5,9 +5,9 @@
 #endif
 import StoreInterface
 
-/// One save as the history has it: who, when, and which objects changed how (S160).
+/// One save in the history: its author, its time, and the changed objects (S160).
 public struct HistoryTransaction: Sendable, Identifiable {
-    /// What changed, in the form in which contexts merge it: `context.mergeChanges(from: transaction.changeSet)`.
+    /// The changes, in the form in which contexts merge them: `context.mergeChanges(from: transaction.changeSet)`.
     public let changeSet: ChangeSet
     private let model: Model
     private let store: StoreIdentity
@@ -21,18 +21,18 @@ public struct HistoryTransaction: Sendable, Identifiable {
 
     /// The number of the save in its store.
     public var id: Generation { changeSet.generation }
-    /// The place after this save.
+    /// The position after this save.
     public let token: HistoryToken
-    /// When it was saved, by the saving machine's clock.
+    /// The time of the save, by the clock of the machine that saved.
     public var date: Date { changeSet.origin.date }
     /// The `transactionAuthor` of the saving context.
     public var author: String? { changeSet.origin.author.isEmpty ? nil : changeSet.origin.author }
     /// The name of the saving context.
     public var contextName: String? { changeSet.origin.contextName.isEmpty ? nil : changeSet.origin.contextName }
-    /// The process that saved.
+    /// The id of the process that saved.
     public var processID: Int32 { changeSet.origin.processID }
 
-    /// Each changed object, by entity, then by key. O(changed objects), worked out at each call.
+    /// The changed objects, by entity, then by key. Computed at each access, in O(changed objects).
     public var changes: [HistoryChange] {
         let links = linkChanges()
         let tombstones = Dictionary(
@@ -84,7 +84,7 @@ public struct HistoryTransaction: Sendable, Identifiable {
         return change
     }
 
-    /// By entity and key: the relationships of many to many whose partners changed.
+    /// Returns the many-to-many relationships whose pairs changed, by entity and key.
     private func linkChanges() -> [Int: [ObjectKey: Set<String>]] {
         guard !changeSet.links.isEmpty else { return [:] }
         var found: [Int: [ObjectKey: Set<String>]] = [:]
@@ -102,15 +102,17 @@ public struct HistoryTransaction: Sendable, Identifiable {
     }
 }
 
-/// What a save did to one object.
+/// The change of one object by a save.
 public struct HistoryChange: Sendable, Hashable {
+    /// The kind of a change.
     public enum Kind: String, Sendable, Hashable { case insert, update, delete }
 
     public var objectID: ObjectID
     public var entityName: String
     public var kind: Kind
-    /// The attributes and relationships that an update changed. A to-many whose inverse is a to-one stands at the other side.
+    /// The attributes and relationships that an update changed. A to-many relationship with a to-one inverse is listed at the inverse's
+    /// object.
     public var updatedProperties: Set<String>
-    /// Of a deleted object: the values of the attributes that its model preserves.
+    /// The values of the attributes that the model preserves, if the object was deleted; otherwise empty.
     public var tombstone: [String: Value]
 }

@@ -7,16 +7,17 @@ import Dispatch
 import StoreInterface
 
 extension PersistentStoreCoordinator {
-    /// The place after the newest save that is on disk. Deferred saves come after it.
+    /// The position after the newest save on disk. Deferred saves that are not yet flushed come after it.
     public var currentHistoryToken: HistoryToken {
         HistoryToken(store, writer.state.base.generation)
     }
 
-    /// The saves that a request selects, oldest first (S160): of every context and process, as far as they are on disk. Call
-    /// `flush()` before to have the deferred ones too.
+    /// Returns the saves that a request selects, oldest first, from every context and process (S160).
     ///
-    /// Runs on a background queue; O(saves after the token and their changed pages).
-    /// - Throws: ``HistoryError`` when the token is of another store or another copy of it, or older than what is kept; `StoreError`.
+    /// Only saves on disk are returned. To include deferred saves, call `flush()` first.
+    /// Runs on a background queue. O(saves after the token and their changed pages).
+    ///
+    /// - Throws: ``HistoryError`` if the token belongs to another store or copy, or is older than the kept history; `StoreError`.
     public func history(_ request: HistoryRequest = HistoryRequest()) async throws -> [HistoryTransaction] {
         try checkOpen()
         let start = try request.after?.place(in: store)
@@ -25,7 +26,7 @@ extension PersistentStoreCoordinator {
             var found: [HistoryTransaction] = []
             var place = start
             let limit = request.limit ?? .max
-            // In parts, so that a limit does not read a long history whole.
+            // Read in parts, so that a request with a limit does not read the whole of a long history.
             while found.count < limit {
                 guard let part = try store.history(after: place, limit: Self.historyPart) else {
                     throw HistoryError.tokenExpired(HistoryToken(store, place ?? 0))
@@ -41,16 +42,20 @@ extension PersistentStoreCoordinator {
         }
     }
 
-    /// Deletes the saves up to a token from the history: all of them have been read by whoever reads it.
+    /// Deletes the saves up to a token from the history. Call this when all readers have processed them.
     ///
-    /// In small transactions on the writer's thread. Gives how many saves were deleted.
+    /// Runs in small transactions on the writer's thread.
+    ///
+    /// - Returns: The number of deleted saves.
     @discardableResult
     public func deleteHistory(before token: HistoryToken) async throws -> Int {
         try checkOpen()
         return try await writer.deleteHistory(.through(token.place(in: store)))
     }
 
-    /// Deletes the oldest saves from the history, as far as they were made before a date.
+    /// Deletes the saves made before a date from the history, oldest first.
+    ///
+    /// - Returns: The number of deleted saves.
     @discardableResult
     public func deleteHistory(before date: Date) async throws -> Int {
         try checkOpen()
@@ -68,7 +73,7 @@ extension PersistentStoreCoordinator {
 }
 
 extension ChangeSet {
-    /// What is left of the set when only some entities count; nil when nothing is.
+    /// Returns the changes of the wanted entities only; nil if there are none.
     fileprivate func restricted(to wanted: Set<Int>, _ model: Model) -> ChangeSet? {
         var part = self
         part.entities = entities.filter { wanted.contains($0.entity) }

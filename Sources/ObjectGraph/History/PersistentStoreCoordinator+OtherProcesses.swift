@@ -1,19 +1,25 @@
 import StoreInterface
 
 extension PersistentStoreCoordinator {
-    /// From now on saves that other processes make are noticed within milliseconds, without looking into the file meanwhile;
-    /// contexts with `automaticallyMergesChanges` merge them as they do with saves of this process (S161).
+    /// Starts to observe saves of other processes (S161). Contexts with `automaticallyMergesChanges` merge them like saves of this
+    /// process.
     ///
-    /// The system wakes a queue when the other process writes to a small file beside the store's; no thread waits. Costs nothing
-    /// in memory stores, where nobody else can save. Stays on as long as a coordinator of the store lives.
-    /// - Throws: `StoreError` `.inputOutput` when the file beside cannot be made or watched.
+    /// A save is noticed within milliseconds, without polling the store's file and without a waiting thread.
+    /// The system wakes a queue when the other process writes to a small file beside the store's.
+    /// In memory stores this does nothing, because no other process can save. It stays active as long as a coordinator of the store
+    /// exists.
+    ///
+    /// - Throws: `StoreError` `.inputOutput` if the small file cannot be created or observed.
     public func followOtherProcesses() throws {
         try checkOpen()
         try writer.followExternalCommits()
     }
 
-    /// The newest place in the history after saves of other processes or connections: read on from the token that you have. Only
-    /// the newest is kept for who reads slowly. Says nothing before ``followOtherProcesses()`` but what `refresh()` finds.
+    /// The newest position in the history after saves of other processes or connections. Read the history from your last token to get
+    /// the saves.
+    ///
+    /// A slow reader receives only the newest position. Before ``followOtherProcesses()``, the sequence reports only saves that
+    /// `refresh()` finds.
     public var remoteChanges: AsyncStream<HistoryToken> {
         let (stream, continuation) = AsyncStream<HistoryToken>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let writer = writer
@@ -29,7 +35,7 @@ extension PersistentStoreCoordinator {
 }
 
 extension PersistentContainer {
-    /// Follows the saves of other processes on every coordinator: see ``PersistentStoreCoordinator/followOtherProcesses()``.
+    /// Observes saves of other processes on every coordinator: see ``PersistentStoreCoordinator/followOtherProcesses()``.
     public func followOtherProcesses() throws {
         try coordinator.followOtherProcesses()
         if backgroundCoordinator !== coordinator { try backgroundCoordinator.followOtherProcesses() }
