@@ -1,15 +1,16 @@
-/// Which objects a save, a push or a merge touched: the payload of notices, history rows and merges.
+/// The objects that a save, a push or a merge changed: the payload of notifications, history rows and merges.
 ///
-/// Compact: a page's 64 objects are three masks. Reading the keys of an entity is O(keys).
+/// A change set is compact: the changes to a page's 64 objects are three masks. Reading the keys of an entity is O(keys).
 public struct ChangeSet: Sendable, Hashable, Codable {
+    /// The changed objects of one page.
     public struct PageChange: Sendable, Hashable, Codable {
         public var number: UInt64
         public var inserted: UInt64
         public var updated: UInt64
         public var deleted: UInt64
-        /// The columns that some updated object of the page changed.
+        /// The columns changed by the updates of the page.
         public var columns: ColumnSet
-        /// Which objects changed which of the columns; empty when each updated object changed all of them, and in unions.
+        /// The objects per set of changed columns. Empty if each updated object changed all of ``columns``, and in unions.
         public var groups: [ColumnGroup]
 
         public init(
@@ -24,7 +25,7 @@ public struct ChangeSet: Sendable, Hashable, Codable {
             self.groups = groups
         }
 
-        /// The columns that the update of one object changed.
+        /// Returns the columns that the update of one object changed.
         public func columns(of slot: Int) -> ColumnSet {
             groups.first { $0.slots >> UInt64(slot) & 1 != 0 }?.columns ?? columns
         }
@@ -43,7 +44,7 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 
     public struct EntityChange: Sendable, Hashable, Codable {
         public var entity: Int
-        /// Ascending by number.
+        /// The changed pages, ascending by number.
         public var pages: [PageChange]
 
         public init(entity: Int, pages: [PageChange]) {
@@ -62,7 +63,7 @@ public struct ChangeSet: Sendable, Hashable, Codable {
         }
     }
 
-    /// One end of a link whose partners changed.
+    /// The objects at each end of a link whose partners changed.
     public struct LinkChange: Sendable, Hashable, Codable {
         public var link: Int
         public var sources: [ObjectKey]
@@ -81,9 +82,9 @@ public struct ChangeSet: Sendable, Hashable, Codable {
     public var entities: [EntityChange]
     /// Ascending by link number; only links with changes.
     public var links: [LinkChange]
-    /// What is left of deleted objects, ascending by entity and key: those whose model preserves values on deletion.
+    /// The tombstones of deleted objects whose model preserves values on deletion, ascending by entity and key.
     public var tombstones: [Tombstone]
-    /// Who saved, when and where.
+    /// The author, time and process of the save.
     public var origin: SaveOrigin
     public var author: String { origin.author }
 
@@ -104,7 +105,7 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 }
 
 extension Layer {
-    /// The names of what the layer changes. O(pages + rows updated).
+    /// Returns the change set of the layer. O(pages + rows updated).
     public func changeSet(origin: SaveOrigin = SaveOrigin()) -> ChangeSet {
         var set = ChangeSet(generation: version.generation ?? 0, origin: origin)
         for number in 0..<entityCount {
@@ -127,7 +128,7 @@ extension Layer {
 }
 
 extension LayerPage {
-    /// The columns that updates of the page changed, and which objects changed which when they differ.
+    /// Returns the columns that updates of the page changed, and groups of objects if their columns differ.
     fileprivate func updatedColumns() -> (ColumnSet, [ChangeSet.ColumnGroup]) {
         var all = ColumnSet()
         var first: ColumnSet?
@@ -154,7 +155,7 @@ extension LayerPage {
 }
 
 extension ChangeSet {
-    /// What several saves, oldest first, touched together. The generation is the newest.
+    /// Returns the combined changes of several saves, oldest first. The generation is the newest.
     public static func union(_ sets: [ChangeSet]) -> ChangeSet {
         guard let last = sets.last else { return ChangeSet() }
         if sets.count == 1 { return last }
@@ -182,7 +183,7 @@ extension ChangeSet.LinkChange {
         destinations += newer.destinations
     }
 
-    /// Each key once, ascending.
+    /// Returns the change with each key once, ascending.
     fileprivate func united() -> ChangeSet.LinkChange {
         ChangeSet.LinkChange(link: link, sources: Self.united(sources), destinations: Self.united(destinations))
     }
@@ -200,9 +201,9 @@ extension ChangeSet.LinkChange {
 }
 
 extension ChangeSet.PageChange {
-    /// Each page once, ascending. Precondition: of the same page, what is older comes first.
+    /// Returns each page once, ascending. Precondition: of the changes to one page, the older change comes first.
     fileprivate static func united(_ changes: [ChangeSet.PageChange]) -> [ChangeSet.PageChange] {
-        // Imports go on where they ended: usually nothing is to be sorted.
+        // Imports continue where they ended, so that sorting is usually unnecessary.
         var places: [Int] = Array(changes.indices)
         if zip(changes, changes.dropFirst()).contains(where: { $0.number > $1.number }) {
             places.sort { (changes[$0].number, $0) < (changes[$1].number, $1) }
@@ -219,7 +220,8 @@ extension ChangeSet.PageChange {
         return united
     }
 
-    /// Adds what a newer save did: an inserted object that is updated stays inserted, a deleted one is deleted.
+    /// Adds the changes of a newer save. An inserted object that is then updated stays inserted; an object that is then
+    /// deleted is deleted.
     fileprivate mutating func add(_ newer: ChangeSet.PageChange) {
         inserted = (inserted | newer.inserted) & ~newer.deleted
         updated = (updated | newer.updated) & ~newer.deleted & ~inserted

@@ -1,10 +1,11 @@
-/// Looks in one snapshot for references that lead to nothing, for ends of one-to-one relationships that disagree, and for values
-/// that two objects have although they are unique. The part of ``ObjectStore/verify()`` that is the same for all stores.
+/// A check of one snapshot for dangling references, one-to-one relationships whose ends disagree, and duplicates of unique
+/// values. This is the part of ``ObjectStore/verify()`` that all stores share.
 ///
-/// Reads each object once, and each one-to-one end twice. Keeps 16 bytes a page, and 16 bytes an object and unique attribute of one
-/// entity at a time. Uses no index, so that a wrong one hides nothing. What cannot be read is left to the store's own checks.
+/// It reads each object once, and each one-to-one end twice. It needs 16 bytes per page, plus 16 bytes per object and unique
+/// attribute of one entity at a time. It uses no index, so that a wrong index hides no fault. Unreadable data is left to the
+/// store's own checks.
 package struct RelationCheck {
-    /// No store reports more.
+    /// The maximum number of findings that a store reports.
     package static let maximumFindings = 200
 
     private struct UniqueEntry {
@@ -19,7 +20,7 @@ package struct RelationCheck {
     }
 
     private let snapshot: any StoreSnapshot
-    /// By entity, which slots of each page hold an object.
+    /// The occupied slots of each page, per entity.
     private var presence: [[UInt64: UInt64]] = []
     private var problems: [String] = []
 
@@ -36,7 +37,7 @@ package struct RelationCheck {
         return Array(check.problems.prefix(maximumFindings))
     }
 
-    /// A sentence about a pair of a link, when an end of it does not exist.
+    /// Returns a sentence about a pair of a link if one of its ends does not exist, or nil.
     package static func missingEnd(
         _ link: LinkSchema, _ source: ObjectKey, _ destination: ObjectKey, _ schema: StoreSchema,
         exists: (_ entity: Int, _ key: ObjectKey) throws -> Bool
@@ -62,7 +63,7 @@ package struct RelationCheck {
 
     private func name(_ entity: Int, _ key: ObjectKey) -> String { "\(schema.entities[entity].name) \(key)" }
 
-    /// Returns nil if the value cannot be read.
+    /// Returns the result of `body`, or nil if the value cannot be read.
     private static func readable<R>(_ body: () throws -> R) throws -> R? {
         do { return try body() } catch let error as StoreError where error.code == .damaged { return nil }
     }
@@ -141,7 +142,7 @@ package struct RelationCheck {
         return values.contains(where: \.isNull) ? nil : values
     }
 
-    /// Objects whose values have the same hash are read again and compared.
+    /// Reads objects whose values have the same hash again and compares them.
     private mutating func checkUnique(_ entries: inout [UniqueEntry], _ columns: [Int], _ entity: Int) throws {
         entries.sort { $0.hash != $1.hash ? $0.hash < $1.hash : $0.key < $1.key }
         let title = columns.map { schema.entities[entity].columns[$0].name }.joined(separator: "+")
@@ -165,9 +166,10 @@ package struct RelationCheck {
     }
 }
 
-/// Whether the history has one row a save, ascending and without gaps, to the newest one.
+/// A check that the history has one row per save, ascending and without gaps, up to the newest save.
 package enum HistoryOrder {
-    /// - Parameter rows: the save number under which each row is stored, and the number inside the row, in the store's order.
+    /// Returns the faults of a history.
+    /// - Parameter rows: The save number under which each row is stored, and the number inside the row, in the store's order.
     package static func problems(_ rows: some Sequence<(number: Generation, written: Generation)>, newest: Generation) -> [String]
     {
         var problems: [String] = []

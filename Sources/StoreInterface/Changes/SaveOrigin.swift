@@ -4,15 +4,16 @@
     import Foundation
 #endif
 
-/// Who saved, when and where: what a row of the history says beside what changed.
+/// The author, context, time and process of a save, which the history records with the changes.
 public struct SaveOrigin: Sendable, Hashable, Codable {
-    /// The context's `transactionAuthor`; empty when it had none.
+    /// The context's `transactionAuthor`; empty if it had none.
     public var author: String
     /// The context's name.
     public var contextName: String
-    /// Microseconds since the beginning of 1970 by the saving machine's clock, which may be set back; 0 is unknown.
+    /// The time in microseconds since the beginning of 1970, by the saving machine's clock, which may be set back; 0 if
+    /// unknown.
     public var time: Int64
-    /// The saving process; 0 is unknown.
+    /// The id of the saving process; 0 if unknown.
     public var processID: Int32
 
     public init(author: String = "", contextName: String = "", time: Int64 = 0, processID: Int32 = 0) {
@@ -22,7 +23,7 @@ public struct SaveOrigin: Sendable, Hashable, Codable {
         self.processID = processID
     }
 
-    /// An origin with the time of now and this process. About 0.2 µs.
+    /// Returns an origin with the current time and this process. About 0.2 µs.
     public static func now(author: String = "", contextName: String = "") -> SaveOrigin {
         SaveOrigin(author: author, contextName: contextName, time: Self.time(of: Date()), processID: thisProcess)
     }
@@ -33,6 +34,6 @@ public struct SaveOrigin: Sendable, Hashable, Codable {
         Int64(exactly: (date.timeIntervalSince1970 * 1_000_000).rounded()) ?? (date > .distantPast ? .max : .min)
     }
 
-    /// Asked for once: a store is not used on both sides of a fork.
+    /// The id of this process, read once: a store is not used on both sides of a fork.
     public static let thisProcess: Int32 = ProcessInfo.processInfo.processIdentifier
 }

@@ -1,4 +1,4 @@
-/// What the history keeps of a deleted object: the values of columns that its model preserves.
+/// The history's record of a deleted object: the values of the columns that its model preserves.
 public struct Tombstone: Sendable, Hashable, Codable {
     public struct Preserved: Sendable, Hashable, Codable {
         public var column: Int
@@ -12,7 +12,7 @@ public struct Tombstone: Sendable, Hashable, Codable {
 
     public var entity: Int
     public var key: ObjectKey
-    /// Ascending by column.
+    /// The preserved values, ascending by column.
     public var values: [Preserved]
 
     public init(entity: Int, key: ObjectKey, values: [Preserved]) {
@@ -23,12 +23,12 @@ public struct Tombstone: Sendable, Hashable, Codable {
 }
 
 extension ChangeSet {
-    /// Adds the tombstones of the objects that the set deletes, with their values of before.
+    /// Adds the tombstones of the deleted objects, with their values before the deletion. O(deleted objects of entities that
+    /// preserve values).
     ///
     /// - Parameters:
-    ///   - columns: by entity, which columns to preserve; entities beyond its end preserve nothing.
-    ///   - reader: the state before the deletion. Objects that it does not have leave no tombstone.
-    /// O(deleted objects of entities that preserve something); nothing for others.
+    ///   - columns: The columns to preserve, per entity. Entities beyond its end preserve nothing.
+    ///   - reader: The state before the deletion. Objects that it does not have get no tombstone.
     public mutating func markDeleted(preserving columns: [ColumnSet], from reader: any ObjectReader) throws {
         for change in entities where change.entity < columns.count && !columns[change.entity].isEmpty {
             for key in change.deletedKeys {
@@ -44,14 +44,14 @@ extension ChangeSet {
     }
 }
 
-/// Which of the oldest saves of a history to delete.
+/// A condition on the oldest saves of a history, which selects the saves to delete.
 public enum HistoryCut: Sendable, Hashable {
-    /// Those up to this one.
+    /// All saves up to this one.
     case through(Generation)
-    /// From the oldest on, until one is not older than this time, in microseconds since the beginning of 1970.
+    /// The oldest saves, up to the first save that is not older than this time, in microseconds since the beginning of 1970.
     case before(time: Int64)
 
-    /// Whether a save at the beginning of a history goes.
+    /// Returns whether a save at the beginning of a history is deleted.
     public func takes(_ changes: ChangeSet) -> Bool {
         switch self {
         case .through(let generation): changes.generation <= generation

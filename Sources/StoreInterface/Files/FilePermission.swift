@@ -1,12 +1,13 @@
 internal import Platform
 
-/// Tells which permission is missing when a store's file cannot be opened (S166).
+/// A check that finds the missing permission when a store's file cannot be opened (S166).
 package enum FilePermission {
-    /// Returns an error that names the file or folder and the permission; nil if none is missing. Some microseconds.
+    /// Returns an error that names the file or folder and the missing permission, or nil if none is missing. Takes some
+    /// microseconds.
     /// - Parameters:
-    ///   - path: of the store's file.
-    ///   - companions: the endings of the names of files beside it that an opening for writing takes, such as `-lock`.
-    ///   - isReadOnly: whether the file is to be read only.
+    ///   - path: The path of the store's file.
+    ///   - companions: The suffixes of the files beside it that an opening for writing uses, such as `-lock`.
+    ///   - isReadOnly: Whether the file is only read.
     package static func failure(_ path: String, companions: [String], isReadOnly: Bool) -> StoreError? {
         if let failure = unreachable(path) { return failure }
         let folder = folder(of: path)
@@ -45,7 +46,7 @@ package enum FilePermission {
                 + "Grant that permission, or open it with readOnly: true")
     }
 
-    /// An error for the first folder on the way to a file that may not be entered; nil if all may.
+    /// Returns an error for the first folder on the path that this user may not enter, or nil if there is none.
     package static func unreachable(_ path: String) -> StoreError? {
         guard isDenied(folder(of: path), X_OK) else { return nil }
         var denied = folder(of: path)
@@ -54,7 +55,7 @@ package enum FilePermission {
             .cannotOpen, "cannot open \(path): this user may not enter the folder \(denied). Grant that permission")
     }
 
-    /// Whether a permission is missing; false if there is no such file.
+    /// Returns whether a permission is missing; false if there is no such file.
     private static func isDenied(_ path: String, _ mode: Int32) -> Bool {
         access(path, mode) != 0 && (errno == EACCES || errno == EPERM || errno == EROFS)
     }
@@ -64,6 +65,6 @@ package enum FilePermission {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Whether this user may make files in the folder of a file.
+    /// Returns whether this user may create files in the folder of a file.
     package static func mayWriteFolder(of path: String) -> Bool { access(folder(of: path), W_OK) == 0 }
 }

@@ -6,27 +6,29 @@ internal import Platform
     import Foundation
 #endif
 
-/// A store's file that is being made under a temporary name beside it: a power cut, a full disk or a kill leaves nothing under
-/// its own name, or all of it.
+/// A store's file that is being created under a temporary name beside its target. After a power failure, a full disk or a
+/// kill, the target is either complete or missing.
 ///
-/// Whoever makes it has another file beside it locked (`flock`, which the kernel frees when its process dies), so that one makes it
-/// while the others wait. Both names are the same for all processes: what a dead one has left is seen by one `stat`.
+/// The creating process locks another file beside it with `flock`, which the kernel releases when the process ends. So one
+/// process creates the file while the others wait. Both names are the same for all processes, so one `stat` finds the
+/// leftovers of a dead process.
 package struct NewFile: ~Copyable {
     private let target: String
     private let path: String
     private let lock: String
     private let descriptor: Int32
 
-    /// Makes a file unless there is one of that name; an empty one counts as none. Waits while another process makes it.
+    /// Creates a file unless a file of that name exists; an empty file counts as missing. Waits while another process creates
+    /// it.
     /// - Parameters:
-    ///   - target: resolved.
-    ///   - fill: writes the file under its temporary name, where an empty one is, and closes it.
+    ///   - target: The resolved path.
+    ///   - fill: A closure that writes and closes the file at the temporary path, where an empty file exists.
     package static func make(_ target: String, _ fill: (_ path: String) throws -> Void) throws {
         let url = URL(fileURLWithPath: target, isDirectory: false)
         let start = url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent)").path
         if StoreFile.isFilled(target) {
             var status = stat()
-            // What a process has left that died: usually there is nothing.
+            // Removes the leftovers of a process that died. Usually there are none.
             if lstat(start + ".making", &status) == 0, let left = try? NewFile(target, start) { left.discard() }
             return
         }
@@ -39,7 +41,7 @@ package struct NewFile: ~Copyable {
         } catch {
             let isThere = StoreFile.isFilled(target)
             new.discard()
-            // Somebody who does not know of the lock was faster: that file is opened.
+            // A process that does not use the lock was faster. The caller opens the file of that process.
             if isThere { return }
             throw error
         }
@@ -54,10 +56,10 @@ package struct NewFile: ~Copyable {
         while true {
             let descriptor = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else { throw Self.failure(target, errno) }
-            // Where the file system has no such locks, it goes without.
+            // On a file system without such locks, creation continues without one.
             while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
             var (opened, named) = (stat(), stat())
-            // Whoever had it before has removed it.
+            // The previous owner of the lock has removed the lock file.
             guard fstat(descriptor, &opened) == 0, lstat(lock, &named) == 0, named.st_ino == opened.st_ino else {
                 close(descriptor)
                 continue
@@ -80,7 +82,8 @@ package struct NewFile: ~Copyable {
         }
     }
 
-    /// Makes the empty file in place of what a dead process has left, with mode and owner of an empty file of the wanted name.
+    /// Replaces the leftovers of a dead process with an empty file. It gets the mode and owner of the target if the target is
+    /// an empty file.
     private func begin() throws {
         removeFile()
         let access = FileAccess(of: target)
@@ -96,17 +99,17 @@ package struct NewFile: ~Copyable {
 
     private func finish() throws {
         try PartialFile.sync(path, for: target)
-        // An empty file is replaced; anything else was made by somebody who does not know of the lock.
+        // An empty file is replaced. Any other file was created by a process that does not use the lock.
         var status = stat()
         let isReplaced = lstat(target, &status) == 0 && status.st_size == 0
         try PartialFile.name(path, target, existing: isReplaced ? .replace : .refuse)
     }
 
-    /// Removes what is under the temporary names: nothing but the lock when the file has its own.
+    /// Removes the temporary files. After ``finish()``, only the lock file is left to remove.
     private consuming func discard() {
         removeFile()
         unlink(lock)
-        // Closing alone is not enough: a process that is being spawned has the descriptor too until it runs its program.
+        // Closing alone is not enough: a process that is being spawned also has the descriptor until it runs its program.
         flock(descriptor, LOCK_UN)
         close(descriptor)
     }

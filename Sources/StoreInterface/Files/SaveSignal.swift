@@ -1,24 +1,26 @@
 import Dispatch
 internal import Platform
 
-/// Tells other processes that a file has a new save: a small file beside it, written after each commit and watched by who
-/// wants to know (S161).
+/// A signal to other processes that a file has a new save: a small file beside it, which is written after each commit and
+/// watched by interested processes (S161).
 ///
-/// What it holds, the number of the save, is for people who look; readers ask the store itself. One store object has one.
+/// The file contains the number of the save, for inspection by people. Readers ask the store itself. Each store object has
+/// one signal.
 public final class SaveSignal: Sendable {
     private let file: String
     package var path: String { file + "-signal" }
-    /// Opened at the first use.
+    /// The signal's file, opened at first use.
     private let open = Mutex<StoreFile.Opened?>(nil)
 
-    /// - Parameter path: of the store's file.
+    /// Creates a signal.
+    /// - Parameter path: The path of the store's file.
     public init(besideFile path: String) { file = path }
 
-    /// Closes the file until it is needed again.
+    /// Closes the file until the next use.
     package func end() { open.withLock { $0 = nil } }
 
-    /// Called after a commit. One `stat` and one write of 8 bytes. A signal that cannot be written makes no save fail: other processes
-    /// find the save at their next check.
+    /// Signals a save after its commit. Costs one `stat` and one write of 8 bytes. A failed write does not fail the save:
+    /// other processes find the save at their next check.
     public func send(_ generation: Generation) {
         guard let file = try? opened() else { return }
         withUnsafeBytes(of: generation.littleEndian) { bytes in
@@ -26,18 +28,17 @@ public final class SaveSignal: Sendable {
         }
     }
 
-    /// Calls `body` on a background queue after each signal, this process's own included, until the watch is dropped.
-    ///
+    /// Calls `body` on a background queue after each signal, including those of this process, until the watch is released.
     /// - Parameters:
-    ///   - isReadOnly: whether to make no file, and to watch the store's own file where there is no signal that may be read.
-    ///   - body: the closure to call.
-    /// - Throws: `StoreError` `.inputOutput` when the file cannot be made or watched.
+    ///   - isReadOnly: Whether to create no file, and to watch the store's own file if no signal file can be read.
+    ///   - body: The closure to call.
+    /// - Throws: `StoreError` `.inputOutput` if the file cannot be created or watched.
     public func watch(isReadOnly: Bool = false, _ body: @escaping @Sendable () -> Void) throws -> any StoreWatch {
         guard isReadOnly else {
             _ = try opened()
             return try FileWatch(path: path, restore: { [weak self] in _ = try self?.opened() }, body)
         }
-        // Nothing is made again: the next signal of a writer does that.
+        // A read-only watch does not recreate the file. The next signal of a writer does.
         return try FileWatch(path: access(path, R_OK) == 0 ? path : file, restore: {}, body)
     }
 
@@ -53,20 +54,22 @@ public final class SaveSignal: Sendable {
     }
 }
 
-/// Calls a closure after each write to a file, or after each change of its attributes: inotify on Linux, kqueue elsewhere. No thread
-/// waits; the kernel wakes a queue.
+/// A watch that calls a closure after each write to a file, or after each change of its attributes. It uses inotify on Linux
+/// and kqueue elsewhere. No thread waits; the kernel wakes a queue.
 ///
-/// On Linux a file that is removed or replaced is made again if need be, watched from then on, and reported once, because writes may have
-/// been missed.
+/// On Linux, a file that is removed or replaced is recreated if necessary and watched from then on. The change is reported
+/// once, because writes may have been missed.
 ///
-/// `@unchecked Sendable` is right because Dispatch's sources may be used from any thread, and this one is only set up and cancelled.
+/// `@unchecked Sendable` is right because Dispatch's sources may be used from any thread, and this one is only set up and
+/// cancelled.
 package final class FileWatch: StoreWatch, @unchecked Sendable {
     package enum Event { case writes, attributes }
 
     private let source: any DispatchSourceProtocol
 
-    /// - Parameter restore: makes the file again when it has been removed.
-    /// - Throws: `StoreError` `.inputOutput` when the system has no watch left.
+    /// Creates a watch.
+    /// - Parameter restore: A closure that recreates the file after it was removed.
+    /// - Throws: `StoreError` `.inputOutput` if the system has no watch left.
     package init(
         path: String, for event: Event = .writes, restore: @escaping @Sendable () throws -> Void,
         _ body: @escaping @Sendable () -> Void
@@ -106,7 +109,7 @@ package final class FileWatch: StoreWatch, @unchecked Sendable {
     deinit { source.cancel() }
 
     #if !canImport(Darwin)
-        /// Which file a watch is on. Used on the watch's queue only, after it was set up.
+        /// The watched file. Used only on the watch's queue after setup.
         private final class Watched: @unchecked Sendable {
             private let descriptor: Int32
             private let path: String
@@ -120,7 +123,7 @@ package final class FileWatch: StoreWatch, @unchecked Sendable {
 
             var isCurrent: Bool { identity != nil && StoreFile.identity(path) == identity }
 
-            /// Watches the file that has the name now. Returns whether there is one.
+            /// Watches the file that currently has the name. Returns whether there is one.
             func add() -> Bool {
                 if watch >= 0 { inotify_rm_watch(descriptor, watch) }
                 let events = IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF | IN_DONT_FOLLOW
@@ -131,14 +134,14 @@ package final class FileWatch: StoreWatch, @unchecked Sendable {
         }
     #endif
 
-    /// Returns all kinds of events that have happened: however often, there is something new.
+    /// Returns the kinds of all pending events. Repeated events are combined.
     private static func drain(_ descriptor: Int32) -> UInt32 {
         var events: UInt32 = 0
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
             while true {
                 let count = read(descriptor, buffer.baseAddress, buffer.count)
                 guard count > 0 else { return }
-                // Each event: the watch, its kind, a cookie, and the length of the name that follows.
+                // Each event consists of the watch, its kind, a cookie, and the length of the name that follows.
                 var start = 0
                 while start + 16 <= count {
                     events |= buffer.load(fromByteOffset: start + 4, as: UInt32.self)

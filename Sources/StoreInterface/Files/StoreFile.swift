@@ -6,20 +6,20 @@ internal import Platform
     import Foundation
 #endif
 
-/// The file of a store and the files beside it, by name. Locks and logs lie beside a file under its name, so a file has one name:
-/// symbolic links are resolved before, further hard links are refused.
+/// Functions on the names of a store's file and of the files beside it. Locks and logs are named after the file, so a file
+/// must have one name. Symbolic links are resolved first, and additional hard links are refused.
 package enum StoreFile {
-    /// Symbolic links that are followed at most, as the system does.
+    /// The maximum number of symbolic links to follow, as in the system.
     private static let mostLinks = 40
 
-    /// The absolute path of a file without symbolic links, also of a file that is not there yet.
-    /// - Throws: `StoreError` `.cannotOpen` for a folder that does not exist and for links that lead nowhere but to themselves.
+    /// Returns the absolute path of a file without symbolic links. The file need not exist.
+    /// - Throws: `StoreError` `.cannotOpen` for a folder that does not exist and for symbolic links in a circle.
     package static func resolved(_ url: URL) throws -> URL {
         var path = url.path
         for _ in 0..<mostLinks {
             if let found = realPath(path) { return URL(fileURLWithPath: found, isDirectory: false) }
             guard errno == ENOENT else { throw unresolvable(url, errno) }
-            // Not there: its folder is resolved, and a link to a file that is still to be made is followed.
+            // The file does not exist. Its folder is resolved, and a link to a file not yet created is followed.
             let (folder, name) = parts(path)
             guard let realFolder = realPath(folder) else {
                 guard errno == ENOENT else { throw unresolvable(url, errno) }
@@ -44,7 +44,7 @@ package enum StoreFile {
         return String(cString: found)
     }
 
-    /// Where a symbolic link leads; nil for anything else.
+    /// Returns the target of a symbolic link; nil for anything else.
     private static func linkTarget(_ path: String) -> String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX) + 1) { buffer in
             guard let base = buffer.baseAddress else { return nil }
@@ -60,18 +60,18 @@ package enum StoreFile {
         return StoreError(.cannotOpen, "\(url.path) cannot be found: \(String(cString: strerror(number))). \(remedy)")
     }
 
-    // MARK: What stands under the names
+    // MARK: Refusing links
 
-    /// Refuses a file that has further names, under which it would have other locks and logs.
-    /// - Parameter path: resolved; nothing is refused where no file is.
+    /// Refuses a file that has additional names, under which it would have other locks and logs.
+    /// - Parameter path: The resolved path. A missing file is accepted.
     package static func checkSingleName(_ path: String) throws {
         var status = stat()
         for isRetry in [false, true] {
             guard stat(path, &status) == 0, status.st_nlink > 1, status.st_mode & S_IFMT == S_IFREG else { return }
-            // A process that died while it gave the file its name has left the temporary one.
+            // A process that died while renaming the file has left the temporary name.
             if !isRetry { PartialFile.removeLeftovers(of: path) }
         }
-        // Another one is about to remove it.
+        // Another process may be about to remove the temporary name.
         for _ in 0..<50 {
             usleep(2_000)
             guard stat(path, &status) == 0, status.st_nlink > 1 else { return }
@@ -82,7 +82,7 @@ package enum StoreFile {
                 + "Remove the other names, or open a copy made by a backup")
     }
 
-    /// Refuses symbolic links, folders and devices under the names of files that the store makes beside its own.
+    /// Refuses symbolic links, folders and devices under the names of files that the store creates beside its own.
     package static func checkBeside(_ path: String, _ suffixes: [String]) throws {
         for suffix in suffixes {
             var status = stat()
@@ -97,9 +97,9 @@ package enum StoreFile {
             "\(path) is a link, or not a file: a store would write through it. Find out who made it, and remove it")
     }
 
-    /// Opens a small file beside a store's for reading and writing; makes it, with the mode and owner of the store's file, when it
-    /// is not there. Never follows a link.
-    /// - Returns: a descriptor, which the caller closes.
+    /// Opens a small file beside a store's file for reading and writing. If it is missing, creates it with the mode and owner
+    /// of the store's file. Never follows a link.
+    /// - Returns: A descriptor, which the caller closes.
     package static func openBeside(_ path: String, of file: String) throws -> Int32 {
         for _ in 0..<16 {
             let found = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
@@ -126,7 +126,7 @@ package enum StoreFile {
         throw foreign(path)
     }
 
-    /// An open file. Closed with its last reference.
+    /// An open file. It is closed with its last reference.
     package final class Opened: Sendable {
         package let descriptor: Int32
 
@@ -135,14 +135,14 @@ package enum StoreFile {
         deinit { close(descriptor) }
     }
 
-    /// Whether a name still leads to an open file: it was neither removed nor replaced.
+    /// Returns whether a path still leads to an open file, which was neither removed nor replaced.
     package static func isAt(_ path: String, _ descriptor: Int32) -> Bool {
         var (named, opened) = (stat(), stat())
         return stat(path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_ino == opened.st_ino
             && named.st_dev == opened.st_dev
     }
 
-    /// Which file has a name now; nil when there is none.
+    /// Returns the identity of the file that currently has a name, or nil if there is none.
     package static func identity(_ path: String) -> Identity? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
@@ -150,40 +150,40 @@ package enum StoreFile {
             device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(truncatingIfNeeded: status.st_ino))
     }
 
-    /// Tells a file from others, whatever its name.
+    /// The identity of a file, independent of its name.
     package struct Identity: Sendable, Hashable {
         var device: UInt64
         var inode: UInt64
     }
 
-    /// Whether a file with bytes in it is there.
+    /// Returns whether a file exists and is not empty.
     package static func isFilled(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_size > 0
     }
 }
 
-/// Who may read and write a file.
+/// The owner and permissions of a file.
 package struct FileAccess: Sendable, Hashable {
     private var mode: mode_t
     private var owner: uid_t
     private var group: gid_t
 
-    /// nil when there is no file.
+    /// Reads the access of a file. Returns nil if there is no file.
     package init?(of path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         (mode, owner, group) = (status.st_mode & 0o777, status.st_uid, status.st_gid)
     }
 
-    /// The same with permission for the owner to read and write.
+    /// The same access with permission for the owner to read and write.
     package var withWritingOwner: FileAccess {
         var access = self
         access.mode |= 0o600
         return access
     }
 
-    /// Gives a new file the same owner, where the process may, and the same mode. Where it may not, the file is open to fewer.
+    /// Sets the owner and mode of a new file. If the process may not set the owner or group, the file gets fewer permissions.
     package func apply(to descriptor: Int32) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return }

@@ -1,4 +1,4 @@
-/// The values that the objects of a group share, in the order of the group-by columns. NaN is one value here.
+/// The values that the objects of a group share, in the order of the group-by columns. Here NaN equals NaN.
 public struct GroupKey: Sendable, Hashable {
     public var values: [Value]
 
@@ -19,7 +19,7 @@ public struct GroupKey: Sendable, Hashable {
         if case .double(let number) = value { number.isNaN } else { false }
     }
 
-    /// Value by value, as ``Value/order(_:)``.
+    /// Orders two keys value by value, by ``Value/order(_:)``.
     public func order(_ other: GroupKey) -> Int {
         for (a, b) in zip(values, other.values) {
             let order = a.order(b)
@@ -29,15 +29,15 @@ public struct GroupKey: Sendable, Hashable {
     }
 }
 
-/// The groups of an aggregation with what is known of each. Objects may come in any order, from several sources.
+/// The groups of an aggregation with their intermediate results. Objects can be added in any order and from several sources.
 public struct AggregateGroups: Sendable {
     public let aggregates: [StoreAggregate]
     public private(set) var keys: [GroupKey] = []
-    /// By group, then by aggregate.
+    /// The states per group, then per aggregate.
     public private(set) var states: [[AggregateState]] = []
     private let groupCount: Int
     private var positions: [GroupKey: Int] = [:]
-    /// Of groups by one column whose values are words.
+    /// The positions of groups by one column whose values fit a 64-bit word.
     private var wordPositions: [UInt64: Int] = [:]
     private var lastWord: (word: UInt64, position: Int)?
 
@@ -52,8 +52,8 @@ public struct AggregateGroups: Sendable {
 
     /// Adds an object.
     /// - Parameters:
-    ///   - group: its value in each of the group-by columns, by position.
-    ///   - value: its value in a column.
+    ///   - group: Returns the object's value in a group-by column, by position.
+    ///   - value: Returns the object's value in a column.
     public mutating func add(group: (Int) throws -> Value, value: (Int) throws -> Value) rethrows {
         let position = try place(group)
         for (number, aggregate) in aggregates.enumerated() {
@@ -65,7 +65,7 @@ public struct AggregateGroups: Sendable {
         }
     }
 
-    /// The number of the group with these values, made when there is none.
+    /// Returns the number of the group with these values, and creates the group if necessary.
     private mutating func place(_ group: (Int) throws -> Value) rethrows -> Int {
         if groupCount == 0 { return 0 }
         if groupCount == 1 { return place(single: try group(0)) }
@@ -73,7 +73,7 @@ public struct AggregateGroups: Sendable {
     }
 
     private mutating func place(single value: Value) -> Int {
-        // One column has values of one storage class, so a word means one value.
+        // One column has values of one storage class, so a word identifies one value.
         let word: UInt64
         switch value {
         case .int(let number): word = UInt64(bitPattern: number)
@@ -101,12 +101,12 @@ public struct AggregateGroups: Sendable {
         return keys.count - 1
     }
 
-    /// Adds what was gathered of many objects at once to the only group of an aggregation without group-by columns.
+    /// Adds a state computed from many objects to the only group of an aggregation without group-by columns.
     public mutating func join(_ state: AggregateState, of aggregate: Int) {
         states[0][aggregate].join(state, aggregates[aggregate])
     }
 
-    /// Adds a group with what is known of it; its key may be new or known.
+    /// Adds the states of a group, which may be new or known.
     public mutating func join(_ key: GroupKey, _ gathered: [AggregateState]) {
         let position = groupCount == 1 ? place(single: key.values[0]) : groupCount == 0 ? 0 : place(key)
         for (number, state) in gathered.enumerated() { states[position][number].join(state, aggregates[number]) }
@@ -114,7 +114,7 @@ public struct AggregateGroups: Sendable {
 }
 
 extension StoreSnapshot {
-    /// The reference: reads each object that the condition selects.
+    /// Computes the groups by reading each selected object: the reference implementation.
     public func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
         var groups = AggregateGroups(aggregation)
         let entity = aggregation.entity

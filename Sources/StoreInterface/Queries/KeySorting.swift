@@ -1,5 +1,6 @@
 extension [ObjectKey] {
-    /// Sorts ascending, by the few bits in which keys of one query differ: some nanoseconds a key, where `sort()` takes 30 and more.
+    /// Sorts ascending, by the few bits in which keys of one query differ. Takes some nanoseconds per key, where `sort()`
+    /// takes 30 and more.
     package mutating func sortKeys() {
         let (differing, isSorted) = withUnsafeBufferPointer { keys in
             var (inAll, inAny, last) = (ObjectKey.max, ObjectKey.min, ObjectKey.min)
@@ -16,7 +17,7 @@ extension [ObjectKey] {
         let low = differing.trailingZeroBitCount
         let digits = KeyDigits(
             shift: low, bitCount: UInt64.bitWidth - differing.leadingZeroBitCount - low, width: count < 1024 ? 6 : 8)
-        // A pass costs as much as about two comparisons a key. Few keys that are far apart are better compared.
+        // A pass costs about as much as two comparisons per key. For few keys that are far apart, comparisons are cheaper.
         let comparisons = count * (Int.bitWidth - count.leadingZeroBitCount)
         guard digits.passes * (1 << digits.width + 2 * count) < 2 * comparisons else { return sort() }
         withUnsafeMutableBufferPointer { keys in
@@ -28,17 +29,18 @@ extension [ObjectKey] {
     }
 }
 
-/// Sorting by digits, the lowest first.
+/// A radix sort, lowest digit first.
 private struct KeyDigits {
-    /// The lowest bit that counts.
+    /// The lowest bit in which keys differ.
     var shift: Int
     var bitCount: Int
-    /// Bits of a digit.
+    /// The number of bits per digit.
     var width: Int
 
     var passes: Int { (bitCount + width - 1) / width }
 
-    // Right because both have the same count, and each key's place in the other is counted before it is written.
+    // Safe because both buffers have the same count, and each key's position in the other buffer is counted before it is
+    // written.
     func sort(_ keys: UnsafeMutableBufferPointer<ObjectKey>, by other: UnsafeMutableBufferPointer<ObjectKey>) {
         var (from, to) = (keys, other)
         withUnsafeTemporaryAllocation(of: Int.self, capacity: 1 << width) { places in

@@ -1,8 +1,9 @@
-/// What to compute from the objects that a condition selects, in groups of equal values.
+/// A request to compute aggregates of the objects that a condition selects, in groups of equal values.
 public struct StoreAggregation: Sendable, Hashable {
     public var entity: Int
     public var predicate: StorePredicate
-    /// Columns whose equal values make a group; none: all objects are one group, which is there even when nothing matches.
+    /// The columns whose equal values form a group. If empty, all objects form one group, which exists even if nothing
+    /// matches.
     public var groupBy: [Int]
     public var aggregates: [StoreAggregate]
 
@@ -16,18 +17,19 @@ public struct StoreAggregation: Sendable, Hashable {
     }
 }
 
-/// One number, or one value, computed from the objects of a group. Nulls do not count.
+/// One number, or one value, computed from the objects of a group. Nulls are ignored.
 public enum StoreAggregate: Sendable, Hashable {
-    /// How many objects.
+    /// The number of objects.
     case count
-    /// How many objects have a value in the column.
+    /// The number of objects with a value in the column.
     case countValues(Int)
-    /// Zero of nothing.
+    /// The sum; zero if there are no values.
     case sum(Int)
-    /// Null of nothing; the first in the order of ``Value/order(_:)``.
+    /// The minimum in the order of ``Value/order(_:)``; null if there are no values.
     case minimum(Int)
+    /// The maximum in the order of ``Value/order(_:)``; null if there are no values.
     case maximum(Int)
-    /// A double; null of nothing.
+    /// The average as a double; null if there are no values.
     case average(Int)
 
     public var column: Int? {
@@ -38,18 +40,18 @@ public enum StoreAggregate: Sendable, Hashable {
     }
 }
 
-/// What an aggregate knows after some objects: enough to add further ones, and to join two such sums.
+/// The intermediate result of an aggregate. It can take further objects and can be joined with another state.
 public struct AggregateState: Sendable, Hashable {
     public var count = 0
-    /// Of signed and unsigned integers: no sum of stored ones overflows.
+    /// The sum of signed and unsigned integers, which cannot overflow.
     public var integers: Int128 = 0
     public var doubles = 0.0
-    /// Of minimum and maximum.
+    /// The current minimum or maximum.
     public var extreme = Value.null
 
     public init() {}
 
-    /// Adds the value of one object. For ``StoreAggregate/count`` any value but null.
+    /// Adds the value of one object. For ``StoreAggregate/count``, pass any value but null.
     @inlinable
     public mutating func add(_ value: Value, to aggregate: StoreAggregate) {
         if value.isNull { return }
@@ -68,7 +70,7 @@ public struct AggregateState: Sendable, Hashable {
         }
     }
 
-    /// Adds what another state has gathered of other objects.
+    /// Adds the result of another state, which was computed from other objects.
     public mutating func join(_ other: AggregateState, _ aggregate: StoreAggregate) {
         count += other.count
         integers += other.integers
@@ -82,7 +84,7 @@ public struct AggregateState: Sendable, Hashable {
         }
     }
 
-    /// The aggregate's value; nil when a sum of integers does not fit the storage class of its column.
+    /// Returns the aggregate's value, or nil if a sum of integers does not fit the storage class of its column.
     public func result(_ aggregate: StoreAggregate, of type: ColumnType?) -> Value? {
         switch aggregate {
         case .count, .countValues: .int(Int64(count))
@@ -99,7 +101,7 @@ public struct AggregateState: Sendable, Hashable {
 }
 
 extension ColumnType {
-    /// Whether values can be added up.
+    /// A Boolean value that indicates whether values of this type can be added.
     public var isNumeric: Bool {
         switch self {
         case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .float, .double: true

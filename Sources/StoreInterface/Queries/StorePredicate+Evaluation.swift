@@ -1,7 +1,7 @@
 extension StorePredicate {
-    /// Whether an object satisfies the condition, read through `reader`. The object must exist.
+    /// Returns whether an object, read through `reader`, satisfies the condition. The object must exist.
     ///
-    /// The reference semantics: every store's native evaluation is tested against this.
+    /// This is the reference semantics: every store's native evaluation is tested against it.
     public func matches(_ entity: Int, key: ObjectKey, in reader: some ObjectReader) throws -> Bool {
         switch form {
         case .constant(let value):
@@ -47,7 +47,7 @@ extension StorePredicate {
         }
     }
 
-    /// Two-valued comparison of two values. NaN equals nothing and orders with nothing, as in Swift.
+    /// Compares two values with a two-valued result. NaN equals nothing and has no order, as in Swift.
     public static func compare(_ a: Value, _ comparison: Comparison, _ b: Value) -> Bool {
         if case .double(let x) = a, x.isNaN { return comparison == .notEqual }
         if case .double(let y) = b, y.isNaN { return comparison == .notEqual }
@@ -66,7 +66,7 @@ extension StorePredicate {
         }
     }
 
-    /// Whether the condition looks at other objects than the one it is asked about.
+    /// A Boolean value that indicates whether the condition reads objects other than the one it is evaluated for.
     public var traversesRelationships: Bool {
         switch form {
         case .toOne, .toMany, .toManyCount: true

@@ -1,17 +1,18 @@
 /// A condition on the objects of one entity, lowered to column numbers.
 ///
-/// Logic has two values, as in Swift: a comparison with a null column is false, except that `equal` to null is true for
-/// null, and `notEqual` is the negation of `equal`. Stores may evaluate it natively; ``StorePredicate/matches(_:key:in:)`` is the reference.
+/// Logic has two values, as in Swift. A comparison with a null column is false, except that `equal` to null is true for null.
+/// `notEqual` is the negation of `equal`. Stores may evaluate a condition natively; ``StorePredicate/matches(_:key:in:)`` is
+/// the reference.
 ///
-/// Stores evaluate conditions recursively, so nesting is bounded by ``maximumDepth``. A condition that is nested deeper
-/// keeps its depth and drops its parts: it can be made, compared and released, and every query that has it throws.
+/// Stores evaluate conditions recursively, so nesting is limited by ``maximumDepth``. A condition that is nested deeper keeps
+/// its depth and drops its parts. It can be made, compared and released, and every query that has it throws.
 public struct StorePredicate: Sendable, Hashable {
-    /// The greatest ``depth`` that a query may have. Lists may have any number of parts.
+    /// The maximum ``depth`` of a condition in a query. Lists may have any number of parts.
     public static let maximumDepth = 128
 
-    /// What the condition is made of.
+    /// The operator of the condition and its parts.
     public let form: Form
-    /// The number of nested levels: 1 for a comparison, one more than the deepest part for everything that has parts.
+    /// The number of nested levels: 1 for a comparison, one more than the deepest part for a condition with parts.
     public let depth: Int
 
     public indirect enum Form: Sendable, Hashable {
@@ -27,7 +28,8 @@ public struct StorePredicate: Sendable, Hashable {
         case toOne(Int, StorePredicate)
         case toMany(Relation, Quantifier, StorePredicate)
         case toManyCount(Relation, StorePredicate, Comparison, Int)
-        /// Nested deeper than ``StorePredicate/maximumDepth``. Precondition of every evaluation: ``StorePredicate/checkDepth()`` passed.
+        /// A condition nested deeper than ``StorePredicate/maximumDepth``. Before evaluation, ``StorePredicate/checkDepth()``
+        /// must have passed.
         case tooDeep
     }
 
@@ -54,7 +56,7 @@ public struct StorePredicate: Sendable, Hashable {
         StorePredicate(.string(column, match, pattern, sensitivity))
     }
 
-    /// The object itself is one of these.
+    /// Selects the objects with these keys.
     public static func keys(_ keys: Set<ObjectKey>) -> StorePredicate { StorePredicate(.keys(keys)) }
 
     public static func and(_ parts: [StorePredicate]) -> StorePredicate { StorePredicate(.and(parts), depth: depth(over: parts)) }
@@ -63,17 +65,18 @@ public struct StorePredicate: Sendable, Hashable {
 
     public static func not(_ part: StorePredicate) -> StorePredicate { StorePredicate(.not(part), depth: part.depth + 1) }
 
-    /// The object that reference column points to exists and satisfies the condition (which is on its entity).
+    /// Selects objects whose reference leads to an existing object that satisfies a condition on its entity.
     public static func toOne(_ column: Int, _ part: StorePredicate) -> StorePredicate {
         StorePredicate(.toOne(column, part), depth: part.depth + 1)
     }
 
-    /// Any, all or none of the related objects satisfy the condition; `all` and `none` of nothing are true.
+    /// Selects objects of which any, all or none of the related objects satisfy the condition. Without related objects, `all`
+    /// and `none` are true.
     public static func toMany(_ relation: Relation, _ quantifier: Quantifier, _ part: StorePredicate) -> StorePredicate {
         StorePredicate(.toMany(relation, quantifier, part), depth: part.depth + 1)
     }
 
-    /// How many related objects satisfy the condition, compared with a number.
+    /// Compares the number of related objects that satisfy the condition with a number.
     public static func toManyCount(
         _ relation: Relation, _ part: StorePredicate, _ comparison: Comparison, _ number: Int
     ) -> StorePredicate {
@@ -93,7 +96,7 @@ public struct StorePredicate: Sendable, Hashable {
 
     public enum Comparison: Sendable, Hashable { case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual }
     public enum StringMatch: Sendable, Hashable { case equals, contains, hasPrefix, hasSuffix }
-    /// Case-insensitive compares `lowercased()` of both sides.
+    /// The case sensitivity of a comparison. `insensitive` compares `lowercased()` of both sides.
     public enum CaseSensitivity: Sendable, Hashable { case sensitive, insensitive }
     public enum Quantifier: Sendable, Hashable { case any, all, none }
 }
@@ -102,11 +105,11 @@ extension StorePredicate: CustomStringConvertible {
     public var description: String { "\(form)" }
 }
 
-/// How to find the objects at the far end of a to-many relationship.
+/// A way to find the objects at the far end of a to-many relationship.
 public enum Relation: Sendable, Hashable {
-    /// The objects of `entity` whose reference column `column` holds this object's key.
+    /// The objects of `entity` whose reference column `column` has this object's key.
     case referrers(entity: Int, column: Int)
-    /// The partners in a link; forward means that this object is the source.
+    /// The partners in a link. The direction is forward if this object is the source.
     case link(Int, LinkDirection, destination: Int)
 
     /// The entity of the related objects.
@@ -120,14 +123,14 @@ public enum Relation: Sendable, Hashable {
 
 public enum LinkDirection: Sendable, Hashable { case forward, backward }
 
-/// What to fetch: keys of one entity, in the order of `sort`, ties and the unsorted in the order of keys.
+/// A query for keys of one entity, in the order of `sort`. Ties, and results without a sort, are in the order of keys.
 public struct StoreQuery: Sendable, Hashable {
     public var entity: Int
     public var predicate: StorePredicate
     public var sort: [StoreSort]
-    /// Never negative: less than 0 is 0.
+    /// The number of results to skip. Negative values become 0.
     public var offset: Int { didSet { offset = max(0, offset) } }
-    /// nil: no limit. Never negative: less than 0 is 0, which gives nothing.
+    /// The maximum number of results; nil for no limit. Negative values become 0, which selects nothing.
     public var limit: Int? { didSet { limit = limit.map { max(0, $0) } } }
 
     public init(
@@ -142,7 +145,7 @@ public struct StoreQuery: Sendable, Hashable {
     }
 }
 
-/// Order by one column; null first when ascending and last when descending.
+/// An order by one column. Null comes first when ascending and last when descending.
 public struct StoreSort: Sendable, Hashable {
     public enum Direction: Sendable, Hashable { case ascending, descending }
 
@@ -159,7 +162,7 @@ public struct StoreSort: Sendable, Hashable {
         self.caseSensitivity = caseSensitivity
     }
 
-    /// Compares two values of the column in the sort's direction: negative, zero or positive.
+    /// Compares two values of the column in the sort's direction. Returns a negative number, zero or a positive number.
     public func order(_ a: Value, _ b: Value) -> Int {
         var result: Int
         if caseSensitivity == .insensitive, case .string(let x) = a, case .string(let y) = b {

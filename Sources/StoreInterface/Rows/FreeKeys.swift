@@ -1,24 +1,26 @@
-/// Keys of an entity that were leased and given back, in pages that other objects may share (S155).
+/// Keys of an entity that were leased and returned, in pages that other objects may share (S155).
 ///
-/// A key that an object has had is never among them, saved or not: ids are never given out twice (S002). A process that ends without giving
-/// back loses what it had leased. That is why it leases only ``shareOfProcess`` keys of a page that others continue, and otherwise whole
-/// pages: the keys of a page that was not begun cost nothing.
+/// Keys that an object has had, saved or not, never occur here: ids are never assigned twice (S002). A process that ends
+/// without returning its keys loses what it had leased. It therefore leases only ``shareOfProcess`` keys of a partly used
+/// page, and otherwise whole pages. The keys of an unused page cost nothing.
 package struct FreeKeys: Sendable, Hashable {
-    /// Ascending; each within one page, no two of them adjacent within one.
+    /// The free ranges, ascending. Each range is within one page, and no two ranges of a page are adjacent.
     package private(set) var ranges: [Range<ObjectKey>]
 
-    /// How many keys of a shared page a process leases when it opens the store. If each inserted one object and died, pages would be half
-    /// full.
+    /// The number of keys of a shared page that a process leases when it opens the store. If each process inserted one object
+    /// and crashed, pages would be half full.
     package static let shareOfProcess: ObjectKey = 2
-    /// More are dropped: so many pages may stay as sparse as they are.
+    /// The maximum number of ranges. Further ranges are dropped, so that their pages stay as sparse as they are.
     package static let limit = 64
 
-    /// - Parameter ranges: as ``ranges``.
+    /// Creates a set of free keys.
+    /// - Parameter ranges: Ranges that satisfy the rules of ``ranges``.
     package init(_ ranges: [Range<ObjectKey>] = []) { self.ranges = ranges }
 
-    /// Takes the keys of a process that opens the store: some of the last page, all of the others. The last range is to be used first.
+    /// Takes the keys for a process that opens the store: some keys of the last page, and all keys of the other pages. Use
+    /// the last range first.
     package mutating func take() -> [Range<ObjectKey>] {
-        // The last one first, so that what is inserted next comes behind what was there.
+        // The last page comes first, so that new objects follow the existing objects.
         guard let shared = ranges.last else { return [] }
         let end = min(shared.lowerBound + Self.shareOfProcess, shared.upperBound)
         let taken = ranges.dropLast() + [shared.lowerBound..<end]
@@ -26,8 +28,9 @@ package struct FreeKeys: Sendable, Hashable {
         return Array(taken)
     }
 
-    /// Adds keys that nothing has had.
-    /// - Parameter next: the entity's first page that was never leased. Pages before it of which no key was used are no longer leased then.
+    /// Adds keys that no object has had.
+    /// - Parameter next: The entity's first page that was never leased. If no key of the pages directly before it was used,
+    ///   it moves back to the first of these pages.
     package mutating func giveBack(_ keys: [Range<ObjectKey>], next: inout UInt64) {
         var merged: [Range<ObjectKey>] = []
         for range in (ranges + keys).filter({ !$0.isEmpty }).sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -44,7 +47,7 @@ package struct FreeKeys: Sendable, Hashable {
             let begun = last.lowerBound..<PageAddress.key(page: next, slot: 0)
             if !begun.isEmpty { merged.append(begun) }
         }
-        // Pages behind the first of a range are not begun: to forget them costs only their numbers.
+        // Pages after the first page of a range are unused. Dropping them costs only their numbers.
         ranges = merged.prefix(Self.limit).map { $0.lowerBound..<min($0.upperBound, ($0.lowerBound | 63) + 1) }
     }
 }

@@ -1,16 +1,16 @@
 /// The number of an object within its entity: dense, never reused, never zero.
 public typealias ObjectKey = UInt64
 
-/// The number of a save in a file. Each save has the next one; an object's version is the generation that last wrote it.
+/// The number of a save in a file. Each save has the next number. An object's version is the generation that last wrote it.
 public typealias Generation = UInt64
 
-/// Where an object lies: page number and slot.
+/// The position of an object: page number and slot.
 public enum PageAddress {
-    /// Objects to a page; also the unit in which keys are leased, so that two contexts never insert into one page.
+    /// The number of objects per page. Keys are leased in this unit, so that two contexts never insert into one page.
     public static let slots = 64
-    /// Behind the last page that keys have a number for.
+    /// The end of the page numbers that keys can address.
     package static let end: UInt64 = 1 << 58
-    /// Pages that are never leased: one of them is picked at random where nothing can be leased.
+    /// Pages that are never leased. If nothing can be leased, one of them is picked at random.
     package static let unleased: Range<UInt64> = 1 << 55..<1 << 56
 
     @inlinable public static func page(of key: ObjectKey) -> UInt64 { key >> 6 }
@@ -18,7 +18,7 @@ public enum PageAddress {
     @inlinable public static func key(page: UInt64, slot: Int) -> ObjectKey { page << 6 | UInt64(slot) }
 }
 
-/// Walks the set bits of a page's mask, lowest first.
+/// An iterator over the set bits of a page's mask, lowest first.
 @frozen
 public struct SlotIterator: Sequence, IteratorProtocol {
     @usableFromInline var rest: UInt64

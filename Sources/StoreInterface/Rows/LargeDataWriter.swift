@@ -6,25 +6,29 @@ internal import Platform
     import Foundation
 #endif
 
-/// Takes bytes part by part and gives them as one `Data` that lies in a file without a name, not in memory.
+/// A writer that takes bytes part by part and returns them as one `Data` in an unnamed file, not in memory.
 ///
 ///     let writer = try LargeDataWriter(inFolder: folder)
 ///     for try await part in download { try writer.append(part) }
 ///     photo.payload = try writer.finish()
 ///
-/// The data is a value like others: it can be assigned, saved and read. Its bytes come from the system's page cache, and its file goes with
-/// the last copy of it, also when the process ends. Not `Sendable`; calls block as writing a file does. A store on
-/// LMDB writes the value 16 MiB at a time and takes no more memory for it; other stores take the value whole.
+/// The data is a value like any other: it can be assigned, saved and read. Its bytes come from the system's page cache. Its
+/// file is removed with the last copy of the data, also when the process ends.
+///
+/// The writer is not `Sendable`. Calls block as writing a file does. A store on LMDB writes the value 16 MiB at a time and
+/// takes no more memory for it. Other stores need the whole value in memory.
 public final class LargeDataWriter {
-    /// 1 GiB: what a value of a store may have.
+    /// The maximum size of a stored value: 1 GiB.
     public static let maximumByteCount = 1 << 30
 
-    // Right because it is closed in `deinit`, or given up in `finish`.
+    // Closed by `finish` or by `deinit`.
     private var descriptor: Int32
     private let folder: String
     public private(set) var byteCount = 0
 
-    /// - Parameter folder: where the file has its bytes, best the store's own; the temporary folder may lie in memory. It must have room for them.
+    /// Creates a writer with an unnamed file.
+    /// - Parameter folder: The folder of the file, preferably the folder of the store, because the temporary folder may be in
+    ///   memory. It must have room for the bytes.
     /// - Throws: `StoreError` `.cannotOpen`.
     public init(inFolder folder: URL) throws {
         self.folder = folder.path.isEmpty ? "." : folder.path
@@ -35,7 +39,7 @@ public final class LargeDataWriter {
             throw StoreError(
                 .cannotOpen, "\(self.folder): a file for data cannot be made: \(reason). Check the folder and its rights")
         }
-        // From here on nothing is left of it when the process ends.
+        // Without a name, the file disappears when the process ends.
         unlink(path)
     }
 
@@ -43,8 +47,8 @@ public final class LargeDataWriter {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Adds bytes at the end.
-    /// - Throws: `StoreError` `.valueTooLarge` past 1 GiB, `.full`, `.inputOutput`; what was there stays.
+    /// Appends bytes.
+    /// - Throws: `StoreError` `.valueTooLarge` above 1 GiB, `.full`, `.inputOutput`. The bytes written before stay.
     public func append(_ bytes: Data) throws {
         guard byteCount + bytes.count <= Self.maximumByteCount else {
             throw StoreError(
@@ -67,7 +71,7 @@ public final class LargeDataWriter {
         byteCount += bytes.count
     }
 
-    /// All bytes as one value. The writer takes no more then.
+    /// Returns all bytes as one value. Afterwards the writer accepts no more bytes.
     /// - Throws: `StoreError` `.inputOutput`.
     public func finish() throws -> Data {
         defer {
@@ -75,7 +79,7 @@ public final class LargeDataWriter {
             descriptor = -1
         }
         guard byteCount > 0 else { return Data() }
-        // Private and writable: who changes the data in place changes pages of its own.
+        // The mapping is private and writable: changing the data in place changes only private pages.
         guard let map = mmap(nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0), map != MAP_FAILED else {
             throw failure()
         }

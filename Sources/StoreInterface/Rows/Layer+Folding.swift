@@ -1,9 +1,9 @@
 extension Layer {
-    /// One sealed-able layer that says the same as `layers`, oldest first, over the same base.
+    /// Returns one unsealed layer that has the same effect as `layers`, oldest first, over the same base.
     ///
-    /// An insert followed by a delete leaves nothing; a delete followed by an insert under the same key is an update of every
-    /// column. Pages and rows are shared where one layer alone speaks of them. Rows keep their versions; the layer's version is
-    /// that of the newest. Cost: O(pages + rows of pages that several layers change).
+    /// An insert followed by a delete leaves nothing. A delete followed by an insert under the same key becomes an update of
+    /// every column. Pages and rows that only one layer has are shared. Rows keep their versions. The layer's version is that
+    /// of the newest layer. Cost: O(pages + rows of pages that several layers change).
     public static func folding(_ layers: [Layer], schema: StoreSchema) -> Layer {
         guard let first = layers.first else { return Layer(schema: schema) }
         let folded = first.isSealed ? Layer(copying: first) : Layer(schema: schema)
@@ -12,8 +12,11 @@ extension Layer {
         return folded
     }
 
-    /// Which of `layers`, oldest first, to fold next so that a list stays short and each row is folded O(log n) times: the newest
-    /// ones, as far as none is much heavier than those after it together. nil when that would gain little.
+    /// Returns the range of `layers`, oldest first, to fold next. The list stays short, and each row is folded O(log n)
+    /// times.
+    ///
+    /// The range contains the newest layers, as long as none is much heavier than the sum of the newer layers. Returns nil if
+    /// folding would save little.
     public static func foldableTail(of layers: [Layer]) -> Range<Int>? {
         guard layers.count >= tailLength else { return nil }
         var start = layers.count - 1
@@ -27,7 +30,7 @@ extension Layer {
 
     private static let tailLength = 6
 
-    /// Puts the changes of a newer layer over this one.
+    /// Merges the changes of a newer layer into this layer.
     public func merge(_ newer: Layer) {
         for entity in 0..<newer.entityCount {
             guard let changes = newer.entity(entity) else { continue }
@@ -51,7 +54,7 @@ extension Layer {
         }
     }
 
-    /// Puts one newer row over what this layer says of the object.
+    /// Merges one newer row into this layer's row of the object.
     public func merge(_ row: Row, entity: Int, key: ObjectKey) {
         guard let older = self.row(entity, key) else {
             put(row, entity: entity, key: key)
@@ -81,7 +84,8 @@ extension Layer {
         }
     }
 
-    /// A pair added and removed again is kept as removed: removing what the base does not have is harmless.
+    /// A pair that was added and removed again is recorded as removed. Removing a pair that the base does not have is
+    /// harmless.
     private func mergeLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
         setLink(link, source, destination, linked: linked)
     }

@@ -1,25 +1,26 @@
 internal import Platform
 
-/// A set of changes to objects that lies over a snapshot, or over other layers: what a context has not saved, what a child
-/// hands to its parent, what the writer gets, what is saved but not yet on disk.
+/// A set of changes to objects over a snapshot, or over other layers: the unsaved changes of a context, a child's push to its
+/// parent, the input of the writer, or a save that is not yet on disk.
 ///
-/// A layer is written by one owner, then sealed; from then on it is immutable and may be shared between threads.
-/// `@unchecked Sendable` is right because of that rule: `seal()` comes before the first hand-over, and hand-overs go through
-/// a lock or an executor.
+/// One owner writes a layer and then seals it. From then on it is immutable and may be shared between threads.
+/// `@unchecked Sendable` is right because of that rule: `seal()` precedes the first hand-over, and hand-overs go through a
+/// lock or an executor.
 public final class Layer: @unchecked Sendable {
     /// Unique in the process.
     public let id: UInt64
-    /// The newest save that the layer holds; unsaved until a writer has accepted it.
+    /// The newest save in the layer; unsaved until a writer has accepted it.
     public private(set) var version = RowVersion.unsaved
     @exclusivity(unchecked) public private(set) var isSealed = false
-    /// How many rows were put into the layer, counting those put again: a measure of what folding it costs.
+    /// The number of rows put into the layer, counting repeated puts: a measure of the cost of folding it.
     @exclusivity(unchecked) public private(set) var weight = 0
-    /// Whether a row of the layer may be a deletion; false is certain.
+    /// A Boolean value that indicates whether a row of the layer may be a deletion; false is certain.
     @exclusivity(unchecked) public private(set) var mayDelete = false
     public private(set) var links: [LinkLayer]
     @exclusivity(unchecked) private var entities: [EntityLayer?]
     private let indexes = Mutex<[IndexKey: [Value: [ObjectKey]]]>([:])
-    /// Whether the owner asked for an index before sealing, so that writing must keep it up. The owner's alone.
+    /// A Boolean value that indicates whether the owner requested an index before sealing, so that writes must maintain it.
+    /// For the owner only.
     @exclusivity(unchecked) public private(set) var mustKeepIndexes = false
 
     private struct IndexKey: Hashable {
@@ -35,7 +36,7 @@ public final class Layer: @unchecked Sendable {
         links = Array(repeating: LinkLayer(), count: schema.links.count)
     }
 
-    /// A writable copy of a sealed layer: pages and rows are shared until written. O(entities).
+    /// Creates a writable copy of a sealed layer. Pages and rows are shared until written. O(entities).
     public init(copying other: Layer) {
         precondition(other.isSealed, "only a sealed layer may be shared")
         let id = Self.nextID.add(1, ordering: .relaxed).oldValue
@@ -54,7 +55,7 @@ public final class Layer: @unchecked Sendable {
 
     public func seal() { isSealed = true }
 
-    /// The changes to one entity; nil when there are none.
+    /// Returns the changes to one entity, or nil if there are none.
     @inline(__always)
     public func entity(_ number: Int) -> EntityLayer? {
         guard let found = entities[number], !found.isEmpty else { return nil }
@@ -65,7 +66,7 @@ public final class Layer: @unchecked Sendable {
 
     // MARK: Writing, by the owner, before sealing
 
-    /// Puts a row in place of what the layer had for the key.
+    /// Replaces the layer's row of the key.
     public func put(_ row: Row, entity: Int, key: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
         if row.kind == .delete { mayDelete = true }
@@ -80,7 +81,7 @@ public final class Layer: @unchecked Sendable {
         extendIndexes(row, entity: entity, key: key)
     }
 
-    /// Forgets what the layer says of an object.
+    /// Removes the layer's changes to an object.
     public func remove(entity: Int, key: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
         entities[entity]?.remove(key)
@@ -97,7 +98,7 @@ public final class Layer: @unchecked Sendable {
         links[link].forget(source, destination)
     }
 
-    /// Called by the owner after it changed a column of a row that the layer already holds.
+    /// Updates the indexes after the owner has changed a column of a row in this layer.
     public func didSet(_ column: Int, of row: Row, entity: Int, key: ObjectKey) {
         guard mustKeepIndexes else { return }
         indexes.withLock { indexes in
@@ -107,7 +108,7 @@ public final class Layer: @unchecked Sendable {
         }
     }
 
-    /// Gives every row, and the layer itself, the version of the save that they belong to. The writer's, before publication.
+    /// Stamps every row, and the layer itself, with the version of their save. Called by the writer before publication.
     public func stamp(_ version: RowVersion) {
         self.version = version
         for case let entity? in entities {
@@ -117,7 +118,7 @@ public final class Layer: @unchecked Sendable {
         }
     }
 
-    /// For a layer that is written at once, without a writer that accepts it before.
+    /// Stamps a layer that is written at once, without a writer that accepts it first.
     public func stamp(_ generation: Generation) { stamp(.committed(generation)) }
 
     /// The generation that the layer is stamped with; 0 for any other version.
@@ -126,7 +127,8 @@ public final class Layer: @unchecked Sendable {
     /// Sets the newest save of a folded layer, whose rows keep the versions of older ones.
     public func setVersion(_ version: RowVersion) { self.version = version }
 
-    /// Takes the whole pages of a sealed newer layer for an entity as far as this layer has none there; the other pages' numbers.
+    /// Shares the pages of a sealed newer layer for which this layer has no page of its own. Returns the numbers of the other
+    /// pages.
     func share(_ changes: EntityLayer, entity: Int, mayDelete: Bool) -> [UInt64] {
         precondition(!isSealed && !mustKeepIndexes, "only a new layer takes whole pages")
         let own: EntityLayer
@@ -150,9 +152,10 @@ public final class Layer: @unchecked Sendable {
 
     // MARK: Looking up by value
 
-    /// The keys whose row in this layer has had `value` in `column`: a superset, to be checked against the row.
+    /// Returns the keys whose row in this layer has had `value` in `column`. The result is a superset: check it against the
+    /// rows.
     ///
-    /// The first call for a column costs O(rows of the entity); later ones O(1).
+    /// The first call for a column costs O(rows of the entity). Later calls cost O(1).
     public func candidates(entity: Int, column: Int, value: Value) -> [ObjectKey] {
         guard self.entity(entity) != nil else { return [] }
         if !isSealed { mustKeepIndexes = true }

@@ -1,14 +1,14 @@
 /// The changes of one layer to the 64 objects of one page.
 ///
-/// Three disjoint masks say which slots are inserted, updated and deleted; ``rows`` holds the row of each such slot.
+/// Three disjoint masks contain the inserted, updated and deleted slots. ``rows`` has the row of each such slot.
 /// `@unchecked Sendable` for the same reason as ``Row``: written by one owner, then sealed.
 public final class LayerPage: @unchecked Sendable {
-    // Unchecked: one owner writes, nobody else while it does, and no access calls out.
+    // Unchecked: only one owner accesses the page while it writes, and no access calls other code.
     @exclusivity(unchecked) public internal(set) var inserted: UInt64 = 0
     @exclusivity(unchecked) public internal(set) var updated: UInt64 = 0
     @exclusivity(unchecked) public internal(set) var deleted: UInt64 = 0
     @exclusivity(unchecked) public internal(set) var rows: ContiguousArray<Row?>
-    /// The layer that may write the page; others that show it have it from that layer, sealed.
+    /// The layer that may write the page. Other layers share the page after it was sealed.
     let owner: UInt64
 
     @inlinable public var touched: UInt64 { inserted | updated | deleted }
@@ -52,19 +52,20 @@ public final class LayerPage: @unchecked Sendable {
 
 /// The changes of one layer to one entity, by page number.
 ///
-/// `@unchecked Sendable` for the same reason as ``Row``. The last page is remembered, so that inserting in key order, or
-/// reading neighbours, does not hash.
+/// `@unchecked Sendable` for the same reason as ``Row``. The last page is cached, so that inserting in key order, or reading
+/// neighbours, needs no hashing.
 public final class EntityLayer: @unchecked Sendable {
     @exclusivity(unchecked) public private(set) var pages: [UInt64: LayerPage] = [:]
     @exclusivity(unchecked) private var lastNumber: UInt64 = .max
-    /// Unmanaged, which is right because ``pages`` holds it.
+    /// Unmanaged, which is right because ``pages`` retains the page.
     @exclusivity(unchecked) private var lastPage: Unmanaged<LayerPage>?
 
     private let owner: UInt64
 
     init(owner: UInt64) { self.owner = owner }
 
-    /// A copy for another layer that shares the pages, and copies one before it writes it. Precondition: `other` is sealed.
+    /// Creates a copy for another layer. The copy shares the pages, and copies a page before writing it. Precondition:
+    /// `other` is sealed.
     init(sharing other: EntityLayer, owner: UInt64) {
         self.owner = owner
         pages = other.pages
@@ -72,7 +73,7 @@ public final class EntityLayer: @unchecked Sendable {
 
     public var isEmpty: Bool { pages.isEmpty }
 
-    /// O(1); a page that the layer does not touch is nil.
+    /// Returns a page, or nil if the layer does not change it. O(1).
     @inline(__always)
     public func page(_ number: UInt64) -> LayerPage? { pages[number] }
 
@@ -80,7 +81,7 @@ public final class EntityLayer: @unchecked Sendable {
         pages[PageAddress.page(of: key)]?[PageAddress.slot(of: key)]
     }
 
-    /// Takes a whole page of a sealed layer, unless there is one already; whether it did.
+    /// Shares a page of a sealed layer, unless this layer already has that page. Returns whether the page was added.
     func share(_ page: LayerPage, _ number: UInt64) -> Bool {
         guard pages[number] == nil else { return false }
         pages[number] = page
@@ -126,7 +127,7 @@ public final class EntityLayer: @unchecked Sendable {
     public var sortedPageNumbers: [UInt64] { pages.keys.sorted() }
 }
 
-/// The changes of one layer to one link: which pairs were added (true) and removed (false), from both ends.
+/// The changes of one layer to one link: the added (true) and removed (false) pairs, from both ends.
 public struct LinkLayer: Sendable {
     public private(set) var forward: [ObjectKey: [ObjectKey: Bool]] = [:]
     public private(set) var backward: [ObjectKey: [ObjectKey: Bool]] = [:]
@@ -140,7 +141,7 @@ public struct LinkLayer: Sendable {
         backward[destination, default: [:]][source] = linked
     }
 
-    /// Forgets what this layer says of a pair.
+    /// Removes this layer's change of a pair.
     public mutating func forget(_ source: ObjectKey, _ destination: ObjectKey) {
         Self.drop(&forward, source, destination)
         Self.drop(&backward, destination, source)

@@ -1,17 +1,18 @@
-/// What a row of a layer says about its object.
+/// The change that a row makes to its object.
 @frozen
 public enum RowKind: UInt8, Sendable {
     /// The object is new in this layer; every column is set.
     case insert
-    /// The object exists below; only changed columns are set.
+    /// The object exists below this layer; only changed columns are set.
     case update
-    /// The object is gone. Columns that are set keep what was changed and not saved before the deletion.
+    /// The object is deleted. Set columns keep the unsaved changes from before the deletion.
     case delete
 }
 
+/// The fixed part of a row.
 public struct RowHeader {
     public var kind: RowKind
-    /// The layer in which the row may still be changed: rows of other layers are shared and immutable.
+    /// The layer in which the row may be changed. Rows of other layers are shared and immutable.
     public var layer: UInt64
     /// The save that wrote the row; unsaved until the writer has accepted it.
     public var version: RowVersion
@@ -30,9 +31,10 @@ public struct RowHeader {
 
 /// The unsaved values of one object in one layer.
 ///
-/// One allocation: the values lie behind the header. Reading and writing a column is O(1).
-/// A row is written only by the owner of the layer that made it (a context, on its executor), and by the writer between that
-/// context's handing it over and its publication; after that it is immutable. It crosses threads inside a ``Layer`` only.
+/// A row is one allocation: the values follow the header. Reading and writing a column is O(1).
+///
+/// A row is written by the owner of its layer: a context, on its executor. After the hand-over to the writer, the writer
+/// writes it until publication. From then on it is immutable. A row crosses threads only inside a ``Layer``.
 public final class Row: ManagedBuffer<RowHeader, Value> {
     @inlinable
     public static func make(kind: RowKind, layer: UInt64, columnCount: Int) -> Row {
@@ -49,7 +51,8 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         }
     }
 
-    // Through the pointer, because `header` is a class property: each use of it would be checked for exclusive access at run time.
+    // Uses the pointer, because `header` is a class property: each use of it would be checked for exclusive access at run
+    // time.
 
     @inlinable public var kind: RowKind {
         get { withUnsafeMutablePointerToHeader { $0.pointee.kind } }
@@ -68,7 +71,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
 
     @inlinable public func isSet(_ column: Int) -> Bool { set.contains(column) }
 
-    /// The value of a column. Precondition: the column exists; one that is not set reads as null.
+    /// The value of a column; null if the column is not set. Precondition: the column exists.
     @inlinable public subscript(column: Int) -> Value {
         get {
             withUnsafeMutablePointers { header, values in
@@ -85,7 +88,8 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         }
     }
 
-    /// Sets a column unless it holds an equal value already; whether it did. Precondition: the column exists.
+    /// Sets a column unless it already has an equal value. Returns whether the column was set. Precondition: the column
+    /// exists.
     @inlinable public func change(_ column: Int, to value: Value) -> Bool {
         withUnsafeMutablePointers { header, values in
             precondition(column < header.pointee.columnCount, "no such column")
@@ -96,7 +100,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         }
     }
 
-    /// Gives each column that is not set the value at its place.
+    /// Sets each unset column to the default at its position.
     public func fill(with defaults: [Value]) {
         withUnsafeMutablePointers { header, values in
             precondition(defaults.count == header.pointee.columnCount, "as many values as columns")
@@ -105,7 +109,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         }
     }
 
-    /// Forgets a column's change, so that the layers below show through.
+    /// Removes a column's change, so that the layers below show through.
     public func clear(_ column: Int) {
         withUnsafeMutablePointers { header, values in
             precondition(column < header.pointee.columnCount, "no such column")
@@ -114,7 +118,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         }
     }
 
-    /// The set columns with direct access to their values; `values[column]` is valid inside `body` only.
+    /// Calls `body` with the set columns and direct access to their values. `values[column]` is valid only inside `body`.
     @inlinable
     public func withValues<R>(_ body: (ColumnSet, UnsafePointer<Value>) throws -> R) rethrows -> R {
         try withUnsafeMutablePointers { header, values in
@@ -122,7 +126,7 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         }
     }
 
-    /// A copy that belongs to another layer.
+    /// Returns a copy that belongs to another layer.
     public func copy(layer: UInt64) -> Row {
         let copy = Row.make(kind: kind, layer: layer, columnCount: columnCount)
         copy.version = version

@@ -1,12 +1,12 @@
-/// The place of an accepted save in the order of one writer. Local to the process: a file knows generations only.
+/// The position of an accepted save in the order of one writer. Local to the process: files contain only generations.
 ///
-/// A writer gives a sequence to a save when it accepts it, and a generation when it commits it.
+/// A writer assigns a sequence to a save when it accepts it, and a generation when it commits it.
 public struct SaveSequence: Sendable, Hashable, Comparable {
     public let rawValue: UInt64
 
     @inlinable public init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// Before the first save.
+    /// The sequence before the first save.
     public static let zero = SaveSequence(0)
 
     @inlinable public var next: SaveSequence { SaveSequence(rawValue + 1) }
@@ -14,16 +14,17 @@ public struct SaveSequence: Sendable, Hashable, Comparable {
     @inlinable public static func < (a: SaveSequence, b: SaveSequence) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// The save that last wrote a row: none yet, one in the file, or one that a writer has accepted and not yet committed.
+/// The save that last wrote a row: no save yet, a save in the file, or a save that a writer has accepted but not yet
+/// committed.
 @frozen
 public struct RowVersion: Sendable, Hashable {
-    /// The highest bit tells sequences from generations, which stay far below it.
+    /// The highest bit distinguishes sequences from generations, which stay far below it.
     @usableFromInline let rawValue: UInt64
     @usableFromInline static let acceptedBit: UInt64 = 1 << 63
 
     @inlinable init(rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// The row of an object that no writer has accepted.
+    /// The version of a row that no writer has accepted.
     public static let unsaved = RowVersion(rawValue: 0)
 
     @inlinable public static func committed(_ generation: Generation) -> RowVersion { RowVersion(rawValue: generation) }
@@ -41,9 +42,9 @@ public struct RowVersion: Sendable, Hashable {
     @inlinable public var generation: Generation? { rawValue & Self.acceptedBit == 0 && rawValue != 0 ? rawValue : nil }
 }
 
-/// The generations that one commit gives to accepted saves: consecutive ones, in the order of the saves.
+/// The generations that one commit assigns to accepted saves: consecutive numbers, in the order of the saves.
 public struct CommitNumbers: Sendable {
-    /// Ascending.
+    /// The sequences of the saves, ascending.
     public let sequences: [SaveSequence]
     /// The generation of the first save.
     public let first: Generation
@@ -55,12 +56,12 @@ public struct CommitNumbers: Sendable {
         isContiguous = sequences.isEmpty || sequences[sequences.count - 1].rawValue - sequences[0].rawValue == sequences.count - 1
     }
 
-    /// For layers that are stamped with generations.
+    /// The numbers for layers that are already stamped with generations.
     public static let none = CommitNumbers([], after: 0)
 
-    /// The generation under which a row is written. O(1); O(log saves) where the sequences have gaps.
+    /// Returns the generation under which a row is written. O(1); O(log saves) if the sequences have gaps.
     ///
-    /// A sequence that the commit does not contain is a programmer error.
+    /// Passing a sequence that the commit does not contain is a programmer error.
     public func generation(of version: RowVersion) -> Generation {
         guard let sequence = version.sequence else { return version.generation ?? 0 }
         precondition(!sequences.isEmpty, "a row of an accepted save is written without the numbers of its commit")
@@ -73,7 +74,7 @@ public struct CommitNumbers: Sendable {
 }
 
 extension Array {
-    /// The first position whose element, and every later one, satisfies `isAfter`. O(log n).
+    /// Returns the first position at which the element, and every later element, satisfies `isAfter`. O(log n).
     package func partitioningIndex(where isAfter: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {

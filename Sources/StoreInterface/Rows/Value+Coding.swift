@@ -4,8 +4,8 @@
     import Foundation
 #endif
 
-/// As an object with one member, named for the storage class: `{"int": 5}`. Numbers keep all of their bits; doubles are written
-/// as their bits, because JSON has neither NaN nor infinity.
+/// Codes a value as an object with one member, named after the storage class: `{"int": 5}`. Numbers keep all of their bits.
+/// Doubles are written as their bits, because JSON has neither NaN nor infinity.
 extension Value: Codable {
     private enum CodingKeys: String, CodingKey { case null, bool, int, uint, double, string, data, uuid, reference }
 

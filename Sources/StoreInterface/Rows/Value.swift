@@ -4,22 +4,22 @@
     import Foundation
 #endif
 
-/// One stored value: what a column of a record holds.
+/// One stored value of a column.
 ///
 /// A value carries the *storage class*, not the Swift type: all signed widths are `.int`, dates are `.double` (seconds since
-/// the reference date), URLs are `.string`, Codable values are `.data`. ``ColumnType`` tells them apart.
+/// the reference date), URLs are `.string`, Codable values are `.data`. ``ColumnType`` distinguishes them.
 @frozen
 public enum Value: Sendable, Hashable {
     case null
     case bool(Bool)
     case int(Int64)
-    /// Only columns of type `uint64`; narrower unsigned integers are `.int`.
+    /// Used only for columns of type `uint64`; narrower unsigned integers are `.int`.
     case uint(UInt64)
     case double(Double)
     case string(String)
     case data(Data)
     case uuid(UUID)
-    /// The key of an object in the entity to which a reference column points.
+    /// The key of an object in the destination entity of a reference column.
     case reference(ObjectKey)
 
     @inlinable public var isNull: Bool {
@@ -32,7 +32,7 @@ public enum Value: Sendable, Hashable {
 }
 
 extension Value {
-    /// Zero, empty or the reference date: what a property that is not optional reads as when there is nothing to read.
+    /// Returns zero, an empty value or the reference date: the value of a non-optional property without a stored value.
     public static func zero(of type: ColumnType) -> Value {
         switch type {
         case .bool: .bool(false)
@@ -48,8 +48,8 @@ extension Value {
 }
 
 extension Value {
-    /// Same storage class and same value. Strings are equal by code points, as everywhere in a store: Swift's own `==` takes
-    /// canonically equivalent ones for the same. NaN equals nothing.
+    /// Returns whether two values have the same storage class and are equal. Strings are compared by code points, as
+    /// everywhere in a store. Swift's own `==` treats canonically equivalent strings as equal. NaN equals nothing.
     public static func == (a: Value, b: Value) -> Bool {
         switch (a, b) {
         case (.null, .null): true
@@ -106,13 +106,14 @@ extension Value {
 
     private static func sign<T: Comparable>(_ a: T, _ b: T) -> Int { a < b ? -1 : (a == b ? 0 : 1) }
 
-    /// NaN orders after every other number and equal to itself, so that sorting stays total.
+    /// Compares two doubles. NaN orders after every other number and equal to itself, so that sorting stays total.
     private static func doubleOrder(_ a: Double, _ b: Double) -> Int {
         if a.isNaN || b.isNaN { return (a.isNaN ? 1 : 0) - (b.isNaN ? 1 : 0) }
         return sign(a, b)
     }
 
-    /// UTF-8 bytes order as code points do; Swift's own `<` compares canonical forms.
+    /// Compares two strings by code point. UTF-8 bytes have the order of code points; Swift's own `<` compares canonical
+    /// forms.
     static func codePointOrder(_ a: String, _ b: String) -> Int {
         var a = a
         var b = b
@@ -136,8 +137,8 @@ extension Value {
 }
 
 extension Value: CustomStringConvertible {
-    /// The value as a person reads it in a message: strings of more than 60 characters are cut and followed by their byte count, data is its
-    /// byte count alone.
+    /// The value as text for messages. Strings of more than 60 characters are cut and followed by their byte count. Data is
+    /// shown as its byte count only.
     public var description: String {
         switch self {
         case .null: "null"
@@ -155,7 +156,7 @@ extension Value: CustomStringConvertible {
     private static let shownCharacters = 60
 
     private static func quoted(_ text: String) -> String {
-        // Whole characters of so many code points at most: one character may have any number of them.
+        // Whole characters, with a limit on code points: one character may have any number of them.
         let shown = text.prefix(shownCharacters).unicodeScalars.prefix(4 * shownCharacters)
         guard shown.endIndex < text.endIndex else { return "\"\(text)\"" }
         return "\"\(String(String.UnicodeScalarView(shown)))…\" (\(text.utf8.count) bytes)"

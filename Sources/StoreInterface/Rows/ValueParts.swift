@@ -4,24 +4,24 @@
     import Foundation
 #endif
 
-/// The bytes of one string (as UTF-8) or of data, part by part, as one state of a store has them.
+/// The bytes of one string (as UTF-8) or data value in one state of a store, read part by part.
 ///
-/// What makes it keeps what it reads from, a snapshot for instance, until it goes.
+/// The instance keeps its source, such as a snapshot, alive until it is deallocated.
 public protocol ValueParts: Sendable {
-    /// Of the whole value.
+    /// The byte count of the whole value.
     var byteCount: Int { get }
-    /// The next bytes, some tens of KB; nil at the end. Blocking: reads from the file, or its map.
+    /// Returns the next bytes, some tens of KB, or nil at the end. Blocks: reads from the file or its map.
     mutating func next() throws -> Data?
 }
 
-/// The parts of a value that is in memory as a whole.
+/// The parts of a value that is completely in memory.
 public struct WholeValueParts: ValueParts {
     private static let partByteCount = 1 << 16
 
     private let bytes: Data
     private var position = 0
 
-    /// nil for a value that is neither a string nor data.
+    /// Creates the parts of a value. Returns nil for a value that is neither a string nor data.
     public init?(_ value: Value) {
         switch value {
         case .data(let data): bytes = data
@@ -42,7 +42,7 @@ public struct WholeValueParts: ValueParts {
 }
 
 extension StoreSnapshot {
-    /// By reading the whole value.
+    /// Returns the parts of a value by reading the whole value.
     public func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? {
         try value(entity, key, column).flatMap { WholeValueParts($0) }
     }

@@ -1,4 +1,4 @@
-/// Which storage class a column has.
+/// The storage class of a column.
 extension ColumnType {
     package var isFloating: Bool { self == .float || self == .double || self == .date }
 
@@ -9,7 +9,7 @@ extension ColumnType {
         }
     }
 
-    /// Whether a value is of the storage class that the column has, whatever its range.
+    /// Returns whether a value has the storage class of the column, whatever its range.
     package func holds(_ value: Value) -> Bool {
         switch value {
         case .null: false
@@ -24,7 +24,8 @@ extension ColumnType {
         }
     }
 
-    /// A value as a column of the type keeps it: a float has fewer digits than the double that it is told in.
+    /// Returns a value as a column of this type stores it. For example, a `float` column stores fewer digits than the double
+    /// passed to it.
     package func stored(_ value: Value) -> Value {
         if self == .float, case .double(let number) = value { return .double(Double(Float(number))) }
         return value

@@ -1,12 +1,13 @@
-/// Names of a model that say of each other that they were the other one: `a` was `b`, and `b` was `a`.
+/// Names of a model that were exchanged: `a` was `b`, and `b` was `a`.
 ///
-/// Each of them exists before and after, so schemas alone do not tell whether a file has the names from before. A file therefore
-/// records the exchanges of the model that it was last brought to, and an exchange that it has not recorded is carried out.
+/// Both names exist before and after the exchange. Schemas alone therefore do not show whether a file still has the old
+/// meaning. A file records the exchanges of the model that it was last migrated to. An exchange that the file has not
+/// recorded is carried out.
 public struct ExchangedNames: Sendable, Hashable {
     /// One line per name: `Track<Album` for an entity, `Track.a<b` for a column, `Track.a<Track.b` for a link.
     public private(set) var lines: Set<String> = []
 
-    /// The exchanges that a model asks for.
+    /// Creates the set of exchanges that a model asks for.
     public init(of schema: StoreSchema) {
         insert(schema.entities.map { ($0.name, [$0.renamedFrom].compactMap(\.self)) }, "")
         for entity in schema.entities {
@@ -22,14 +23,14 @@ public struct ExchangedNames: Sendable, Hashable {
 
     public var isEmpty: Bool { lines.isEmpty }
 
-    /// The exchanges that a file has not recorded.
+    /// Returns the exchanges that a file has not recorded.
     func subtracting(_ recorded: ExchangedNames) -> ExchangedNames { ExchangedNames(lines: lines.subtracting(recorded.lines)) }
 
     func contains(_ name: String, _ former: String, in scope: String = "") -> Bool {
         lines.contains("\(scope)\(name)<\(former)")
     }
 
-    /// The names whose former names lead round to themselves.
+    /// Inserts the names whose chain of former names leads back to the name itself.
     private mutating func insert(_ names: [(name: String, former: [String])], _ scope: String) {
         let former = Dictionary(names.map { ($0.name, $0.former) }) { first, _ in first }
         for (name, candidates) in former {

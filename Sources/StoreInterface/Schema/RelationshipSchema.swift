@@ -1,6 +1,6 @@
-/// A relationship as the model has it, so that one whose kind has changed can be told from one that was removed.
+/// A relationship of the model, which distinguishes a relationship whose kind has changed from a removed relationship.
 ///
-/// Files do not store it: they have columns and links only.
+/// Files do not store it. They have columns and links only.
 public struct RelationshipSchema: Sendable, Hashable {
     /// The number of the entity that has the relationship.
     public var entity: Int
@@ -13,7 +13,7 @@ public struct RelationshipSchema: Sendable, Hashable {
     public var column: Int?
     /// The position of the inverse in ``StoreSchema/relationships``.
     public var inverse: Int?
-    /// Whether deletions leave references in ``column`` that lead to nothing.
+    /// A Boolean value that indicates whether deletions leave dangling references in ``column``.
     public var mayDangle: Bool
 
     public init(
@@ -30,19 +30,19 @@ public struct RelationshipSchema: Sendable, Hashable {
     }
 }
 
-/// How a file of another schema may be brought to a schema: what its owner says beside the model.
+/// The developer's instructions for migrating a file of another schema, beyond the model itself.
 public struct SchemaMigration: Sendable, Hashable {
-    /// What may be dropped although it holds values.
+    /// The data that a migration may drop although it has values.
     public enum AllowedLoss: Sendable, Hashable {
-        /// Entities ("Playlist"), attributes and relationships ("Track.rating") by their names in the file.
+        /// Entities ("Playlist"), attributes and relationships ("Track.rating"), by their names in the file.
         case named(Set<String>)
-        /// Everything: a custom stage of a plan has seen the values.
+        /// All data, because a custom stage of a plan has seen the values.
         case everything
     }
 
     public var allowedLoss = AllowedLoss.named([])
-    /// The schemas on the way to this one, oldest first, this one last. A file that has one of them takes each of the following in
-    /// turn; any other file takes the last one directly.
+    /// The schemas on the way to this schema, oldest first, with this schema last. A file that has one of them is migrated to
+    /// each following schema in turn. Any other file is migrated to the last schema directly.
     public var way: [StoreSchema] = []
 
     public init() {}

@@ -1,18 +1,18 @@
-/// How the records of one schema are those of another: what an open does about a model that changed (S163).
+/// The mapping of records from one schema to another, which opening a store applies when the model has changed (S163).
 ///
-/// Pure arithmetic on schemas, O(schema), shared by all stores. Positions are those of the two schemas.
+/// It is computed from the schemas alone, in O(schema), and is shared by all stores. Positions refer to the two schemas.
 public struct SchemaEvolution: Sendable, Hashable {
     public struct Column: Sendable, Hashable {
-        /// The column's number in the old schema; nil: it is new.
+        /// The column's number in the old schema; nil if it is new.
         public var source: Int?
-        /// What older objects have in a new column, and in place of null in one that was made required.
+        /// The value of older objects in a new column, or their replacement for null in a column that became required.
         public var fill: Value?
-        /// Whether older values have another type, so that index keys of theirs differ.
+        /// A Boolean value that indicates whether older values have another type, and therefore other index keys.
         public var isWidened = false
     }
 
     public struct Entity: Sendable, Hashable {
-        /// The entity's number in the old schema; nil: it is new.
+        /// The entity's number in the old schema; nil if it is new.
         public var source: Int?
         public var columns: [Column]
     }
@@ -20,21 +20,21 @@ public struct SchemaEvolution: Sendable, Hashable {
     public struct Link: Sendable, Hashable {
         /// The link's number in the old schema.
         public var source: Int
-        /// Whether its source was the destination there.
+        /// A Boolean value that indicates whether the link's source was its destination in the old schema.
         public var isReversed: Bool
     }
 
-    /// By entity of the new schema.
+    /// The changes per entity of the new schema.
     public private(set) var entities: [Entity] = []
-    /// By link of the new schema; nil: it is new.
+    /// The links per link of the new schema; nil for a new link.
     public private(set) var links: [Link?] = []
-    /// Names that were exchanged, in words.
+    /// Descriptions of the names that were exchanged.
     public private(set) var exchanges: [String] = []
 
-    /// `exchanging` are the exchanges of names that the old schema has not seen yet.
-    ///
-    /// - Throws: `StoreError` `.schemaMismatch`, naming entity, property and remedy, when the change needs more than another
-    ///   way of reading.
+    /// Computes the mapping between two schemas.
+    /// - Parameter exchanging: The exchanges of names that the old schema has not recorded.
+    /// - Throws: `StoreError` `.schemaMismatch`, which names entity, property and remedy, if the change needs more than
+    ///   another way of reading.
     public init(from old: StoreSchema, to new: StoreSchema, exchanging: ExchangedNames = ExchangedNames()) throws {
         let sources = try match(
             new.entities.map { ($0.name, $0.renamedFrom) }, with: old.entities.map(\.name), exchanging, scope: "")
@@ -59,7 +59,7 @@ public struct SchemaEvolution: Sendable, Hashable {
         try matchLinks(old, new, exchanging)
     }
 
-    /// By new name: the position of the same thing among the old names.
+    /// Returns, per new name, the position of the same thing among the old names.
     private mutating func match(
         _ names: [(name: String, former: String?)], with old: [String], _ exchanging: ExchangedNames, scope: String
     ) throws -> [Int?] {
@@ -165,7 +165,7 @@ public struct SchemaEvolution: Sendable, Hashable {
         }
     }
 
-    /// Where a link was that has exchanged its name with another one, or its two ends with each other.
+    /// Returns the old position of a link that has exchanged its name with another link, or its two ends with each other.
     private mutating func exchanged(_ link: LinkSchema, in old: StoreSchema, _ exchanging: ExchangedNames) throws -> Link? {
         guard let same = old.links.firstIndex(where: { $0.name == link.name }) else { return nil }
         if link.reversedNames.contains(link.name), exchanging.contains(link.name, link.name) {
@@ -196,7 +196,7 @@ public struct SchemaEvolution: Sendable, Hashable {
         return find(link.reversedNames).map { Link(source: $0, isReversed: true) }
     }
 
-    /// A to-one relationship is a column: under the name of a new link it would silently lose its objects.
+    /// A to-one relationship is a column. A new link of the same name would silently lose its objects.
     private func checkCardinality(_ link: LinkSchema, _ old: StoreSchema) throws {
         let names = Set([link.name] + link.formerNames + link.reversedNames)
         for entity in old.entities {
@@ -218,7 +218,7 @@ public struct SchemaEvolution: Sendable, Hashable {
 }
 
 extension ColumnType {
-    /// Whether every value of this type is one of the other, wider type.
+    /// Returns whether every value of this type is also a value of a wider type.
     public func widens(to wider: ColumnType) -> Bool {
         let signed: [ColumnType] = [.int8, .int16, .int32, .int64]
         let unsigned: [ColumnType] = [.uint8, .uint16, .uint32, .uint64]
@@ -230,16 +230,16 @@ extension ColumnType {
         return self == .float && wider == .double
     }
 
-    /// A value of a narrower type as this type holds it.
+    /// Returns a value of a narrower type as this type stores it.
     public func widened(_ value: Value) -> Value {
         if self == .uint64, case .int(let number) = value { return .uint(UInt64(truncatingIfNeeded: number)) }
         return value
     }
 }
 
-/// How far the work has come that an open left for later, such as building an index on objects that were there before.
+/// The progress of work that opening a store has deferred, such as building an index over existing objects.
 public struct MigrationProgress: Sendable, Hashable, CustomStringConvertible {
-    /// What is being done, in words.
+    /// A description of the current work.
     public var activity: String
     public var completed: Int
     public var total: Int

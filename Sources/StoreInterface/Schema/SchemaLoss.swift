@@ -1,26 +1,26 @@
-/// Something that a file has and a newer schema does not, or that a newer schema could not hold.
+/// Data of a file that a newer schema does not have or cannot represent.
 ///
-/// Positions are those of the file's schema, in which a store counts what would be lost.
+/// Positions refer to the file's schema, in which a store counts what would be lost.
 public struct SchemaLoss: Sendable, Hashable {
     public enum Subject: Sendable, Hashable {
         /// All objects of an entity.
         case objects(entity: Int)
         /// The values of a column that are not null.
         case values(entity: Int, column: Int)
-        /// The references of a column to objects that do not refer back in a column of theirs.
+        /// The references in a column to objects whose own column does not refer back.
         case unanswered(entity: Int, column: Int, backEntity: Int, backColumn: Int)
         /// The pairs of a link.
         case pairs(link: Int)
     }
 
     public var subject: Subject
-    /// `Playlist`, `Track.rating`: as the file calls it.
+    /// The name in the file, such as `Playlist` or `Track.rating`.
     public var name: String
-    /// Names under which it may be allowed to go.
+    /// The names that allow this loss.
     var allowedBy: Set<String>
-    /// What becomes of a relationship whose kind changes.
+    /// The consequence for a relationship whose kind changes.
     var reason: String?
-    /// Whether it is not dropped, but kept where it contradicts the model: no permission helps then.
+    /// Whether the data is kept although it contradicts the model. No permission allows this.
     var isContradiction = false
 
     private var unit: String {
@@ -38,9 +38,10 @@ public struct SchemaLoss: Sendable, Hashable {
 }
 
 extension [SchemaLoss] {
-    /// `count` tells how much the file holds of a subject, and reads the file as far as that takes.
-    ///
-    /// - Throws: `StoreError` `.schemaMismatch`, naming each loss with its count, unless the file holds nothing of any.
+    /// Throws unless the file has no data that would be lost.
+    /// - Parameter count: A closure that returns the number of values that a subject has in the file. It reads as much of the
+    ///   file as that takes.
+    /// - Throws: `StoreError` `.schemaMismatch`, which names each loss with its count.
     public func check(path: String, counting count: (SchemaLoss.Subject) throws -> Int) throws {
         let counted = try map { ($0, try count($0.subject)) }.filter { $0.1 > 0 }
         let contradictions = counted.filter(\.0.isContradiction)
@@ -60,7 +61,7 @@ extension [SchemaLoss] {
     }
 }
 
-/// The losses of one step from a schema to the next, in the positions of the older one.
+/// The losses of one step from a schema to the next, in the positions of the older schema.
 struct SchemaLosses {
     private let old: StoreSchema
     private let new: StoreSchema
@@ -77,7 +78,7 @@ struct SchemaLosses {
         addContradictions()
     }
 
-    /// By entity of the old schema: its position in the new one.
+    /// The position in the new schema, per entity of the old schema.
     private var successors: [Int: Int] {
         Dictionary(
             evolution.entities.enumerated().compactMap { number, change in change.source.map { ($0, number) } },
@@ -102,7 +103,7 @@ struct SchemaLosses {
                     subject: .values(entity: number, column: column), name: name,
                     allowedBy: [name, "\(new.entities[successor].name).\(definition.name)"])
                 if let destination = definition.destination {
-                    // What is dropped on purpose takes the references to it along.
+                    // Dropping an entity on purpose also drops the references to it.
                     if successors[destination] == nil { loss.allowedBy.insert(old.entities[destination].name) }
                     changeKind(&loss, successor, number, column, definition)
                 }
@@ -111,7 +112,7 @@ struct SchemaLosses {
         }
     }
 
-    /// A to-one relationship whose name is that of a to-many relationship now.
+    /// Describes the loss of a to-one relationship whose name now denotes a to-many relationship.
     private func changeKind(
         _ loss: inout SchemaLoss, _ successor: Int, _ entity: Int, _ column: Int, _ definition: ColumnSchema
     ) {
@@ -147,7 +148,8 @@ struct SchemaLosses {
         }
     }
 
-    /// A to-one relationship that is new and whose inverse is a to-one relationship that is not: none of its references is answered.
+    /// Adds each new to-one relationship whose inverse is an existing to-one relationship. The objects that its existing
+    /// references lead to do not refer back.
     private mutating func addContradictions() {
         for relationship in new.relationships {
             guard let column = relationship.column, let inverse = relationship.inverse.map({ new.relationships[$0] }),

@@ -1,18 +1,20 @@
-/// The way of a file from its schema to a model's, in one or several steps, and what would be lost on it (S163, S165).
+/// The migration of a file from its schema to a model's schema, in one or several steps, and the data that would be lost
+/// (S163, S165).
 ///
-/// Shared by the stores in files. O(schema): the file is not read.
+/// Shared by the stores in files. Computing it takes O(schema) and does not read the file.
 public struct SchemaPath: Sendable {
     public struct Step: Sendable {
         public var schema: StoreSchema
         public var evolution: SchemaEvolution
     }
 
-    /// Empty when columns, links and indexes stay as they are, though the version may be another.
+    /// The steps of the migration. Empty if columns, links and indexes stay as they are, even if the version differs.
     public private(set) var steps: [Step] = []
-    /// What is not allowed to go. A store counts what it holds of each before it takes the first step: ``Swift/Array/check(path:counting:)``.
+    /// The losses that are not allowed. Before the first step, a store counts the data of each loss:
+    /// ``Swift/Array/check(path:counting:)``.
     public private(set) var losses: [SchemaLoss] = []
 
-    /// Where the things of a step's schema were in the file's.
+    /// The positions in the file's schema of the entities, columns and links of a step's schema.
     private struct Origin {
         var entities: [Int?]
         var columns: [[Int?]]
@@ -55,13 +57,14 @@ public struct SchemaPath: Sendable {
         }
     }
 
+    /// Computes the migration.
     /// - Parameters:
-    ///   - file: the schema that the file has.
-    ///   - exchanged: the exchanges of names that the file has recorded.
-    ///   - model: the schema that the program has.
-    ///   - path: the file's, for messages.
-    /// - Throws: `StoreError` `.schemaTooNew` when the file belongs to a model of a higher version; `.schemaMismatch` when the model
-    ///   has nothing in common with the file, or when a step needs more than another way of reading.
+    ///   - file: The schema of the file.
+    ///   - exchanged: The exchanges of names that the file has recorded.
+    ///   - model: The schema of the program.
+    ///   - path: The file's path, for messages.
+    /// - Throws: `StoreError` `.schemaTooNew` if the file belongs to a model of a higher version. `.schemaMismatch` if the
+    ///   model has nothing in common with the file, or if a step needs more than another way of reading.
     public init(
         from file: StoreSchema, exchanged: ExchangedNames = ExchangedNames(), to model: StoreSchema, path: String
     ) throws {
@@ -112,7 +115,7 @@ public struct SchemaPath: Sendable {
         }
     }
 
-    /// The schemas that the file still has to take.
+    /// Returns the schemas that the file still has to be migrated to.
     private static func schemas(from file: StoreSchema, to model: StoreSchema) -> [StoreSchema] {
         guard let place = model.migration.way.lastIndex(where: { $0.withoutHints == file }),
             place < model.migration.way.count - 1
@@ -120,7 +123,8 @@ public struct SchemaPath: Sendable {
         return model.migration.way[(place + 1)..<(model.migration.way.count - 1)] + [model]
     }
 
-    /// Another program's model is no newer version of this one, whatever its number.
+    /// Checks that the file belongs to this model. Another program's model is not a newer version of this one, whatever its
+    /// number.
     private static func checkKinship(_ file: StoreSchema, _ model: StoreSchema, _ path: String) throws {
         guard !file.entities.isEmpty else { return }
         switch model.migration.allowedLoss {

@@ -1,4 +1,4 @@
-/// The version of a model, as its owner counts it: major.minor.patch. Models without one are 0.0.0.
+/// The version of a model, which the developer assigns: major.minor.patch. Models without a version are 0.0.0.
 public struct SchemaVersion: Sendable, Hashable, Codable, Comparable, CustomStringConvertible {
     public var major: Int
     public var minor: Int

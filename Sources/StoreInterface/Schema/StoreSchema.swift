@@ -1,4 +1,4 @@
-/// How a column stores its values.
+/// The storage type of a column's values.
 @frozen
 public enum ColumnType: String, Sendable, Hashable, Codable, CaseIterable {
     case bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float, double
@@ -9,7 +9,7 @@ public enum ColumnType: String, Sendable, Hashable, Codable, CaseIterable {
     case reference
 }
 
-/// Whether a column has an index, and of which kind.
+/// The kind of index that a column has, if any.
 @frozen
 public enum IndexKind: String, Sendable, Hashable, Codable {
     case none, indexed, unique
@@ -21,10 +21,10 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
     public var type: ColumnType
     public var isOptional: Bool
     public var index: IndexKind
-    /// For `.reference`: the number of the entity that the key belongs to.
+    /// The number of the entity that the keys of a `.reference` column belong to.
     public var destination: Int?
-    /// What the owner gave as default: it stands in for the null of older objects once the column is required, and is what
-    /// older objects have when the column is new. Null: none was given.
+    /// The default value that the developer specified; null if none was given. It replaces null in older objects when the
+    /// column becomes required. When the column is new, older objects get this value.
     public var defaultValue: Value = .null
     /// The name that the column had in older models.
     public var renamedFrom: String?
@@ -42,21 +42,22 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
         self.renamedFrom = renamedFrom
     }
 
-    /// What tells how to come here from older models is not part of what a file says of itself.
+    /// Files do not store the hints for migrating from older models.
     private enum CodingKeys: String, CodingKey { case name, type, isOptional, index, destination }
 
-    /// What objects have that are older than the column.
+    /// The value of the column in objects that are older than the column.
     public var initialValue: Value {
         defaultValue.isNull && !isOptional ? .zero(of: type) : defaultValue
     }
 }
 
-/// An index over two or more columns of an entity: it orders by the first, then by the second, and so on.
+/// An index over two or more columns of an entity. It orders by the first column, then by the second, and so on.
 ///
-/// It is known by its columns: no two of an entity have the same ones in the same order.
+/// Its columns identify it: no two indexes of an entity have the same columns in the same order.
 public struct IndexSchema: Sendable, Hashable, Codable {
     public var columns: [Int]
-    /// `.unique`: no two objects have the same values in all columns; null differs from null. Saves check it.
+    /// The kind of the index. With `.unique`, no two objects have the same values in all columns, where null differs from
+    /// null. Saves check this.
     public var kind: IndexKind
 
     public init(columns: [Int], kind: IndexKind = .indexed) {
@@ -65,11 +66,12 @@ public struct IndexSchema: Sendable, Hashable, Codable {
     }
 }
 
-/// One kind of record. Its number is its position in ``StoreSchema/entities``; a column's number its position in ``columns``.
+/// One kind of record. An entity's number is its position in ``StoreSchema/entities``. A column's number is its position in
+/// ``columns``.
 public struct EntitySchema: Sendable, Hashable, Codable {
     public var name: String
     public var columns: [ColumnSchema]
-    /// Indexes over several columns; those over one column are said there (``ColumnSchema/index``).
+    /// The indexes over several columns. For indexes over one column, see ``ColumnSchema/index``.
     public var indexes: [IndexSchema]
     /// The name that the entity had in older models.
     public var renamedFrom: String?
@@ -83,7 +85,7 @@ public struct EntitySchema: Sendable, Hashable, Codable {
 
     private enum CodingKeys: String, CodingKey { case name, columns, indexes }
 
-    /// Files of models without such indexes do not mention them.
+    /// Decodes an entity. Files of models without compound indexes do not contain the key `indexes`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         name = try container.decode(String.self, forKey: .name)
@@ -98,18 +100,18 @@ public struct EntitySchema: Sendable, Hashable, Codable {
         if !indexes.isEmpty { try container.encode(indexes, forKey: .indexes) }
     }
 
-    /// The most columns an entity may have: what a ``ColumnSet`` holds.
+    /// The maximum number of columns per entity, which is the capacity of a ``ColumnSet``.
     public static let maximumColumns = 128
 }
 
-/// A set of pairs (source key, destination key): a many-to-many relationship, or a to-many without an inverse.
+/// A set of pairs (source key, destination key): a many-to-many relationship, or a to-many relationship without an inverse.
 public struct LinkSchema: Sendable, Hashable, Codable {
     public var name: String
     public var source: Int
     public var destination: Int
-    /// Other names under which an older model may have it.
+    /// Other names that the link may have in older models.
     public var formerNames: [String] = []
-    /// Names under which an older model may have it with its ends the other way round.
+    /// Names that the link may have in older models with its ends reversed.
     public var reversedNames: [String] = []
 
     public init(name: String, source: Int, destination: Int) {
@@ -121,16 +123,16 @@ public struct LinkSchema: Sendable, Hashable, Codable {
     private enum CodingKeys: String, CodingKey { case name, source, destination }
 }
 
-/// All that a store must know of a model: columns and links by number. Names of properties, delete rules and
-/// inverses belong to the object layer.
+/// A model as a store sees it: columns and links by number. Names of properties, delete rules and inverses belong to the
+/// object layer.
 public struct StoreSchema: Sendable, Hashable, Codable {
     public var entities: [EntitySchema]
     public var links: [LinkSchema]
-    /// Which of two models that differ is the newer one.
+    /// The version, which decides which of two differing models is newer.
     public var version: SchemaVersion
-    /// The relationships of the model that this schema was made of; empty in a schema that was read from a file.
+    /// The relationships of the model that this schema was made from; empty in a schema read from a file.
     public var relationships: [RelationshipSchema] = []
-    /// How a file may be brought to this schema.
+    /// The instructions for migrating a file to this schema.
     public var migration = SchemaMigration()
 
     public init(entities: [EntitySchema], links: [LinkSchema] = [], version: SchemaVersion = SchemaVersion()) {
@@ -141,7 +143,7 @@ public struct StoreSchema: Sendable, Hashable, Codable {
 
     private enum CodingKeys: String, CodingKey { case entities, links, version }
 
-    /// A file may have been made before models had versions.
+    /// Decodes a schema. A file may have been created before models had versions.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         entities = try container.decode([EntitySchema].self, forKey: .entities)
@@ -149,7 +151,7 @@ public struct StoreSchema: Sendable, Hashable, Codable {
         version = try container.decodeIfPresent(SchemaVersion.self, forKey: .version) ?? SchemaVersion()
     }
 
-    /// The schema without what only tells how to come to it: what a file says of itself.
+    /// The schema without the hints for migrations, as a file stores it.
     public var withoutHints: StoreSchema {
         var plain = self
         plain.relationships = []
@@ -180,7 +182,7 @@ public struct ColumnSet: Sendable, Hashable, Codable {
         self.high = high
     }
 
-    /// The columns 0 ..< count.
+    /// Creates the set of the columns 0 ..< count.
     @inlinable public init(first count: Int) {
         low = count >= 64 ? ~0 : (1 << UInt64(count)) - 1
         high = count <= 64 ? 0 : (count >= 128 ? ~0 : (1 << UInt64(count - 64)) - 1)
@@ -226,12 +228,14 @@ public struct ColumnSet: Sendable, Hashable, Codable {
 }
 
 extension ColumnSchema {
-    /// Whether the column can hold the value: right storage class, in range for its width, null only when optional.
+    /// Returns whether the column can store a value: the storage class matches, the value is in range, and null requires an
+    /// optional column.
     public func accepts(_ value: Value) -> Bool { type.accepts(value, isOptional: isOptional) }
 }
 
 extension ColumnType {
-    /// Whether a column of this type can hold the value: right storage class, in range for its width, null only when optional.
+    /// Returns whether a column of this type can store a value: the storage class matches, the value is in range, and null
+    /// requires an optional column.
     @inlinable public func accepts(_ value: Value, isOptional: Bool) -> Bool {
         switch (value, self) {
         case (.null, _): isOptional

@@ -10,19 +10,21 @@ internal import Platform
 public protocol BackupableStore: ObjectStore {
     /// Writes one committed state of the store to a new file, which opens like the store itself and has its identity.
     ///
-    /// The file is marked as a copy: its first opening for writing begins a new incarnation of the store, see ``StoreLineage``.
-    /// Blocking, for a background thread; readers and writers go on. Under the name there is nothing, or what was there, until
-    /// all of the copy is on disk and checked.
-    /// - Returns: the newest save that the copy holds.
-    /// - Throws: `CancellationError` soon after the cancellation; nothing is left then.
+    /// The file is marked as a copy: its first opening for writing begins a new incarnation of the store, see
+    /// ``StoreLineage``. The file gets its name only when the whole copy is on disk and checked. Until then, the name has no
+    /// file or the previous file.
+    ///
+    /// This method blocks; call it on a background thread. It does not block readers and writers.
+    /// - Returns: The newest save in the copy.
+    /// - Throws: `CancellationError` soon after the cancellation. No file is left in that case.
     func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation
-    /// Writes the bytes of such a file to a descriptor: a file, pipe or socket. Blocking; ends with the last byte, or with an
-    /// error when nobody reads any more.
+    /// Writes the bytes of such a file to the descriptor of a file, pipe or socket. Blocks until the last byte is written.
+    /// Throws if the reading end is closed.
     func backup(to descriptor: Int32, cancellation: Cancellation) throws
 }
 
 extension BackupableStore {
-    /// The same, without a way to end it early.
+    /// Writes a copy to a new file, without a way to cancel.
     public func backup(to url: URL, existing: ExistingFile) throws -> Generation {
         try backup(to: url, existing: existing, cancellation: Cancellation())
     }
@@ -30,8 +32,8 @@ extension BackupableStore {
     public func backup(to descriptor: Int32) throws { try backup(to: descriptor, cancellation: Cancellation()) }
 }
 
-/// Runs `body` so that writing to a pipe or socket that nobody reads is an error and does not kill the process: also in
-/// threads that `body` makes.
+/// Runs `body` so that writing to a pipe or socket without a reader is an error and does not kill the process. This includes
+/// threads that `body` creates.
 public func withoutBrokenPipeSignal<R>(_ body: () throws -> R) rethrows -> R {
     var blocked = sigset_t()
     var before = sigset_t()
@@ -39,7 +41,8 @@ public func withoutBrokenPipeSignal<R>(_ body: () throws -> R) rethrows -> R {
     sigaddset(&blocked, SIGPIPE)
     pthread_sigmask(SIG_BLOCK, &blocked, &before)
     defer {
-        // One that came meanwhile waits for this thread, and must not meet it when it is let through again.
+        // A signal raised meanwhile is pending for this thread. It is consumed here, because restoring the mask would deliver
+        // it.
         var pending = sigset_t()
         if sigismember(&before, SIGPIPE) == 0, sigpending(&pending) == 0, sigismember(&pending, SIGPIPE) == 1 {
             var taken: Int32 = 0
@@ -51,8 +54,8 @@ public func withoutBrokenPipeSignal<R>(_ body: () throws -> R) rethrows -> R {
 }
 
 extension StoreError {
-    /// What a call of the system has refused: `.full` when there was no room.
-    /// - Parameter what: the file and what could not be done with it.
+    /// Creates an error from `errno`: `.full` if there was no room, else `.inputOutput`.
+    /// - Parameter what: The file and the operation that failed.
     package init(errorNumber: Int32, _ what: String) {
         let reason = "\(what): \(String(cString: strerror(errorNumber)))"
         if [ENOSPC, EDQUOT, EFBIG].contains(errorNumber) {
@@ -63,29 +66,29 @@ extension StoreError {
     }
 }
 
-/// What to do when there is a file of the wanted name.
+/// The action to take if a file of the wanted name exists.
 public enum ExistingFile: Sendable, Hashable {
-    /// Throw, and leave it.
+    /// Throw, and leave the existing file.
     case refuse
-    /// Put the new file in its place, in one step, when it is whole. Who has the old one open stays with it.
+    /// Replace the existing file in one step when the new file is complete. Processes that have the old file open keep it.
     case replace
 }
 
-/// A file that gets its name when it is whole: a temporary name beside it, a sync, a rename, a sync of the folder.
+/// A file that gets its name when it is complete: it is written under a temporary name beside the target, synced and renamed,
+/// and then the folder is synced.
 ///
-/// A process that is killed meanwhile leaves the temporary file, which the next one for the same name removes.
+/// A process that is killed meanwhile leaves the temporary file. The next `PartialFile` for the same name removes it.
 public struct PartialFile: Sendable {
     public let target: String
-    /// Where to write.
+    /// The temporary path to write to.
     public let path: String
     private let existing: ExistingFile
 
-    /// Makes the file under its temporary name, empty.
-    /// It gets the mode and owner of `source`; nil: those of any new file.
-    ///
-    /// - Throws: `StoreError` `.cannotOpen` when there is a file of the wanted name and it is not to be replaced, `.inputOutput`.
+    /// Creates the empty file under its temporary name.
+    /// - Parameter source: The file whose mode and owner the new file gets; nil for the defaults of a new file.
+    /// - Throws: `StoreError` `.cannotOpen` if a file of the wanted name exists and must not be replaced, `.inputOutput`.
     public init(for url: URL, existing: ExistingFile, like source: String? = nil) throws {
-        // A link of that name is something that is there; to be replaced is the file that it leads to.
+        // A link of that name counts as an existing file. A replacement replaces the file that the link leads to.
         try Self.checkFree(url.path, existing)
         let url = try StoreFile.resolved(url)
         target = url.path
@@ -101,7 +104,7 @@ public struct PartialFile: Sendable {
         close(descriptor)
     }
 
-    /// What the temporary names of a file begin with.
+    /// The common prefix of the temporary names of a file.
     private static func prefix(_ url: URL) -> String {
         url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).partial-").path
     }
@@ -115,53 +118,53 @@ public struct PartialFile: Sendable {
         StoreError(.cannotOpen, "\(target) is there already. Give another name, remove it, or ask for it to be replaced")
     }
 
-    /// Opens the temporary file for writing; the caller closes it.
+    /// Opens the temporary file for writing. The caller closes the descriptor.
     public func openForWriting() throws -> Int32 {
         let descriptor = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("cannot be opened under its temporary name") }
         return descriptor
     }
 
-    /// Puts the file on disk and gives it its name.
+    /// Syncs the file to disk and gives it its final name.
     public func finish() throws {
         try Self.sync(path, for: target)
         try Self.name(path, target, existing: existing)
     }
 
-    /// Gives a file that is on disk another name, and puts that on disk.
-    /// - Throws: `StoreError` `.cannotOpen` when there is a file of that name that is not to be replaced.
+    /// Renames a file that is on disk, and syncs the new name to disk.
+    /// - Throws: `StoreError` `.cannotOpen` if a file of that name exists and must not be replaced.
     package static func name(_ path: String, _ target: String, existing: ExistingFile) throws {
         switch existing {
         case .replace: guard rename(path, target) == 0 else { throw failure(target, "cannot be given to the copy") }
         case .refuse:
-            // Unlike a rename, a link never takes the place of a file that somebody has made meanwhile.
+            // Unlike a rename, a link never replaces a file that another process has created meanwhile.
             if link(path, target) == 0 {
                 unlink(path)
             } else if errno == EEXIST {
                 throw isThere(target)
             } else {
-                // A file system without hard links.
+                // The file system has no hard links.
                 try checkFree(target, existing)
                 guard rename(path, target) == 0 else { throw failure(target, "cannot be given to the copy") }
             }
         }
-        // The name is on disk only when its folder is.
+        // The name is on disk only after its folder is synced.
         try syncFolder(of: URL(fileURLWithPath: target, isDirectory: false))
     }
 
-    /// Puts the names of a file's folder on disk.
+    /// Syncs the folder of a file to disk, which makes the names in it durable.
     package static func syncFolder(of url: URL) throws {
         let folder = url.deletingLastPathComponent().path
         try sync(folder.isEmpty ? "." : folder, for: url.path)
     }
 
-    /// Removes the file under its temporary name, and what stands beside it; nothing when it is finished.
+    /// Removes the temporary file and its companions. Does nothing after ``finish()``.
     public func discard() {
         for suffix in ["", "-lock", "-wal", "-shm", "-journal", "-signal"] { unlink(path + suffix) }
     }
 
-    /// Puts a file on disk.
-    /// - Parameter target: what an error names.
+    /// Syncs a file to disk.
+    /// - Parameter target: The path to name in an error.
     package static func sync(_ path: String, for target: String) throws {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure(target, "cannot be opened to be synced") }
@@ -175,7 +178,7 @@ public struct PartialFile: Sendable {
         StoreError(errorNumber: errno, "\(target) \(what)")
     }
 
-    /// Removes temporary files for the same name whose process is gone.
+    /// Removes temporary files for the same name whose process has ended.
     static func removeLeftovers(of target: String) {
         let start = URL(fileURLWithPath: prefix(URL(fileURLWithPath: target, isDirectory: false)), isDirectory: false)
         let (folder, prefix) = (start.deletingLastPathComponent().path, start.lastPathComponent)

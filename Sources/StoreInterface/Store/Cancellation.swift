@@ -1,6 +1,6 @@
 internal import Platform
 
-/// Tells long work on a background queue that the task that waits for it was cancelled.
+/// A flag that tells long work on a background queue that the task waiting for it was cancelled.
 public final class Cancellation: Sendable {
     private let isCancelled = Atomic(false)
 

@@ -6,36 +6,37 @@
 
 /// A store that can make its file smaller while it is in use.
 public protocol CompactableStore: ObjectStore {
-    /// Packs what was not written for a while, in small write transactions, so that readers never wait and writers only for one of
-    /// these. The file keeps its length; what is freed in it is used again by later saves, once no reader needs it any more.
+    /// Packs pages that have not been written for a while, in small write transactions. Readers never wait, and a writer
+    /// waits for one of these transactions at most.
     ///
-    /// Runs off the calling executor; the store takes one at a time. `progress` is called after each transaction.
-    /// - Throws: `CancellationError` when its task is cancelled: what was packed so far stays so. `StoreError`.
+    /// The file keeps its length. Later saves reuse the freed space when no reader needs it any more. Runs off the calling
+    /// executor; a store runs one compaction at a time. `progress` is called after each transaction.
+    /// - Throws: `CancellationError` when the task is cancelled; pages packed so far stay packed. `StoreError`.
     func compact(
         _ options: CompactionOptions, progress: @escaping @Sendable (CompactionProgress) -> Void
     ) async throws -> CompactionProgress
 
-    /// Writes a copy of the newest state to a new file, with nothing free in it. Readers and writers go on; what they free
-    /// meanwhile is used again only afterwards. The copy appears under its name when it is whole, on disk and verified.
+    /// Writes a copy of the newest state to a new file without free space. Readers and writers continue. Space that they free
+    /// meanwhile is reused only afterwards. The copy gets its name when it is complete, on disk and verified.
     ///
-    /// - Throws: `StoreError` `.cannotOpen` when there is a file of that name, `.inputOutput`, `.damaged`; `CancellationError`.
+    /// - Throws: `StoreError` `.cannotOpen` if a file of that name exists, `.inputOutput`, `.damaged`; `CancellationError`.
     func compactCopy(to url: URL) async throws
 }
 
-/// What a compaction is to pack.
+/// The pages that a compaction packs, and the effort that it takes.
 public struct CompactionOptions: Sendable, Hashable {
     public enum Age: Sendable, Hashable {
-        /// What none of the newest so many saves has written.
+        /// Pages that none of the newest saves has written. The associated value is the number of saves.
         case saves(UInt64)
-        /// Everything.
+        /// All pages.
         case any
     }
 
-    /// How hard to pack. Reading costs the same.
+    /// The effort spent on packing a page. It does not change the cost of reading.
     public enum Effort: Sendable, Hashable {
-        /// About 0.1 ms a page.
+        /// About 0.1 ms per page.
         case fast
-        /// About 1 ms a page, for files that are some hundredths smaller.
+        /// About 1 ms per page, for files that are a few percent smaller.
         case usual
     }
 
@@ -48,20 +49,20 @@ public struct CompactionOptions: Sendable, Hashable {
     }
 }
 
-/// How far a compaction has come, or what it has done in the end.
+/// The progress of a compaction, or its final result.
 public struct CompactionProgress: Sendable, Hashable {
-    /// Pages there are to look at, as counted at the beginning; at least ``pagesSeen``.
+    /// The number of pages to look at, counted at the beginning; at least ``pagesSeen``.
     public var pages = 0
     public var pagesSeen = 0
     public var pagesPacked = 0
-    /// Of the packed pages, before and after.
+    /// The size of the packed pages before and after.
     public var bytesBefore = 0
     public var bytesAfter = 0
-    /// The longest write transaction, disk included: how long a save had to wait at most.
+    /// The duration of the longest write transaction, disk included. A save waits at most this long.
     public var longestWrite = Duration.zero
 
     public init() {}
 
-    /// 0 to 1.
+    /// The completed part, from 0 to 1.
     public var fraction: Double { pages == 0 ? 1 : min(1, Double(pagesSeen) / Double(max(pages, pagesSeen))) }
 }

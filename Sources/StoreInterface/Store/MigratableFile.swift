@@ -1,21 +1,22 @@
-/// A store's file as a staged migration needs it: a copy is migrated, and takes the file's place when all has succeeded.
+/// A store's file, for a staged migration: a copy is migrated, and replaces the file when all stages have succeeded.
 ///
-/// So the file is as it was until one atomic step, however large it is and wherever the work is interrupted. It takes room for
-/// both. Blocking calls, off the cooperative threads.
+/// The file stays unchanged until that one atomic step, however large it is and wherever the work is interrupted. The disk
+/// needs room for both files. All methods block; call them off the cooperative threads.
 public protocol MigratableFile: Sendable {
-    /// The schema that the file has; nil when there is no file. Nothing is changed.
+    /// Returns the schema of the file, or nil if there is no file. Changes nothing.
     func storedSchema() throws -> StoreSchema?
-    /// Makes a copy beside the file, in place of one that an interrupted migration left.
-    /// - Throws: `StoreError` `.inUseElsewhere` while somebody has the file open.
+    /// Creates a copy beside the file, and replaces a copy left by an interrupted migration.
+    /// - Throws: `StoreError` `.inUseElsewhere` while the file is open anywhere.
     func makeCopy() throws -> any MigrationCopy
 }
 
 /// The copy on which a migration works.
 public protocol MigrationCopy: Sendable {
-    /// How the copy is opened. All who opened it are gone before ``replaceOriginal()``.
+    /// The description for opening the copy. All stores opened from it must be closed before ``replaceOriginal()``.
     var store: StoreDescription { get }
-    /// Puts the copy, which is on disk, in the file's place: atomic for a crash.
-    /// - Throws: `StoreError` `.inUseElsewhere` when the file was changed since it was copied; it stays then.
+    /// Replaces the original file with the copy, which is on disk. Atomic if the process or the system crashes.
+    /// - Throws: `StoreError` `.inUseElsewhere` if the file has changed since it was copied. The file stays as it is in that
+    ///   case.
     func replaceOriginal() throws
     /// Removes the copy.
     func discard()

@@ -4,14 +4,14 @@
     import Foundation
 #endif
 
-/// Reads objects of one immutable state, by entity and key: a store's snapshot, or layers over one.
+/// A reader of objects in one immutable state, by entity and key: a store's snapshot, or layers over a snapshot.
 public protocol ObjectReader: Sendable {
     var schema: StoreSchema { get }
-    /// The value of a column; nil when the object does not exist.
+    /// Returns the value of a column, or nil if the object does not exist.
     func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value?
-    /// Whether the object exists.
+    /// Returns whether the object exists.
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool
-    /// The keys at the far end of a to-many relationship, ascending.
+    /// Returns the keys at the far end of a to-many relationship, ascending.
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey]
 }
 
@@ -19,32 +19,36 @@ extension StoreSnapshot {
     public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try version(entity, key) != nil }
 }
 
-/// One immutable state of a store. Any number of threads may read it at once; dropping the last reference frees it.
+/// One immutable state of a store. Any number of threads can read it concurrently. Releasing the last reference frees it.
 public protocol StoreSnapshot: AnyObject, ObjectReader {
-    /// The newest save that the snapshot holds.
+    /// The newest save in the snapshot.
     var generation: Generation { get }
-    /// The save that last wrote the object; nil when it does not exist.
+    /// Returns the save that last wrote the object, or nil if the object does not exist.
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation?
-    /// The objects of one page; nil, or a page without any, when there are none. What it returns stays valid as long as it is held.
+    /// Returns the objects of one page. If the page has no objects, returns nil or an empty page. The result stays valid as
+    /// long as it is referenced.
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)?
-    /// How many pages a reader may hold on to: many where a page is a view into a map, few where it holds copies of its values.
+    /// The number of pages that a reader should keep: many if a page is a view into the map, few if it has copies of its
+    /// values.
     var pagesWorthKeeping: Int { get }
-    /// The numbers of the entity's pages, ascending.
+    /// Returns the numbers of the entity's pages, ascending.
     func pageNumbers(_ entity: Int) throws -> [UInt64]
-    /// The keys that a query selects.
+    /// Returns the keys that a query selects.
     func keys(_ query: StoreQuery) throws -> [ObjectKey]
-    /// How many keys ``keys(_:)`` would return.
+    /// Returns the number of keys that ``keys(_:)`` would return.
     func count(_ query: StoreQuery) throws -> Int
-    /// The groups of the objects that a condition selects, in no particular order, with what was computed of each.
+    /// Returns the groups of the objects that a condition selects, with the computed aggregates, in no particular order.
     func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups
-    /// The keys of the objects whose indexed column holds the value, ascending. Columns without an index are scanned.
+    /// Returns the keys of the objects with this value in an indexed column, ascending. Scans the entity if the column has no
+    /// index.
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey]
-    /// The keys of the objects that hold all of the values, column by column, ascending. Uses an index over exactly these columns.
+    /// Returns the keys of the objects that have all of the values, column by column, ascending. Uses an index over exactly
+    /// these columns.
     func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey]
-    /// The bytes of a string or of data, to be read part by part; nil for null, for other types and for an object that does not exist.
-    /// What it returns keeps the snapshot.
+    /// Returns the bytes of a string or of data, to be read part by part. Returns nil for null, for other types and for a
+    /// missing object. The result keeps the snapshot alive.
     func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)?
-    /// How the query would be answered, in words: which index, or a scan.
+    /// Returns a description of how the query would be answered: by which index, or by a scan.
     func explain(_ query: StoreQuery) throws -> String
 }
 
@@ -52,7 +56,7 @@ extension StoreSnapshot {
     public var pagesWorthKeeping: Int { 64 }
 
     public func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
-        // A value of another storage class is in no object, though a comparison may find it equal.
+        // A value of another storage class occurs in no object, though a comparison may find it equal.
         guard zip(columns, values).allSatisfy({ $1.isNull || schema.entities[entity].columns[$0].type.holds($1) }) else {
             return []
         }
@@ -63,16 +67,18 @@ extension StoreSnapshot {
 
 /// The objects of one page in one snapshot.
 public protocol StorePage: AnyObject, Sendable {
-    /// Which slots hold an object. A store that fails to find out says all, so that the reading that follows throws.
+    /// A mask of the slots that have an object. If the store cannot read it, all bits are set, so that the read that follows
+    /// throws.
     var presence: UInt64 { get }
-    /// Whether a slot holds an object: for pages whose ``presence`` costs more than one look-up.
+    /// Returns whether a slot has an object. For pages whose ``presence`` costs more than one lookup.
     func contains(_ slot: Int) throws -> Bool
-    /// Which of some slots hold an object, without reading what they hold.
+    /// Returns the slots of a mask that have an object, without reading the objects.
     func present(among slots: UInt64) throws -> UInt64
-    /// Precondition for both: the slot is present.
+    /// Returns the save that last wrote an object. Precondition: the slot is present.
     func version(_ slot: Int) throws -> Generation
+    /// Returns the value of a column. Precondition: the slot is present.
     func value(_ slot: Int, _ column: Int) throws -> Value
-    /// The value of a slot that may be empty; nil when it is.
+    /// Returns the value of a column, or nil if the slot is empty.
     func presentValue(_ slot: Int, _ column: Int) throws -> Value?
 }
 
@@ -86,22 +92,26 @@ extension StorePage {
     public func present(among slots: UInt64) throws -> UInt64 { presence & slots }
 }
 
-/// The one write transaction of a store. Valid inside ``ObjectStore/write(_:_:)`` only.
+/// The single write transaction of a store. It is valid only inside ``ObjectStore/write(_:_:)``.
 public protocol StoreTransaction {
-    /// The newest save in the file, as this transaction sees it.
+    /// The newest save in the file, as seen by this transaction.
     var generation: Generation { get }
-    /// Writes a stamped layer: each row under the generation that `numbers` gives to its ``Row/version``; an update of a missing
-    /// object is an insert when all its columns are set and is otherwise dropped. Links of deleted objects go with them, and a pair
-    /// with an end that does not exist is left out. Indexes follow. `changes` goes into the history under the layer's generation.
+    /// Writes a stamped layer, updates the indexes, and appends `changes` to the history under the layer's generation.
+    ///
+    /// Each row is written under the generation that `numbers` has for its ``Row/version``. An update of a missing object
+    /// becomes an insert if all its columns are set, and is dropped otherwise. Links of deleted objects are removed. A pair
+    /// with a missing end is not written.
     func apply(_ layer: Layer, changes: ChangeSet, numbers: CommitNumbers) throws
-    /// Keys that no one has had and no one else will get, in whole pages. Durable with the transaction.
+    /// Leases unused keys in whole pages. No other caller gets these keys. Durable with the transaction.
     func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey>
-    /// Keys that no one has had and no one else will get, in pages that other objects share: what was given back, and some of a new page
-    /// if nothing was. For a process that opens the store; the last range is to be used first. Durable with the transaction.
+    /// Leases unused keys in pages shared with other objects: returned keys, or some keys of a new page if none were
+    /// returned. No other caller gets these keys.
+    ///
+    /// For a process that opens the store. Use the last range first. Durable with the transaction.
     func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>]
-    /// Ends the lease of keys that no object has had. No one may use them afterwards.
+    /// Returns leased keys that no object has had. The caller must not use them afterwards.
     func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws
-    /// Deletes the oldest saves of the history that a cut takes, at most `limit`. Gives how many.
+    /// Deletes the oldest saves of the history that match a cut, at most `limit`. Returns the number of deleted saves.
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int
 }
 
@@ -110,77 +120,88 @@ extension StoreTransaction {
     public func apply(_ layer: Layer, changes: ChangeSet) throws { try apply(layer, changes: changes, numbers: .none) }
 }
 
-/// For stores in which the number of objects to a page does not matter.
+/// Defaults for stores in which the number of objects per page does not matter.
 extension StoreTransaction {
     public func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] { [] }
     public func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws {}
 }
 
-/// How a store answers the question what a power cut may lose.
+/// The time at which a save reaches the disk, which decides what a power failure may lose.
 public enum Durability: Sendable, Hashable {
-    /// On disk when the save returns.
+    /// The save is on disk when the call returns.
     case durable
-    /// Visible at once, on disk within the bound, or when `flush()` returns.
+    /// The save is visible at once. It is on disk within the bound, or when `flush()` returns.
     case deferred(within: Duration)
 
     /// Deferred with the default bound of one second.
     public static var deferred: Durability { .deferred(within: .seconds(1)) }
 }
 
-/// Whether the engine above may hold saved layers back in memory.
+/// Whether the layer above the store may keep saved layers in memory.
 public enum DeferralStyle: Sendable {
-    /// The store knows only durable commits; deferred saves wait in memory as layers.
+    /// The store has only durable commits. Deferred saves wait in memory as layers.
     case layered
-    /// The store has a faster commit of its own that survives a crash of the process but not a power cut.
+    /// The store has a faster commit, which survives a crash of the process but not a power failure.
     case native
 }
 
-/// A file, or memory, that keeps records. Implementations are shared: opening the same file twice gives one store.
+/// A file, or memory, that stores records. Instances are shared: opening the same file twice returns one store.
 public protocol ObjectStore: AnyObject, Sendable {
     var identity: StoreIdentity { get }
-    /// The incarnations of the store up to the one that is open.
+    /// The incarnations of the store up to the current one.
     var lineage: StoreLineage { get }
     var schema: StoreSchema { get }
     var deferralStyle: DeferralStyle { get }
-    /// Whether the store was opened for reading only: then every write throws `StoreError` `.readOnly`.
+    /// A Boolean value that indicates whether the store was opened read-only. If true, every write throws `StoreError`
+    /// `.readOnly`.
     var isReadOnly: Bool { get }
-    /// The store in messages: the path of its file.
+    /// The name of the store in messages: the path of its file.
     var name: String { get }
-    /// The newest committed state. Never waits for a writer.
+    /// Returns the newest committed state. Never waits for a writer.
     func snapshot() throws -> any StoreSnapshot
-    /// Whether another process or connection may have committed a save after this generation. Cheap; false is certain.
+    /// Returns whether another process or connection may have committed a save after this generation. Cheap; false is
+    /// certain.
     func mayHaveCommitted(after generation: Generation) -> Bool
-    /// Runs the one write transaction on the calling thread and commits it; a thrown error aborts it and leaves nothing.
-    /// Called from one thread at a time, which may wait for other processes. `body` may be run again when the store could not finish
-    /// its transaction, so it must be repeatable, with the same values.
-    func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R
-    /// Claims the right to save, which ``write(_:_:)`` does not do by itself, until the claim is released. Blocking: waits for other
-    /// processes, for a bounded time. nil: no other process can hold saves back.
+    /// Runs the single write transaction on the calling thread and commits it. If `body` throws, the transaction is aborted
+    /// and changes nothing.
     ///
-    /// Called from one thread at a time, and not while a claim of this store is held.
-    /// - Throws: `StoreError` `.storeBusy`, naming the process that was waited for.
+    /// Called from one thread at a time. The call may wait for other processes. If the store cannot finish its transaction,
+    /// it may run `body` again. `body` must therefore be repeatable, with the same values.
+    func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R
+    /// Acquires the right to save, which ``write(_:_:)`` does not acquire by itself, until the claim is released. Blocks
+    /// while other processes have conflicting claims, for a bounded time.
+    ///
+    /// Called from one thread at a time, and not while a claim of this store exists.
+    /// - Returns: The claim, or nil if no other process can hold saves back.
+    /// - Throws: `StoreError` `.storeBusy`, which names the process that has the conflicting claim.
     func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)?
-    /// Calls `body` on a background queue when another process waits for a claim that holds saves back, until the watch is dropped.
+    /// Calls `body` on a background queue when another process waits for a claim that holds saves back, until the watch is
+    /// released.
     func watchClaimRequests(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)?
-    /// The change sets of the saves after a generation, oldest first, at most `limit`; nil when the history does not reach back
-    /// that far. After nil: from the oldest that there is.
+    /// Returns the change sets of the saves after a generation, oldest first, at most `limit`. If `generation` is nil, starts
+    /// at the oldest save in the history. Returns nil if the history does not reach back to `generation`.
     func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]?
-    /// Calls `body` on a background queue within milliseconds of each save that somebody else commits, other processes
-    /// included, and perhaps after own ones, until the watch is dropped. nil: nobody else can save.
+    /// Calls `body` on a background queue within milliseconds of each save by another writer, including other processes,
+    /// until the watch is released. May also call it after saves by this store. Returns nil if there can be no other writer.
     func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)?
-    /// How many bytes of the file cannot be used anew because of each of these snapshots, and of readers in other processes.
+    /// Returns the number of bytes of the file that each of these snapshots, and each reader in another process, keeps from
+    /// being reused.
     func retention(of snapshots: [any StoreSnapshot]) throws -> Retention
-    /// Walks everything: checksums, indexes against objects, references, links. An empty list is a sound store.
+    /// Checks everything: checksums, indexes against objects, references and links. Returns an empty list for a sound store.
     func verify() throws -> [VerificationFinding]
-    /// Bytes of the file or files; 0 in memory.
+    /// Returns the size of the file or files in bytes; 0 in memory.
     func fileBytes() throws -> Int
-    /// Does a small part of the work that opening with a changed schema left for later, in a transaction of its own that holds the
-    /// writer for some milliseconds. nil: nothing is left. Until then the work's indexes are not used for reading.
-    /// As ``write(_:_:)``, called from one thread at a time.
+    /// Does a small part of the work that opening with a changed schema has deferred. Each part is a transaction of its own,
+    /// which occupies the writer for some milliseconds. Indexes that are not yet complete are not used for reading.
+    ///
+    /// Called from one thread at a time, like ``write(_:_:)``.
+    /// - Returns: The progress, or nil if no work is left.
     func continueMigration() throws -> MigrationProgress?
-    /// Ends the use of the store, and releases its file and locks. Afterwards every call throws `StoreError` `.closed`. Blocking: waits up to
-    /// five seconds for snapshots that are still held. A second call does nothing.
-    /// - Throws: `StoreError` `.inUseElsewhere` if snapshots are held after that; then the call can be repeated.
+    /// Closes the store, and releases its file and locks. Afterwards every call throws `StoreError` `.closed`. A second call
+    /// does nothing.
+    ///
+    /// Blocks for up to five seconds while snapshots are referenced.
+    /// - Throws: `StoreError` `.inUseElsewhere` if snapshots are still referenced after that. The call can be repeated.
     func shutDown() throws
 }
 
@@ -193,23 +214,24 @@ extension ObjectStore {
     public func shutDown() throws {}
 }
 
-/// What a process claims of a store's file before it saves.
+/// The kind of right that a process acquires on a store's file before it saves.
 public enum SaveClaimKind: Sendable {
-    /// To commit. Several processes may have such a claim; the store's transaction orders them.
+    /// The right to commit. Several processes can have such a claim; the store's transaction orders their commits.
     case committing
-    /// To acknowledge saves before they are committed. While a process has this claim, no other process has any.
+    /// The right to acknowledge saves before they are committed. While a process has this claim, no other process has any
+    /// claim.
     case holdingBack
 }
 
-/// The right of a process to save, until it is released or dropped.
+/// The right of a process to save, until it is released or deallocated.
 public protocol SaveClaim: AnyObject, Sendable {
-    /// Whether another process waits for the claim. One system call.
+    /// A Boolean value that indicates whether another process waits for the claim. Costs one system call.
     var isWanted: Bool { get }
-    /// Does nothing the second time.
+    /// Releases the claim. A second call does nothing.
     func release()
 }
 
-/// What readers keep from reuse. Each number is what the reader would keep if it were the only one.
+/// The bytes that readers keep from being reused. Each number is computed as if the reader were the only one.
 public struct Retention: Sendable, Hashable {
     /// A reader in another process.
     public struct Foreign: Sendable, Hashable {
@@ -222,7 +244,7 @@ public struct Retention: Sendable, Hashable {
         }
     }
 
-    /// In the order of the snapshots; nil where it cannot be known.
+    /// The bytes per snapshot, in the order of the snapshots; nil if unknown.
     public var bytes: [Int?]
     public var foreign: [Foreign]
 
@@ -232,7 +254,7 @@ public struct Retention: Sendable, Hashable {
     }
 }
 
-/// Watches a store as long as it is held.
+/// A running watch of a store. Releasing it ends the watch.
 public protocol StoreWatch: AnyObject, Sendable {}
 
 extension ObjectStore {
@@ -250,17 +272,18 @@ extension ObjectStore {
 
     public func watchClaimRequests(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? { nil }
 
-    /// All change sets after a generation; nil when the history does not reach back that far.
+    /// Returns all change sets after a generation, or nil if the history does not reach back that far.
     public func changes(after generation: Generation) throws -> [ChangeSet]? { try history(after: generation, limit: .max) }
 }
 
-/// One thing that ``ObjectStore/verify()`` found wrong.
+/// One fault found by ``ObjectStore/verify()``.
 public struct VerificationFinding: Sendable, Hashable, CustomStringConvertible {
     public var description: String
     public init(_ description: String) { self.description = description }
 }
 
-/// Which store an object belongs to: the UUID in the file, interned to a small number that is unique in the process.
+/// The identity of the store that an object belongs to: the UUID in the file, interned to a small number that is unique in
+/// the process.
 public struct StoreIdentity: Sendable, Hashable {
     public let number: UInt32
     public var uuid: UUID { StoreIdentityTable.uuid(of: number) }
@@ -268,14 +291,14 @@ public struct StoreIdentity: Sendable, Hashable {
     public init(_ uuid: UUID) { number = StoreIdentityTable.number(of: uuid) }
 }
 
-/// How to open a store: made by `.lmdb(url)`, `.memory`, `.sqlite(url)` in the modules of those stores.
+/// A description of how to open a store, made by `.lmdb(url)`, `.memory` or `.sqlite(url)` in the modules of those stores.
 public struct StoreDescription: Sendable {
     public var name: String
-    /// How contexts read: their own snapshots, or through their parents as Core Data does.
+    /// The way contexts read: from their own snapshots, or through their parents as in Core Data.
     public var routing: Routing
-    /// Blocking; called off the cooperative threads.
+    /// Opens the store. Blocks; called off the cooperative threads.
     public var open: @Sendable (StoreSchema) throws -> any ObjectStore
-    /// For a store in a file: how it is migrated in stages. nil: what it holds does not outlive the model.
+    /// The file of the store, for migrations in stages; nil if the data does not outlive the process.
     public var migration: (any MigratableFile)?
 
     public init(
@@ -289,9 +312,10 @@ public struct StoreDescription: Sendable {
     }
 }
 
+/// The way that contexts read from a store.
 public enum Routing: String, Sendable, Hashable, CaseIterable {
-    /// Each context reads layers over a snapshot; nobody waits for anybody.
+    /// Each context reads layers over a snapshot. No reader waits for another reader or a writer.
     case snapshot
-    /// Each request goes through every ancestor's executor to the coordinator's one connection, as in Core Data.
+    /// Each request goes through every ancestor's executor to the coordinator's single connection, as in Core Data.
     case ancestors
 }

@@ -1,7 +1,7 @@
-/// What went wrong in a store: a code to switch on, a line that names the thing, the reason and the remedy.
+/// An error of a store: a code to switch on, and a message that names the thing, the reason and the remedy.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
     public enum Code: String, Sendable, Hashable {
-        /// The file was deleted, moved or replaced while it was open: what is saved would reach nobody.
+        /// The file was deleted, moved or replaced while it was open. Data saved to it would be lost.
         case fileReplaced
         case cannotOpen, notAStore, damaged, formatTooNew, schemaMismatch, schemaTooNew, inUseElsewhere
         case full, readersFull, storeBusy, readOnly, remoteFileSystem, usedAfterFork, closed, unsupported, inputOutput
@@ -18,7 +18,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 
     public var description: String { message }
 
-    /// - Parameter isGone: whether there is no file of that name.
+    /// Creates the error for a file that was replaced or is missing.
+    /// - Parameter isGone: Whether no file has that name.
     package static func fileReplaced(_ path: String, isGone: Bool) -> StoreError {
         StoreError(
             .fileReplaced,
@@ -41,12 +42,12 @@ extension StoreError {
         )
     }
 
-    /// A write to a store that was opened for reading only.
+    /// The error of writing to a store that was opened read-only.
     package static func openReadOnly(_ name: String) -> StoreError {
         StoreError(.readOnly, "cannot write to \(name): it was opened read-only. Open it without readOnly to write")
     }
 
-    /// A file that an opening for reading only would have to change first.
+    /// The error of opening read-only a file that would have to be changed first.
     package static func needsMigration(_ path: String) -> StoreError {
         StoreError(
             .readOnly,
@@ -68,7 +69,7 @@ extension StoreError {
         )
     }
 
-    /// A file came from this very model to a newer one of the same version.
+    /// The error of opening a file that a newer model of the same version has written, which was derived from this model.
     public static func olderModel(_ path: String) -> StoreError {
         StoreError(
             .schemaTooNew,

@@ -6,7 +6,7 @@ internal import Platform
     import Foundation
 #endif
 
-/// Interns store UUIDs, so that an object id compares and hashes two words.
+/// A table that interns store UUIDs, so that an object id compares and hashes only two words.
 enum StoreIdentityTable {
     private struct Table {
         var numbers: [UUID: UInt32] = [:]
