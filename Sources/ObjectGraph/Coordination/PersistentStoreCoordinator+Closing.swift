@@ -11,7 +11,7 @@ extension PersistentStoreCoordinator {
     /// - Throws: `StoreError` `.closed` after the container was closed.
     func checkOpen() throws { if isClosed { throw closedError } }
 
-    /// Closes every context of this coordinator, each on its executor when its running saves are over.
+    /// Closes every context of this coordinator, each on its executor after its running saves.
     func closeContexts() async {
         await withTaskGroup(of: Void.self) { group in
             for host in writer.pins.places().compactMap(\.host) {
@@ -31,7 +31,7 @@ extension PersistentStoreCoordinator {
 extension StoreWriter {
     var isRetired: Bool { retired.load(ordering: .acquiring) }
 
-    /// Returns when the saves that were submitted are answered, and those that were deferred are on disk.
+    /// Waits until all submitted saves are completed and all deferred saves are on disk.
     func finishSaves() async throws {
         let owes = try await onQueue { writer in
             writer.shared.withLock { $0.deadline != nil || !$0.pending.isEmpty || $0.flush != nil }
@@ -39,7 +39,9 @@ extension StoreWriter {
         if owes { try await flush() }
     }
 
-    /// Ends everything that uses the store, and closes it. Precondition: every coordinator has left the writer.
+    /// Ends all use of the store, and closes it.
+    ///
+    /// - Precondition: Every coordinator has left the writer.
     func close() async throws {
         try await onQueue { writer in
             writer.finishFlush()
@@ -77,13 +79,13 @@ extension StoreWriter {
 }
 
 extension StoreState {
-    /// The state shown after the store was closed: it holds no object, and requests throw.
+    /// Returns the state to read after the store was closed. It contains no objects, and requests throw.
     func closed(_ store: any ObjectStore) -> StoreState {
         StoreState(base: ClosedSnapshot(store, generation: generation), sequence: sequence)
     }
 }
 
-/// The snapshot of a closed store: it holds no object, and requests throw.
+/// The snapshot of a closed store. It contains no objects, and requests throw.
 final class ClosedSnapshot: StoreSnapshot {
     let schema: StoreSchema
     /// The generation of the last state before closing.

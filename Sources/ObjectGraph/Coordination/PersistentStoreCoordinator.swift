@@ -2,30 +2,34 @@ import Dispatch
 internal import Platform
 import StoreInterface
 
-/// Stands between root contexts and one store: knows the newest state, takes saves, tells contexts of each other's.
+/// Coordinates the root contexts of one store: it knows the newest state, accepts saves, and notifies contexts of each other's saves.
 ///
-/// `Sendable`; its calls may come from anywhere. Two coordinators on one store object share its writer, and with it the newest state
-/// and the order of saves; each tells its own contexts.
+/// Its methods may be called from any thread. Two coordinators on one store object share its writer, and so the newest state and
+/// the order of saves. Each notifies its own contexts.
 public final class PersistentStoreCoordinator: Sendable {
+    /// The model of the store's objects.
     public let model: Model
+    /// The name of the coordinator in errors.
     public let name: String
     let writer: StoreWriter
     let routing: Routing
     let traits: ModelCapabilities
     private let contexts = Mutex<[UInt64: CoalescedNotifier]>([:])
-    /// Where signals wait for the end of their interval.
+    /// The queue on which notifiers wait for the end of their interval.
     private let signals = DispatchQueue(label: "strata.merges")
     private let listener = Mutex<UInt64>(0)
     let closed = Atomic(false)
 
-    /// Opens nothing: `store` is open. Blocking work (leasing the first keys) is done here, so call it off the main thread.
+    /// Creates a coordinator on a store that is already open.
+    ///
+    /// This allocates the first keys, which blocks, so call it off the main thread.
     public convenience init(
         model: Model, store: any ObjectStore, routing: Routing = .snapshot, name: String = "coordinator"
     ) throws {
         try self.init(model: model, store: store, routing: routing, name: name, clock: SystemClock())
     }
 
-    /// - Parameter clock: of the writer, if no coordinator has made one for the store yet.
+    /// - Parameter clock: The clock of the writer, if the store has no writer yet.
     init(model: Model, store: any ObjectStore, routing: Routing, name: String, clock: any WriterClock) throws {
         self.model = model
         self.name = name
@@ -38,20 +42,21 @@ public final class PersistentStoreCoordinator: Sendable {
 
     deinit {
         writer.removeListener(listener.withLock { $0 })
-        // What is saved must not be lost with the last coordinator: the writer's queue finishes it.
+        // Deferred saves must not be lost with the last coordinator. The writer's queue writes them.
         writer.flushAtRelease()
         if !isClosed { StoreWriterRegistry.leave(writer, closing: false) }
     }
 
+    /// The store of the coordinator.
     public var store: any ObjectStore { writer.store }
 
-    /// Returns when every save made so far, deferred ones too, is on disk.
+    /// Waits until every save made so far, including deferred saves, is on disk.
     public func flush() async throws {
         try checkOpen()
         try await writer.flush()
     }
 
-    /// Looks whether another process, or another connection, has saved, and tells the contexts if so.
+    /// Looks for saves of other processes and connections, and notifies the contexts if there are any.
     public func refresh() async throws {
         try checkOpen()
         try await writer.refresh()
@@ -68,7 +73,9 @@ public final class PersistentStoreCoordinator: Sendable {
         _ = contexts.withLock { $0.removeValue(forKey: number) }
     }
 
-    /// Tells the contexts but the one that saved; 0 for none.
+    /// Notifies all contexts except the one that saved.
+    ///
+    /// - Parameter origin: The number of the context that saved; 0 for none.
     func didSave(_ origin: UInt64) {
         let others = contexts.withLock { contexts in
             contexts.compactMap { $0.key == origin ? nil : $0.value }
@@ -77,11 +84,11 @@ public final class PersistentStoreCoordinator: Sendable {
     }
 }
 
-/// One writer a store object, for as long as somebody uses it.
+/// The writers of this process: one per store object, as long as the writer is used.
 enum StoreWriterRegistry {
     private struct Entry {
         weak var writer: StoreWriter?
-        /// Coordinators that use it and are not closed.
+        /// The number of coordinators that use the writer and are not closed.
         var users = 1
     }
 
@@ -101,8 +108,9 @@ enum StoreWriterRegistry {
         }
     }
 
-    /// Each coordinator calls this once: when it is closed, or else when it is deallocated.
-    /// Closing the last coordinator retires the writer: a later opening gets a new one.
+    /// Removes a coordinator from its writer. Each coordinator calls this once: when it is closed, or else when it is deallocated.
+    ///
+    /// Closing the last coordinator retires the writer, so that a later opening gets a new one.
     static func leave(_ writer: StoreWriter, closing: Bool) {
         writers.withLock { writers in
             let key = ObjectIdentifier(writer.store)

@@ -1,19 +1,19 @@
 import StoreInterface
 
-/// The rows of one save of an import, made into a layer on the writer's queue.
+/// The rows of one save of an import. The writer's queue converts them to a layer.
 ///
-/// Sendable by value; made again from the same keys when the writer repeats its transaction.
+/// If the writer repeats its transaction, the layer is created again from the same keys.
 struct BatchInsertion: Sendable {
     let entity: Entity
-    /// The columns that rows have values for.
+    /// The columns for which rows have values.
     let columns: [Int]
-    /// The columns by which rows are found; nil: they are not looked for.
+    /// The columns by which existing objects are found; nil if they are not looked up.
     let match: [Int]?
     let rule: UpsertRule
     var rows: [[Value]] = []
-    /// Leased, at least as many as rows, ascending within each range.
+    /// Allocated keys, at least as many as rows, ascending within each range.
     var keys: [Range<ObjectKey>] = []
-    /// The row's number in the whole import, for errors.
+    /// The number of the first row in the whole import, for errors.
     var firstRow = 0
 
     init(_ entity: Entity, properties: [String], rule: UpsertRule, in model: Model) throws {
@@ -39,7 +39,7 @@ struct BatchInsertion: Sendable {
     func layer(over state: StoreState, schema: StoreSchema) throws -> Layer {
         let layer = Layer(schema: schema)
         var free = keys.lazy.joined().makeIterator()
-        /// By values: the object that an earlier row of this save has made or changed.
+        /// Objects that earlier rows of this save inserted or updated, by their values.
         var met: [[Value]: ObjectKey] = [:]
         let positions = match?.map { column in columns.firstIndex(of: column) ?? 0 }
         for row in rows {

@@ -1,25 +1,26 @@
 import StoreInterface
 
-/// How a batch is saved.
+/// Options of a batch operation.
 public struct BatchOptions: Sendable {
+    /// The durability of the batch's saves.
     public var durability: Durability = .durable
-    /// Who saves, for the history.
+    /// The author recorded in the history.
     public var author = ""
-    /// Rows of an import that are one save, all or none of them; also what is held in memory at a time, twice over.
+    /// The number of rows per save of an import. Each save is atomic. Up to twice this number of rows is in memory.
     public var rowsPerSave = 16_384
 
     public init() {}
 }
 
-/// What an import does with a row whose values of some properties an object has already.
+/// The treatment of an imported row that has the same values of some properties as an existing object.
 ///
-/// A null among the values equals nothing. Properties with an index are looked up in it, others by a scan a row.
+/// A null among the values equals nothing. Properties with an index are looked up in the index; other properties need a scan per row.
 public enum UpsertRule: Sendable, Hashable {
-    /// Inserts each row. A row that breaks a unique constraint makes its save fail.
+    /// Inserts each row. A row that violates a unique constraint makes its save fail.
     case insert
-    /// The object with the same values of these properties takes the row's values, and keeps those that the row does not name.
+    /// Updates the object with the same values of these properties. The object keeps its values of properties that are not imported.
     case update(on: [String])
-    /// The object stays as it is and the row is dropped.
+    /// Keeps the object unchanged and drops the row.
     case keep(on: [String])
 
     var properties: [String]? {
@@ -30,9 +31,9 @@ public enum UpsertRule: Sendable, Hashable {
     }
 }
 
-/// What a batch did. The ids are made when asked for.
+/// The result of a batch operation. Ids are computed on access.
 public struct BatchResult: Sendable {
-    /// What each save of the batch changed, in their order: to be shown to contexts, as any save's.
+    /// The changes of each save of the batch, in order. Contexts can merge them like those of any save.
     public private(set) var changes: [ChangeSet] = []
     private let entity: Int
     private let store: StoreIdentity
@@ -46,14 +47,19 @@ public struct BatchResult: Sendable {
         if !set.isEmpty { changes.append(set) }
     }
 
-    /// Whether the store has changed.
+    /// A Boolean value that indicates whether the batch changed the store.
     public var hasChanged: Bool { !changes.isEmpty }
-    /// Objects of the batch's entity that were inserted; likewise the others. O(pages).
+    /// The number of inserted objects of the batch's entity. O(pages).
     public var insertedCount: Int { count(\.inserted) }
+    /// The number of updated objects of the batch's entity. O(pages).
     public var updatedCount: Int { count(\.updated) }
+    /// The number of deleted objects of the batch's entity. O(pages).
     public var deletedCount: Int { count(\.deleted) }
+    /// The ids of the inserted objects of the batch's entity.
     public var insertedIDs: [ObjectID] { ids(\.insertedKeys) }
+    /// The ids of the updated objects of the batch's entity.
     public var updatedIDs: [ObjectID] { ids(\.updatedKeys) }
+    /// The ids of the deleted objects of the batch's entity.
     public var deletedIDs: [ObjectID] { ids(\.deletedKeys) }
 
     private func count(_ mask: KeyPath<ChangeSet.PageChange, UInt64>) -> Int {
@@ -69,13 +75,15 @@ public struct BatchResult: Sendable {
     }
 }
 
-/// Why a batch was refused before anything was written.
+/// An error of a batch operation.
 public enum BatchError: Error, Sendable, CustomStringConvertible {
+    /// A value does not have the type of its property.
     case wrongValue(entity: String, property: String, value: Value)
+    /// A row does not have one value per property.
     case wrongCount(entity: String, row: Int, values: Int, properties: Int)
-    /// A property that is one end of a one-to-one relationship.
+    /// The property is one end of a one-to-one relationship.
     case oneToOne(entity: String, property: String)
-    /// A save of an import failed; those before it stay.
+    /// A save of an import failed. The saves before it stay.
     case importStopped(savedRows: Int, error: any Error)
 
     public var description: String {

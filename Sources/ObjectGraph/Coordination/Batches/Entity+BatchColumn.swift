@@ -1,9 +1,9 @@
 import StoreInterface
 
 extension Entity {
-    /// The column of a property that batches may set.
+    /// Returns the column of a property that batches may set.
     ///
-    /// One end of a one-to-one relationship is refused: the other end is a column of another row, which a batch does not write.
+    /// One end of a one-to-one relationship is refused, because its other end is a column of another row, which a batch does not write.
     func batchColumn(named name: String, in model: Model) throws -> Int {
         guard let column = column(named: name) else { throw FetchError.unknownProperty(entity: self.name, property: name) }
         if let relationship = relationship(named: name), let inverse = relationship.inverse,

@@ -1,16 +1,18 @@
 import StoreInterface
 
-/// Many objects changed in the store, without an object of any context (S137).
+/// Batch operations: changes of many objects in the store, without creating objects in a context (S137).
 ///
-/// Each goes through the store's one writer, after the saves before it: it sees them, is checked as they are (values, unique
-/// constraints, delete rules), stands in the history, and is told to contexts, which merge it as any other save. Hooks of models
-/// do not run. Off the calling executor.
+/// Each save of a batch goes through the store's writer, in order with other saves, and sees the saves before it.
+/// It is checked like any save (values, unique constraints, delete rules) and recorded in the history. Contexts merge it like any save.
+/// Lifecycle hooks are not called. Batches run off the calling executor.
 extension PersistentStoreCoordinator {
-    /// Gives properties of all objects that a request selects new values; all of them in one save, or none.
+    /// Sets properties of all objects that a request selects, in one atomic save.
     ///
-    /// References are set by key (`.reference(id.key)`) and must lead to objects; one-to-one relationships are refused, because
-    /// their other end would stay as it is. About 150 bytes of memory an object until it is saved.
-    /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`; nothing is written then.
+    /// References are set by key (`.reference(id.key)`) and must refer to existing objects. One-to-one relationships are refused,
+    /// because
+    /// their other end would not change. Needs about 150 bytes of memory per object until it is saved.
+    ///
+    /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written.
     @discardableResult
     public func batchUpdate(
         _ request: EntityFetchRequest, set values: [String: Value], options: BatchOptions = BatchOptions()
@@ -18,6 +20,12 @@ extension PersistentStoreCoordinator {
         try await batchUpdate(request.storeQuery(in: requestScope), values, options)
     }
 
+    /// Sets properties of all objects that a request selects, in one atomic save.
+    ///
+    /// References are set by key (`.reference(id.key)`) and must refer to existing objects. One-to-one relationships are refused.
+    /// Needs about 150 bytes of memory per object until it is saved.
+    ///
+    /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written.
     @discardableResult
     public func batchUpdate<M: PersistentModel>(
         _ request: FetchRequest<M>, set values: [String: Value], options: BatchOptions = BatchOptions()
@@ -25,9 +33,9 @@ extension PersistentStoreCoordinator {
         try await batchUpdate(request.storeQuery(in: requestScope), values, options)
     }
 
-    /// Deletes all objects that a request selects, following delete rules; all of them in one save, or none.
+    /// Deletes all objects that a request selects, following delete rules, in one atomic save.
     ///
-    /// - Throws: ``FetchError``, ``SaveError/deleteDenied(object:relationship:blocking:)``, `StoreError`; nothing is written then.
+    /// - Throws: ``FetchError``, ``SaveError/deleteDenied(object:relationship:blocking:)``, `StoreError`. Then nothing is written.
     @discardableResult
     public func batchDelete(
         _ request: EntityFetchRequest, options: BatchOptions = BatchOptions()
@@ -35,6 +43,9 @@ extension PersistentStoreCoordinator {
         try await batchDelete(request.storeQuery(in: requestScope), options)
     }
 
+    /// Deletes all objects that a request selects, following delete rules, in one atomic save.
+    ///
+    /// - Throws: ``FetchError``, ``SaveError/deleteDenied(object:relationship:blocking:)``, `StoreError`. Then nothing is written.
     @discardableResult
     public func batchDelete<M: PersistentModel>(
         _ request: FetchRequest<M>, options: BatchOptions = BatchOptions()
@@ -42,12 +53,13 @@ extension PersistentStoreCoordinator {
         try await batchDelete(request.storeQuery(in: requestScope), options)
     }
 
-    /// Imports rows, each with one value a property; properties that are not named get their defaults.
+    /// Imports rows with one value per named property. Other properties get their default values.
     ///
-    /// A save holds ``BatchOptions/rowsPerSave`` rows; the next ones are taken from the sequence while it is written. Rows may come in
-    /// any order. References are set as in `batchUpdate`. With ``UpsertRule/update(on:)`` a row whose values an object has updates it; of rows alike the last one wins.
-    /// The rows are read off the caller's executor.
-    /// - Throws: ``FetchError``, ``BatchError``: `importStopped` tells how many rows were saved before the error.
+    /// Each save contains ``BatchOptions/rowsPerSave`` rows. The next rows are read from the sequence while a save is written, off the
+    /// caller's executor. Rows may come in any order. References are set by key, as in `batchUpdate`.
+    /// With ``UpsertRule/update(on:)``, a row updates the object that has the same values. Of several such rows, the last one wins.
+    ///
+    /// - Throws: ``FetchError``, ``BatchError``: `importStopped` contains the number of rows that were saved before the error.
     @discardableResult
     public func insert<Rows: Sequence & Sendable>(
         into entityName: String, _ properties: [String], rows: Rows, rule: UpsertRule = .insert,
@@ -58,9 +70,10 @@ extension PersistentStoreCoordinator {
 
     /// Imports rows that must not leave the caller's isolation, such as a lazy sequence whose closure belongs to the main actor.
     ///
-    /// Otherwise the same import; the rows are read on the caller's executor, between the saves. To keep the main actor free, pass
-    /// `Sendable` rows, or call this method from a background task.
-    /// - Throws: ``FetchError``, ``BatchError``: `importStopped` tells how many rows were saved before the error.
+    /// The rows are read on the caller's executor, between the saves. Otherwise this equals the import of `Sendable` rows.
+    /// To keep the main actor free, pass `Sendable` rows, or call this method from a background task.
+    ///
+    /// - Throws: ``FetchError``, ``BatchError``: `importStopped` contains the number of rows that were saved before the error.
     @_disfavoredOverload @discardableResult
     public nonisolated(nonsending) func insert<Rows: Sequence>(
         into entityName: String, _ properties: [String], rows: Rows, rule: UpsertRule = .insert,
@@ -69,7 +82,7 @@ extension PersistentStoreCoordinator {
         try await importRows(into: entityName, properties, rows: rows, rule: rule, options: options)
     }
 
-    /// Reads the rows on the executor that it is called on.
+    /// Imports rows, which are read on the caller's executor.
     private nonisolated(nonsending) func importRows<Rows: Sequence>(
         into entityName: String, _ properties: [String], rows: Rows, rule: UpsertRule, options: BatchOptions
     ) async throws -> BatchResult where Rows.Element == [Value] {
@@ -78,7 +91,7 @@ extension PersistentStoreCoordinator {
         var result = BatchResult(entity: entity.number, store: store.identity)
         var saved = 0
         var number = 0
-        // One save runs at a time: of two handed over together the second could pass the first, or follow one that failed.
+        // Only one save runs at a time. Of two submitted together, the second could pass the first, or follow a save that failed.
         var running: (task: Task<ChangeSet, any Error>, rows: Int)?
         do {
             var rows = rows.makeIterator()
@@ -99,7 +112,7 @@ extension PersistentStoreCoordinator {
                 running = (task: save(chunk, options), rows: chunk.rows.count)
             }
         } catch {
-            // A save that runs beside a wrong row is waited for: how many rows are there must be known.
+            // Wait for a save that runs while a row is invalid, because the error must contain the number of saved rows.
             if let last = running, (try? await last.task.value) != nil { saved += last.rows }
             if saved == 0 { throw error }
             throw BatchError.importStopped(savedRows: saved, error: error)
@@ -111,7 +124,7 @@ extension PersistentStoreCoordinator {
     private func save(_ chunk: BatchInsertion, _ options: BatchOptions) -> Task<ChangeSet, any Error> {
         Task {
             var chunk = chunk
-            // On the writer's queue, because it may wait for the disk.
+            // On the writer's queue, because this may wait for the disk.
             chunk.keys = try await writer.onQueue { [entity = chunk.entity.number, count = chunk.rows.count] writer in
                 writer.takeKeys(entity, atLeast: count)
             }
@@ -123,7 +136,7 @@ extension PersistentStoreCoordinator {
         }
     }
 
-    /// Keys are used from the first one on. A page that has begun stays with those who began it only while they insert.
+    /// Returns unused keys. Keys are used in order, so the unused keys are the last.
     private func giveBack(_ chunk: BatchInsertion, _ used: Int) {
         var used = used
         for range in chunk.keys {
@@ -187,14 +200,14 @@ extension PersistentStoreCoordinator {
             rules: traits.rules, make: make)
         try checkOpen()
         return try await withCheckedThrowingContinuation { continuation in
-            // No context: all of them are told, and other coordinators on the file too.
+            // No context is the origin, so all contexts are notified, and other coordinators on the file too.
             writer.submit(request, origin: .max) { result in continuation.resume(with: result.map(\.changes)) }
         }
     }
 }
 
 extension StoreWriter {
-    /// At least so many fresh keys.
+    /// Returns at least this number of unused keys.
     fileprivate func takeKeys(_ entity: Int, atLeast count: Int) -> [Range<ObjectKey>] {
         var ranges: [Range<ObjectKey>] = []
         var total = 0

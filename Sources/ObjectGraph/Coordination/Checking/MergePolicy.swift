@@ -1,50 +1,60 @@
 import StoreInterface
 
-/// What a save does when the store's version of an object is newer than the one the context read.
+/// The resolution of a conflict: the store's version of an object is newer than the one that the context read.
 public enum MergePolicy: Sendable {
-    /// The save throws ``SaveError/conflicts(_:)``; nothing is written.
+    /// The save throws ``SaveError/conflicts(_:)``, and nothing is written.
     case error
-    /// By property: changed on both sides takes the store's value, changed on one side takes that side's.
+    /// Merges by property. A property changed on both sides takes the store's value; one changed on one side takes that side's value.
     case storeTrump
-    /// By property: changed on both sides takes the context's value, changed on one side takes that side's.
+    /// Merges by property. A property changed on both sides takes the context's value; one changed on one side takes that side's value.
     case objectTrump
-    /// The context's whole object is written.
+    /// Writes the context's whole object.
     case overwrite
-    /// The context's changes to the objects in conflict are dropped; the rest of the save goes on.
+    /// Drops the context's changes to the objects in conflict. The rest of the save is written.
     case rollback
-    /// A function of yours gets every conflict of the save, by entity and key, with base, ours and theirs, and says for each what is to be
-    /// written (S109). Conflicts that it leaves out, and what it throws, end the save. Values of unique attributes that another
-    /// object has still throw.
+    /// Calls your closure once with all conflicts of the save (S109).
     ///
-    /// Called on the writer's thread, inside the transaction when there is one, and again when that is repeated: it must be quick,
-    /// have no effects, and not wait for a context.
+    /// Return a resolution for each conflict. An unresolved conflict, or an error of the closure, fails the save.
+    /// A duplicate value of a unique attribute fails the save too.
+    ///
+    /// The closure runs on the writer's thread, possibly inside the transaction, and runs again if the transaction is repeated.
+    /// It must be fast and free of side effects, and must not wait for a context.
     case custom(@Sendable ([MergeConflict]) throws -> [ObjectID: ConflictResolution])
 }
 
-/// What a ``MergePolicy/custom(_:)`` policy does about one object.
+/// The resolution of one conflict by a ``MergePolicy/custom(_:)`` policy.
 public enum ConflictResolution: Sendable, Hashable {
-    /// As the policy of this name.
+    /// Resolves the conflict like the merge policy of this name.
     case storeTrump, objectTrump, overwrite, rollback
-    /// The object gets these values by property, attributes and to-one relationships; all else is as in the store. An object that was
-    /// deleted there comes back with the context's other values, one that was deleted here stays.
+    /// Writes these values of attributes and to-one relationships. Other properties keep the store's values.
+    ///
+    /// An object deleted in the store is restored with the context's other values. An object deleted in the context is kept.
     case values([String: Value])
 }
 
-/// One object that was changed here and in the store since it was read.
+/// A conflict: an object that the context changed and that also changed in the store since the context read it.
 public struct MergeConflict: Sendable, CustomStringConvertible {
-    /// One property in the three states; nil where the object did not or does not exist.
+    /// The values of one property in the three states. A value is nil if the object does not exist in that state.
     public struct Property: Sendable {
+        /// The name of the property.
         public var name: String
+        /// The value that the context read.
         public var base: Value?
+        /// The value in the context.
         public var ours: Value?
+        /// The value in the store.
         public var theirs: Value?
     }
 
+    /// The id of the object.
     public var objectID: ObjectID
+    /// The name of the object's entity.
     public var entityName: String
-    /// The properties that one side or both changed.
+    /// The properties that one side or both sides changed.
     public var properties: [Property]
+    /// A Boolean value that indicates whether the context deleted the object.
     public var isDeletedHere: Bool
+    /// A Boolean value that indicates whether the object is deleted in the store.
     public var isDeletedInStore: Bool
 
     public var description: String {
@@ -57,22 +67,23 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
     }
 }
 
-/// Why a save did not happen. The context keeps its pending changes, the store is as it was.
+/// An error of a save. The context keeps its pending changes, and the store is unchanged.
 public enum SaveError: Error, Sendable, CustomStringConvertible {
+    /// Objects changed in the store since the context read them.
     case conflicts([MergeConflict])
     /// Another object already has these values of the properties of a unique constraint (S108).
     case uniqueConstraint(entity: String, properties: [String], values: [Value], objects: [ObjectID])
-    /// A relationship with delete rule deny still has objects at its far end.
+    /// An object cannot be deleted, because a relationship with delete rule deny still has destinations.
     case deleteDenied(object: ObjectID, relationship: String, blocking: [ObjectID])
-    /// A relationship of an object leads to an object that does not exist: deleted by this save, or by another one before it (S050).
+    /// A relationship leads to an object that does not exist: this save or an earlier save deleted it (S050).
     case danglingReference(object: ObjectID, property: String, target: ObjectID)
-    /// One or more objects refused; each error with its object.
+    /// The validation of one or more objects failed. Contains each object's id and error.
     case validation([(ObjectID, any Error)])
-    /// `willSave` kept changing objects.
+    /// `willSave` changed objects in every round.
     case willSaveDoesNotSettle(rounds: Int)
     /// The parent of the context was released or reset.
     case parentGone(context: String)
-    /// Of a flush: deferred saves that were acknowledged and could not be written. The others are on disk.
+    /// Acknowledged deferred saves could not be written. Thrown by a flush; all other saves are on disk.
     case deferredSavesFailed([DeferredSaveFailure])
 
     public var description: String {

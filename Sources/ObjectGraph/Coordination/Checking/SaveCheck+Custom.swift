@@ -1,16 +1,16 @@
 import StoreInterface
 
-/// Merge policies of the user's own (S109).
+/// Custom merge policies (S109).
 extension SaveCheck {
-    /// An object whose conflict waits for the user's policy.
+    /// An object whose conflict is passed to the custom policy.
     struct Contested {
         var conflict: MergeConflict
-        /// Our change; nil for an object that was only watched.
+        /// The context's change; nil for an object that was only watched.
         var row: Row?
         var isInStore: Bool
     }
 
-    /// Asks once for all conflicts and does what was said. Gives those of which nothing was said.
+    /// Calls the custom policy once with all conflicts and applies its resolutions. Returns the unresolved conflicts.
     mutating func settleContested(
         _ resolve: ([MergeConflict]) throws -> [ObjectID: ConflictResolution]
     ) throws -> [MergeConflict] {

@@ -1,11 +1,14 @@
 import StoreInterface
 
-/// The two ends of each one-to-one relationship agree after the save (S052).
+/// Makes the two ends of each one-to-one relationship agree after the save (S052).
 ///
-/// A context writes both ends, and a conflict is decided object by object: one end of a pair may have been kept and the other lost. The
-/// pair follows the end at which both sides met. Objects that neither side has written since the context read them follow the save.
+/// A context writes both ends, but conflicts are resolved per object, so one end may be written and the other dropped.
+/// The pair then follows the end at which the conflict was resolved. An end that neither side has written since the context read it
+/// follows the save.
 extension SaveCheck {
-    /// Returns whether the layer has changed. O(one-to-one columns that the layer sets), with two reads of the state for each.
+    /// Makes pairs agree. Returns whether the layer changed.
+    ///
+    /// O(one-to-one columns that the layer sets), with two reads of the state per column.
     mutating func settlePairs(_ rules: RelationshipRules) throws -> Bool {
         var hasChanged = false
         for entity in rules.pairs.indices where !rules.pairs[entity].isEmpty {
@@ -33,13 +36,13 @@ extension SaveCheck {
         return try release(end, pair, from: partner)
     }
 
-    /// Makes the partner of an object lead back to it and to no other, or takes the object's reference away.
+    /// Makes the partner of an object refer back to it, or clears the object's reference.
     private mutating func settle(_ end: PairEnd, _ pair: RelationshipRules.Pair, with partner: PairEnd) throws -> Bool {
         let after = after
         guard try after.exists(partner.entity, partner.key) else { return false }
         let back = try after.value(partner.entity, partner.key, pair.back)?.referenceKey
         if back == end.key {
-            // Who had the partner before.
+            // The partner's previous partner must release it.
             guard let former = try state.view.value(partner.entity, partner.key, pair.back)?.referenceKey, former != end.key
             else {
                 return false
@@ -61,7 +64,7 @@ extension SaveCheck {
         return true
     }
 
-    /// After an object has left its partner, the partner no longer leads to it.
+    /// Clears the reference of the former partner after an object has left it.
     private mutating func release(
         _ end: PairEnd, _ pair: RelationshipRules.Pair, from partner: ObjectKey?
     ) throws -> Bool {
@@ -72,7 +75,7 @@ extension SaveCheck {
             PairEnd(entity: pair.destination, key: former), pair.back, pointingAt: end.key, for: end, pair.column)
     }
 
-    /// Clears the reference of an object that has lost its partner to this save.
+    /// Clears the reference of an object whose partner this save gave to another object.
     private mutating func release(
         _ former: PairEnd, _ column: Int, pointingAt key: ObjectKey, for winner: PairEnd, _ winning: Int
     ) throws -> Bool {
@@ -88,7 +91,7 @@ extension SaveCheck {
         return true
     }
 
-    /// Whether the save itself says what this end leads to. A new object that was never related says nothing.
+    /// Whether the save itself sets this end. A new object that was never related does not.
     private func decides(_ column: Int, _ end: PairEnd) -> Bool {
         guard hasSet(column, end.entity, end.key), let row = layer.row(end.entity, end.key) else { return false }
         return row.kind == .update || !row[column].isNull
@@ -100,7 +103,7 @@ extension SaveCheck {
         return try request.base.view.value(end.entity, end.key, column) == state.view.value(end.entity, end.key, column)
     }
 
-    /// Whether the request had a value for the column that is not written.
+    /// Whether the request's value of the column is not written.
     private func isLost(_ column: Int, _ end: PairEnd) -> Bool {
         folded.row(end.entity, end.key)?.isSet(column) == true && layer.row(end.entity, end.key)?.isSet(column) != true
     }

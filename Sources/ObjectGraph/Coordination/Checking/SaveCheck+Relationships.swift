@@ -1,19 +1,20 @@
 import StoreInterface
 
-/// Referential integrity (S050, S051), decided against the state that the save follows: whatever the context has seen of it.
+/// Checks referential integrity (S050, S051) against the state that the save follows, even if the context has not read that state.
 ///
-/// Deletions take along what their delete rules ask for. Then each reference and each pair that the save writes must lead to an object.
-/// A reference that does not is an error, or is left out under the policies that prefer the store. Cost without deletions: one look-up
-/// for each page of objects that the save refers to.
+/// Deletions are extended by their delete rules. Then each reference and each pair that the save writes must lead to an existing
+/// object.
+/// A reference to a missing object is an error. Policies that prefer the store drop it instead.
+/// Cost without deletions: one look-up per page of objects that the save refers to.
 extension SaveCheck {
-    /// What the state will hold after the save, as far as the check has come.
+    /// The state after the save, as far as it has been checked.
     var after: LayeredView { LayeredView(base: state.base, layers: [layer] + state.deferred) }
 
-    /// Returns whether the layer has changed. Throws ``SaveError``.
+    /// Follows delete rules and checks references. Returns whether the layer changed. Throws ``SaveError``.
     mutating func settleRelationships() throws -> Bool {
         let rules = request.rules
         var hasChanged = layer.mayDelete ? try forgetGhosts() : false
-        // Each round takes references or objects away, or completes a pair. More rounds than this mean a defect.
+        // Each round removes references or objects, or completes a pair. More rounds than this indicate a bug.
         for _ in 0..<1000 {
             if layer.mayDelete {
                 if try followDeletions(rules) { hasChanged = true }
@@ -29,7 +30,7 @@ extension SaveCheck {
 
     // MARK: Deletions
 
-    /// Leaves out deletions of objects that the state does not have, and their pairs (S056). One look-up for each page.
+    /// Drops deletions of objects that are not in the state, with their pairs (S056). One look-up per page.
     private mutating func forgetGhosts() throws -> Bool {
         var targets = ReferenceTargets(entityCount: layer.entityCount)
         for entity in 0..<layer.entityCount {
@@ -53,7 +54,7 @@ extension SaveCheck {
         places(\.deleted) { rules.hasConsequences($0) }
     }
 
-    /// The objects that the layer changes in a way, by entity and key.
+    /// Returns the objects that the layer inserts, updates or deletes, as `mask` selects, by entity and key.
     private func places(
         _ mask: KeyPath<LayerPage, UInt64>, where isWanted: (Int) -> Bool = { _ in true }
     ) -> [ChangeLog.Place] {
@@ -73,13 +74,13 @@ extension SaveCheck {
     private func consequences(of place: ChangeLog.Place, _ rules: RelationshipRules) throws -> [DeletionConsequence] {
         let row = layer.row(place.entity, place.key)
         return try rules.consequences(of: place.entity, place.key, in: after) { column in
-            // A deletion keeps what was changed before it.
+            // A deletion keeps the values that were changed before it.
             if let row, row.isSet(column) { return row[column].referenceKey }
             return try state.view.value(place.entity, place.key, column)?.referenceKey
         }
     }
 
-    /// Deletes and clears what the rules ask for, to the end of each cascade. Returns whether there was any.
+    /// Deletes objects and clears references as the rules require, to the end of each cascade. Returns whether there were any.
     private mutating func followDeletions(_ rules: RelationshipRules) throws -> Bool {
         var waiting = deletedPlaces(rules)
         var hasChanged = false
@@ -87,7 +88,7 @@ extension SaveCheck {
             for consequence in try consequences(of: place, rules) {
                 switch consequence {
                 case .clear(let entity, let key, let column):
-                    // Related after the deletion: the object is missing, not to be forgotten.
+                    // The reference was set after the deletion, so it is an error to report instead of a reference to clear.
                     if hasSet(column, entity, key) { continue }
                     put(.null, entity, key, column)
                 case .delete(let entity, let key, let column):
@@ -104,7 +105,9 @@ extension SaveCheck {
         return hasChanged
     }
 
-    /// Precondition: nothing more follows from the deletions.
+    /// Checks the delete rule deny.
+    ///
+    /// - Precondition: All consequences of the deletions are in the layer.
     private func checkDenied(_ rules: RelationshipRules) throws {
         guard rules.canDeny else { return }
         let store = writer.store.identity
@@ -130,7 +133,7 @@ extension SaveCheck {
 
     // MARK: References
 
-    /// Whether the save itself gave the column its value, rather than a policy that wrote a whole object.
+    /// Whether the save itself set the column, not a policy that wrote a whole object.
     func hasSet(_ column: Int, _ entity: Int, _ key: ObjectKey) -> Bool {
         guard let row = layer.row(entity, key), row.kind != .delete, row.isSet(column) else { return false }
         return restored[.init(entity: entity, key: key)]?.contains(column) != true
@@ -148,7 +151,7 @@ extension SaveCheck {
         restored[.init(entity: entity, key: key)]?.remove(column)
     }
 
-    /// Takes our value of a column away: the store's shows again, or nil where the store has no such object.
+    /// Removes our value of a column, so that the store's value applies, or null for a new object.
     mutating func drop(_ column: Int, _ entity: Int, _ key: ObjectKey) {
         guard let known = layer.row(entity, key) else { return }
         if known.kind == .insert { return put(.null, entity, key, column) }
@@ -163,7 +166,7 @@ extension SaveCheck {
         }
     }
 
-    /// Whether the policy prefers the store's side of what cannot be written.
+    /// Whether the policy prefers the store's version of values that cannot be written.
     var prefersStore: Bool {
         switch request.policy {
         case .storeTrump, .rollback: true
@@ -225,7 +228,7 @@ extension SaveCheck {
             target: ObjectID(store: store, entity: target.entity, key: target.key))
     }
 
-    /// The objects to which the layer's references and pairs lead, and which will not exist after the save.
+    /// Returns the destinations of the layer's references and pairs that will not exist after the save.
     private func missingTargets(_ rules: RelationshipRules) throws -> Set<ChangeLog.Place> {
         var targets = ReferenceTargets(entityCount: layer.entityCount)
         let schema = writer.store.schema
@@ -256,12 +259,12 @@ extension SaveCheck {
     }
 }
 
-/// Objects to be looked for, gathered by page: most saves refer to few.
+/// A set of objects to look up, collected by page, because most saves refer to few pages.
 private struct ReferenceTargets {
-    /// By entity.
+    /// The pages of each entity.
     private var entities: [Pages]
 
-    /// Runs of keys on one page cost one look-up.
+    /// The slots to look up by page number. Consecutive keys on one page cost one dictionary look-up.
     private struct Pages {
         private var slots: [UInt64: UInt64] = [:]
         private var lastPage: UInt64 = 0

@@ -1,18 +1,21 @@
 import StoreInterface
 
-/// Unique constraints (S108): no two objects have the same values in all columns of one; nulls are distinct.
+/// Checks unique constraints (S108): no two objects have the same values in all columns of a constraint. Nulls are distinct.
 ///
-/// The values that a save leaves behind count: two objects may swap theirs. What a policy resolves is a new object that meets a
-/// row of the store: `objectTrump` and `overwrite` write its values into that row, `storeTrump` and `rollback` drop it; either way
-/// what referred to the new object refers to the row. An updated object that takes a value which a row has: `storeTrump` drops the
-/// change of these columns, `rollback` of the object, the others throw. Two objects of one save always throw.
+/// Only values after the save count, so two objects may swap their values. Policies resolve a duplicate as follows:
+/// - A new object duplicates a row of the store: `objectTrump` and `overwrite` write its values to that row, `storeTrump` and
+///   `rollback` drop
+///   it. References to the new object then refer to the row.
+/// - An updated object duplicates a row of the store: `storeTrump` drops the change of these columns, `rollback` drops the object's
+///   changes. Other policies throw.
+/// - Two objects of one save have the same values: every policy throws.
 extension SaveCheck {
     struct UniqueConstraint {
         var entity: Int
         var columns: [Int]
     }
 
-    /// A changed object and the row of the store that has its values.
+    /// A changed object and the row of the store that has the same values.
     struct UniquenessConflict {
         var constraint: UniqueConstraint
         var values: [Value]
@@ -21,7 +24,7 @@ extension SaveCheck {
     }
 
     mutating func checkUnique() throws {
-        // A resolution may make references equal that are unique themselves; each round takes at least one object or value away.
+        // A resolution may make references equal that are unique themselves. Each round removes at least one object or value.
         while let twins = try firstTwins() {
             var replaced: [ObjectKey: ObjectKey] = [:]
             for twin in twins { try resolve(twin, &replaced) }
@@ -29,7 +32,7 @@ extension SaveCheck {
         }
     }
 
-    /// The conflicts of the first constraint that has some.
+    /// Returns the conflicts of the first constraint that has any.
     private func firstTwins() throws -> [UniquenessConflict]? {
         let layer = layer
         for (entity, schema) in writer.store.schema.entities.enumerated() {
@@ -68,7 +71,7 @@ extension SaveCheck {
         return twins
     }
 
-    /// An object other than `key`, whose values in these columns this save does not change, that has the values already.
+    /// Returns another object that has these values and whose values in these columns this save does not change.
     private func holder(
         of values: [Value], _ constraint: UniqueConstraint, _ layer: Layer, _ key: ObjectKey
     ) throws -> ObjectKey? {
@@ -122,7 +125,7 @@ extension SaveCheck {
         }
     }
 
-    /// What referred to an object that was not inserted after all refers to the row that stands for it. O(rows of the layer).
+    /// Redirects references from objects that are not inserted to the rows that replace them. O(rows of the layer).
     private mutating func redirect(_ entity: Int, _ replaced: [ObjectKey: ObjectKey]) {
         let layer = writable()
         let schema = writer.store.schema

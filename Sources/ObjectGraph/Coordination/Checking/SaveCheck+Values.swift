@@ -1,10 +1,12 @@
 import StoreInterface
 
-/// Whether every value can be stored. A save that is held back is acknowledged before a store has seen it, so that a value out of its
-/// column's range would block the saves after it.
+/// Checks that every value can be stored. A deferred save is acknowledged before a store sees it. A value out of its column's range
+/// would then
+/// block all later saves.
 extension SaveCheck {
-    /// O(set columns of the inserted and updated rows).
-    /// - Throws: ``SaveError/validation(_:)`` naming each object and property.
+    /// Checks the values of the inserted and updated rows. O(their set columns).
+    ///
+    /// - Throws: ``SaveError/validation(_:)`` with each object and property.
     func checkValues() throws {
         let layer = layer
         var failures: [(ObjectID, any Error)] = []
@@ -25,7 +27,7 @@ extension SaveCheck {
     }
 }
 
-/// What the columns of one entity can hold, in a form that is quick to ask.
+/// The types of the columns of one entity, in a form that is fast to check.
 struct ValueRules: Sendable {
     private struct Rule {
         var type: ColumnType
@@ -38,7 +40,7 @@ struct ValueRules: Sendable {
         rules = ContiguousArray(schema.columns.map { Rule(type: $0.type, isOptional: $0.isOptional) })
     }
 
-    /// The first column whose value the row may not have; nil if there is none. A new row sets every column.
+    /// Returns the first column whose value is invalid; nil if there is none. A new row sets every column.
     func firstRefused(in row: Row) -> Int? {
         row.withValues { set, values in
             for column in rules.indices where set.contains(column) {
@@ -50,10 +52,13 @@ struct ValueRules: Sendable {
     }
 }
 
-/// Why a save was refused: a property has a value that its attribute cannot hold.
+/// A validation error: a property has a value that its attribute cannot store.
 public struct InvalidValue: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The name of the entity.
     public let entity: String
+    /// The name of the property.
     public let property: String
+    /// The invalid value.
     public let value: Value
     private let type: ColumnType
 

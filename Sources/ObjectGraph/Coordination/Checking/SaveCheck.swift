@@ -1,26 +1,27 @@
 import StoreInterface
 
-/// Checks one save against the state that it would follow: versions (S100 … S106), unique values, relationships (S050 … S052), and gives
-/// the layer to write.
+/// Checks one save against the state that it follows: versions (S100 … S106), unique values, relationships (S050 … S052). The result is
+/// the
+/// layer to write.
 ///
-/// Runs on the writer's queue. Cost: O(changed objects) when the state has moved since the context read it, O(objects with a
-/// changed unique attribute) otherwise.
+/// Runs on the writer's queue. If the state has changed since the context read it, the cost is O(changed objects). Otherwise it is
+/// O(objects with a changed unique attribute).
 struct SaveCheck {
     let request: SaveRequest
     let state: StoreState
     let writer: StoreWriter
     private var conflicts: [MergeConflict] = []
-    /// For a policy of the user's, which gets all of them at once.
+    /// The conflicts for a custom policy, which resolves all of them in one call.
     var contested: [Contested] = []
-    /// For a preview: every conflict, whatever the policy makes of it.
+    /// For a preview, every conflict, even if the policy resolves it.
     private(set) var met: [MergeConflict] = []
-    /// Made when a policy changes what is written; the request's own layers stay as they are.
+    /// The changed copy of the request's layers; nil until a policy changes what is written.
     private var resolved: Layer?
-    /// What a policy wrote from the base, because the whole object is to be written: not what the save itself has set.
+    /// The columns that a policy wrote from the base in order to write a whole object. The save itself did not set them.
     var restored: [ChangeLog.Place: ColumnSet] = [:]
     let folded: Layer
     private let numbers: CommittedNumbers
-    /// What is to be written, as far as the check has come.
+    /// The layer to write, as far as it has been checked.
     var layer: Layer { resolved ?? folded }
 
     init(request: SaveRequest, state: StoreState, writer: StoreWriter) {
@@ -32,7 +33,7 @@ struct SaveCheck {
         folded = layers.count == 1 ? layers[0] : Layer.folding(layers, schema: writer.store.schema)
     }
 
-    /// The layer to write, not yet stamped. Throws ``SaveError``.
+    /// Returns the layer to write, without its version. Throws ``SaveError``.
     mutating func resolvedLayer() throws -> Layer {
         if request.base.sequence != state.sequence || request.mayHaveOrphans {
             try checkVersions()
@@ -41,7 +42,7 @@ struct SaveCheck {
             if !conflicts.isEmpty { throw SaveError.conflicts(conflicts) }
         }
         try checkUnique()
-        // What relationships take away may free or bring back unique values.
+        // Changes of relationships may free unique values or bring them back.
         while try settleRelationships() { try checkUnique() }
         try checkValues()
         return layer
@@ -91,9 +92,9 @@ struct SaveCheck {
         try apply(request.policy, row, entity, key, isInStore: isInStore)
     }
 
-    /// Makes what is to be written of one object in conflict.
+    /// Resolves the conflict of one object by a policy.
     mutating func apply(_ policy: MergePolicy, _ row: Row, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws {
-        // An update of what nobody has saved: the parent that inserted it has rolled back.
+        // The parent that inserted the object has rolled back, so there is no object to update.
         if !isInStore, row.kind == .update, try !request.base.view.exists(entity, key), row.set.count < row.columnCount {
             return writable().remove(entity: entity, key: key)
         }
@@ -121,7 +122,7 @@ struct SaveCheck {
         }
     }
 
-    /// Drops our value of each property that the store changed too.
+    /// Drops our value of each property that the store also changed.
     private mutating func keepUncontested(_ row: Row, _ entity: Int, _ key: ObjectKey) throws {
         let base = request.base.view
         let current = state.view
@@ -137,13 +138,13 @@ struct SaveCheck {
         }
     }
 
-    /// Writes our whole object: changed properties as they are, the others as we read them.
+    /// Writes our whole object: changed properties, and the other properties as the context read them.
     private mutating func putWhole(_ row: Row, _ entity: Int, _ key: ObjectKey, kind: RowKind) throws {
         let base = request.base.view
         let layer = writable()
         let whole = row.copy(layer: layer.id)
         whole.kind = kind
-        // An object that was gone in the base already was made whole when the context learned of it.
+        // The context completed the row of an object that was already deleted in the base.
         var added = try base.exists(entity, key) ? ColumnSet() : row.set
         for column in 0..<whole.columnCount where !whole.isSet(column) {
             whole[column] = try base.value(entity, key, column) ?? .null
@@ -155,7 +156,7 @@ struct SaveCheck {
 
     mutating func writable() -> Layer {
         if let resolved { return resolved }
-        // Nobody writes what was folded here any more, and only sealed layers are copied.
+        // The folded layer is not written any more. Only sealed layers can be copied.
         if !folded.isSealed { folded.seal() }
         let copy = Layer(copying: folded)
         resolved = copy

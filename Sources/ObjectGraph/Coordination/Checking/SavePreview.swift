@@ -1,13 +1,14 @@
 import StoreInterface
 
-/// What a save would do, found out without doing it (S065).
+/// The result that a save would have, found without saving (S065).
 public struct SavePreview: Sendable {
-    /// What would be written, after merging; its generation is the one that the save would get. Empty when there is nothing to save, or
-    /// when the save would fail.
+    /// The changes that would be written, after merging. Its generation is the one that the save would have.
+    ///
+    /// Empty if there is nothing to save, or if the save would fail.
     public var changes: ChangeSet
-    /// Every object that was changed here and in the store since it was read, whatever the merge policy makes of it.
+    /// Every object that was changed both in the context and in the store, even if the merge policy resolves the conflict.
     public var conflicts: [MergeConflict]
-    /// What the save would throw; nil when it would succeed.
+    /// The error that the save would throw; nil if it would succeed.
     public var failure: (any Error)?
 
     public init(changes: ChangeSet = ChangeSet(), conflicts: [MergeConflict] = [], failure: (any Error)? = nil) {

@@ -1,29 +1,30 @@
 import StoreInterface
 
-/// What a root context hands to the writer: its sealed layers and what they lie on.
+/// The request of a root context to the writer: its sealed layers and the state below them.
 struct SaveRequest: Sendable {
-    /// Oldest first, all sealed.
+    /// The layers, oldest first, all sealed.
     var layers: [Layer]
     /// The state that the context read.
     var base: StoreState
-    /// Objects that the context did not change but wants checked all the same.
+    /// Objects that the context did not change but wants to check for conflicts.
     var watched: [ObjectID]
     var policy: MergePolicy
     var durability: Durability
     var origin: SaveOrigin
-    /// By entity: the columns whose values the history keeps of deleted objects.
+    /// For each entity, the columns of deleted objects whose values the history keeps.
     var preserved: [ColumnSet]
-    /// The relationships of the model that the save was made with.
+    /// The relationships of the model with which the save was made.
     var rules: RelationshipRules
-    /// Whether objects may be among the updated ones that are gone in ``base`` already (S106).
+    /// Whether updated objects may be deleted in ``base`` already (S106).
     var mayHaveOrphans = false
-    /// Whether the save is only tried; then its check notes every conflict.
+    /// Whether the save is only previewed. Then its check records every conflict.
     var isPreview = false
 
-    /// Of a batch: makes the layer when its turn has come, from the state that it follows. Called again when a transaction is repeated.
+    /// For a batch, a closure that creates the layer from the state that the batch follows. It is called again if a transaction is
+    /// repeated.
     var make: (@Sendable (StoreState) throws -> Layer)?
 
-    /// The request as it is to be checked against a state.
+    /// Returns the request to check against a state, after creating the layer of a batch.
     func prepared(for state: StoreState) throws -> SaveRequest {
         guard let make else { return self }
         var prepared = self
@@ -33,9 +34,9 @@ struct SaveRequest: Sendable {
     }
 }
 
-/// What came of a save.
+/// The result of a save.
 struct SaveOutcome: Sendable {
-    /// A state that holds the save.
+    /// A state that contains the save.
     var state: StoreState
     var changes: ChangeSet
 }

@@ -2,10 +2,11 @@ import Dispatch
 internal import Platform
 import StoreInterface
 
-/// A backup as a sequence of bytes, in parts of at most 256 KiB. Iterating throws the error that ended the copy.
+/// A backup as an asynchronous sequence of parts of at most 256 KiB. Iterating throws the error that ended the copy.
 ///
-/// The copy runs on a background queue, at most one pipe's buffer ahead of who reads: a slow reader keeps its state of the
-/// store alive for as long as it takes.
+/// The copy runs on a background queue, at most one pipe buffer ahead of the reader. A slow reader keeps its snapshot of the store
+/// alive until
+/// the copy ends.
 public struct BackupBytes: AsyncSequence, Sendable {
     public typealias Element = [UInt8]
 
@@ -22,7 +23,7 @@ public struct BackupBytes: AsyncSequence, Sendable {
     }
 }
 
-/// One thread writes the copy into a pipe, another takes it out. Closing the reading end ends the writing.
+/// A pipe that one thread fills with the copy and another reads. Closing the reading end stops the copy.
 private final class BackupPipe: Sendable {
     private let reading: Int32
     private let queue = DispatchQueue(label: "strata.backup")
@@ -37,10 +38,10 @@ private final class BackupPipe: Sendable {
         reading = ends[0]
         let writing = ends[1]
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        // Weak: when nobody reads any more, the copy must end.
+        // A weak reference, so that the copy ends when the reader is released.
         DispatchQueue.global().async { [weak self] in
             do { try store.backup(to: writing) } catch { self?.note(error) }
-            // After the error is noted, so that who meets the end finds it.
+            // Close after recording the error, so that a reader at the end of the pipe finds it.
             close(writing)
             withExtendedLifetime(pin) {}
         }
@@ -71,7 +72,7 @@ private final class BackupPipe: Sendable {
     }
 }
 
-/// Under a name that a method of the same purpose does not hide.
+/// Reads from a descriptor. A method of `BackupPipe` would hide the C function `read`.
 private func bytes(from descriptor: Int32, into buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
     read(descriptor, buffer.baseAddress, buffer.count)
 }

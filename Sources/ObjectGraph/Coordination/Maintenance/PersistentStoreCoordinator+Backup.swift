@@ -7,15 +7,18 @@ import StoreInterface
 #endif
 
 extension PersistentStoreCoordinator {
-    /// Writes a copy of the store to a file while it is in use: all saves made so far, and perhaps some that come meanwhile, as one
-    /// state. The file is opened like any store; its objects have the same ids.
+    /// Writes a copy of the store to a file while the store is in use.
     ///
-    /// On a background queue; readers and writers go on, and the state that is copied shows as "a backup" among ``snapshots()``.
-    /// The name is given to the copy only when it is whole, on disk and checked; a process that dies before leaves nothing
-    /// under it.
-    /// - Returns: the place in the history up to which the copy holds the saves.
-    /// - Throws: `StoreError`: `.unsupported` for stores without a file, `.cannotOpen` when there is a file that is not to be
-    ///   replaced, `.inputOutput`. `CancellationError` soon after the task is cancelled; nothing is left then.
+    /// The copy is one state with all saves made so far, and perhaps saves made during the copy. It can be opened like any store, and
+    /// its
+    /// objects have the same ids.
+    ///
+    /// Runs on a background queue. Reads and saves continue. The copied state is listed as "a backup" in ``snapshots()``.
+    /// The copy gets its name only when it is complete, on disk and checked. If the process dies earlier, no file has that name.
+    ///
+    /// - Returns: The position in the history up to which the copy contains the saves.
+    /// - Throws: `StoreError`: `.unsupported` for stores without a file, `.cannotOpen` if the file exists and must not be
+    ///   replaced, `.inputOutput`. `CancellationError` soon after the task is cancelled; then no file is left.
     @discardableResult
     public func backup(to url: URL, existing: ExistingFile = .refuse) async throws -> HistoryToken {
         let store = try await storeToBackUp()
@@ -27,7 +30,8 @@ extension PersistentStoreCoordinator {
         return HistoryToken(store, generation)
     }
 
-    /// Writes the bytes of such a file to a descriptor, which stays open: a file, pipe or socket. Returns after the last byte.
+    /// Writes the bytes of a backup file to a descriptor: a file, pipe or socket. Returns after the last byte; the descriptor stays
+    /// open.
     public func backup(to descriptor: Int32) async throws {
         let store = try await storeToBackUp()
         let pin = Snapshot(writer.state, owner: "a backup", of: writer)
@@ -35,13 +39,13 @@ extension PersistentStoreCoordinator {
         withExtendedLifetime(pin) {}
     }
 
-    /// The bytes of such a file, in parts: read once, as fast as they are asked for. Dropping them ends the copy.
+    /// Returns the bytes of a backup file as a sequence of parts, which can be read once. Releasing the sequence stops the copy.
     public func backupBytes() async throws -> BackupBytes {
         let store = try await storeToBackUp()
         return try BackupBytes(store, Snapshot(writer.state, owner: "a backup", of: writer))
     }
 
-    /// Runs blocking work on a background queue; cancelling the task cancels it.
+    /// Runs blocking work on a background queue. Cancelling the task cancels the work.
     private func offExecutor<T: Sendable>(_ body: @escaping @Sendable (Cancellation) throws -> T) async throws -> T {
         let cancellation = Cancellation()
         return try await withTaskCancellationHandler {

@@ -7,12 +7,15 @@ import StoreInterface
 #endif
 
 extension PersistentStoreCoordinator {
-    /// Makes the store's file hold its objects in less room while it is in use: see `CompactableStore`. Saves go on between its
-    /// transactions; what is saved and not yet on disk is not packed. A store that cannot be compacted has nothing to do.
+    /// Reduces the size of the store's file while the store is in use: see `CompactableStore`. A store that cannot be compacted is left
+    /// unchanged.
     ///
-    /// Off the calling executor. Root contexts that merge automatically move on to the packed pages, without a notice; others, and
-    /// snapshots, keep the pages from before from reuse until they move (S150).
-    /// - Throws: `CancellationError` when the task is cancelled, what was packed stays so; `StoreError`.
+    /// Saves continue between the transactions of the compaction. Deferred saves that are not on disk are not compacted.
+    /// Runs off the calling executor. Root contexts that merge automatically move to the compacted pages without a notice. Other
+    /// contexts, and
+    /// snapshots, keep the old pages from reuse until they move (S150).
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled; pages compacted so far stay compacted. `StoreError`.
     @discardableResult
     public func compact(
         _ options: CompactionOptions = CompactionOptions(),
@@ -28,9 +31,9 @@ extension PersistentStoreCoordinator {
         }
     }
 
-    /// Writes a copy of the store without anything free in it, after all saves made so far: see `CompactableStore`.
+    /// Writes a copy of the store without free space, with all saves made so far: see `CompactableStore`.
     ///
-    /// - Throws: `StoreError` `.unsupported` for stores that have no such copy, and those of the store; `CancellationError`.
+    /// - Throws: `StoreError` `.unsupported` for stores without such a copy, and errors of the store; `CancellationError`.
     public func compactCopy(to url: URL) async throws {
         guard let compactable = store as? any CompactableStore else {
             throw StoreError(.unsupported, "\(name): its store has no file that can be copied. Use a store in a file")
@@ -41,8 +44,9 @@ extension PersistentStoreCoordinator {
 }
 
 extension StoreWriter {
-    /// Lets go of pages that only an older snapshot of the same state needs, so that they can be used again.
-    /// - Parameter done: runs on the writer's queue.
+    /// Releases the snapshot of an older commit with the same saves, so that its pages can be reused.
+    ///
+    /// - Parameter done: Runs on the writer's queue.
     func renewSnapshot(then done: @escaping @Sendable () -> Void = {}) {
         queue.async {
             self.renewSnapshotNow()
@@ -52,7 +56,7 @@ extension StoreWriter {
 
     private func renewSnapshotNow() {
         let current = state
-        // While saves are pending the base has their generation; a failure leaves the old snapshot, which is right too.
+        // While saves are pending, the base has their generation. If this fails, the old snapshot stays, which is correct too.
         guard current.pendingSaves > 0 else { return replaceState(resting(current)) }
         guard let base = try? newSnapshot(), base.generation == current.committed else { return }
         replaceState(current.reading(base))
@@ -60,7 +64,7 @@ extension StoreWriter {
 }
 
 extension PersistentContainer {
-    /// Makes the file hold its objects in less room: see `PersistentStoreCoordinator.compact`.
+    /// Reduces the size of the store's file: see `PersistentStoreCoordinator.compact`.
     @discardableResult
     public func compact(
         _ options: CompactionOptions = CompactionOptions(),
@@ -69,7 +73,7 @@ extension PersistentContainer {
         try await coordinator.compact(options, progress: progress)
     }
 
-    /// Writes a copy of the store without anything free in it, after all saves made so far: see `CompactableStore`.
+    /// Writes a copy of the store without free space, with all saves made so far: see `CompactableStore`.
     public func compactCopy(to url: URL) async throws {
         try await flush()
         try await coordinator.compactCopy(to: url)

@@ -1,10 +1,10 @@
 internal import Platform
 import StoreInterface
 
-/// Reads through a parent as Core Data does: each request waits for the parent's executor, the parent answers from its own
-/// changes and its own parent, and makes objects of what passes. Kept for comparison (routing `ancestors`).
+/// Reads through a parent as Core Data does, kept for comparison (routing `ancestors`).
 ///
-/// It shows the parent's present state, so it is no snapshot in time.
+/// Each request waits for the parent's executor. The parent reads its own changes and its own parent, and creates an object per record.
+/// This reads the parent's present state, so it is not a snapshot in time.
 final class AncestorSnapshot: StoreSnapshot {
     let schema: StoreSchema
     private let parent: ContextConfiguration.ParentLink
@@ -62,7 +62,7 @@ final class AncestorSnapshot: StoreSnapshot {
         try ask { try $0.view.related(relation, to: key) }
     }
 
-    /// All values of an object, which the parent registers on the way; nil when there is none.
+    /// Returns all values of an object, which the parent registers; nil if the object does not exist.
     fileprivate func row(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
         try ask { parent in
             guard try parent.exists(entity, key) else { return nil }
@@ -75,7 +75,7 @@ final class AncestorSnapshot: StoreSnapshot {
     }
 }
 
-/// A page read through a parent: whole rows, each asked for once.
+/// A page that is read through a parent, in whole rows. Each row is requested once.
 private final class AncestorPage: StorePage {
     private let entity: Int
     private let number: UInt64

@@ -1,28 +1,29 @@
 internal import Platform
 import StoreInterface
 
-/// The newest state of a store, taken when it is first read: until then it keeps nothing of the file from reuse (S154).
+/// The newest state of a store, acquired at the first read. Until then it keeps no pages of the file from reuse (S154).
 ///
-/// The writer's resting state, and contexts that have read nothing since they moved, hold one each. If other processes commit before
-/// it is read, it shows their saves too; nothing that was read can tell. The writer takes all of them before a commit of its own, so
-/// that no context sees another's save without merging it. From the first read on it is one immutable snapshot.
+/// The writer's resting state uses one, and so does each context that has read nothing since its last move. If other processes commit
+/// before the first read, the snapshot contains their saves too, which no earlier read can contradict. The writer acquires all of them
+/// before
+/// its own commits, so that no context sees another context's save without merging it. After the first read the snapshot is immutable.
 final class LazySnapshot: StoreSnapshot {
     let schema: StoreSchema
     private let store: any ObjectStore
     private let state: Mutex<State>
-    /// Set once, after which ``taken`` does not change any more.
+    /// Set once. After that, ``taken`` does not change.
     private let isTaken = Atomic(false)
-    /// Written before ``isTaken`` is set and read after it: right because of that order.
+    /// The acquired snapshot. Unchecked access is safe, because it is written before ``isTaken`` is set and read only after that.
     private nonisolated(unsafe) var taken: (any StoreSnapshot)?
     private let onTaking: @Sendable (any StoreSnapshot) -> Void
 
     private enum State {
-        /// The generation of the commit after which it was made.
+        /// Not acquired. The generation is that of the commit after which the snapshot was created.
         case untaken(Generation)
         case taken
     }
 
-    /// - Parameter onTaking: called once, with the snapshot, when it is taken.
+    /// - Parameter onTaking: A closure called once, with the snapshot, when it is acquired.
     init(_ store: any ObjectStore, generation: Generation, onTaking: @escaping @Sendable (any StoreSnapshot) -> Void) {
         self.store = store
         schema = store.schema
@@ -30,16 +31,18 @@ final class LazySnapshot: StoreSnapshot {
         self.onTaking = onTaking
     }
 
-    /// The snapshot that is read; nil until then. Never takes one.
+    /// The acquired snapshot; nil before the first read. Never acquires one.
     var current: (any StoreSnapshot)? { isTaken.load(ordering: .acquiring) ? taken : nil }
 
-    /// Takes the snapshot now if nobody has.
+    /// Acquires the snapshot if it is not yet acquired.
+    ///
     /// - Throws: `StoreError` of the store's `snapshot()`.
     @discardableResult
     func take() throws -> any StoreSnapshot {
         if isTaken.load(ordering: .acquiring), let taken { return taken }
-        // Outside the lock: a store with one connection waits here for the writer's transaction, in which the writer takes this
-        // snapshot. If two callers take one, the first is kept: it precedes every later commit of this process.
+        // Outside the lock: a store with one connection waits here for the writer's transaction, in which the writer acquires this
+        // snapshot.
+        // If two callers acquire one, the first is kept: it precedes every later commit of this process.
         let snapshot: any StoreSnapshot
         do { snapshot = try store.snapshot() } catch {
             if let current { return current }

@@ -1,19 +1,20 @@
 import StoreInterface
 
-/// A state of the store that somebody still reads, and what that costs (S152).
+/// A state of the store that is still in use, and its cost (S152).
 public struct LiveSnapshot: Sendable, Hashable, CustomStringConvertible {
-    /// Contexts by name, and snapshots that are kept, by the name that they were taken under. Empty for what live results, running
-    /// fetches or another process hold.
+    /// The names of the contexts and kept snapshots that use the state. Empty for live results, running fetches and other processes.
     public var owners: [String]
+    /// The id of the process that uses the state.
     public var processID: Int32
-    /// Since when the store has been read in this state; nil for another process's, which does not say.
+    /// The time since the state was first read; nil for another process's state, whose age is unknown.
     public var age: Duration?
-    /// nil for another process's.
+    /// The generation of the state; nil for another process's state.
     public var generation: Generation?
-    /// Bytes of the file that cannot be used anew while the snapshot lives, if it were the only one; nil where the store does not
-    /// know. On LMDB: the pages that commits after it have freed, read from the list of free pages.
+    /// The bytes of the file that only this snapshot keeps from reuse; nil if the store does not know.
+    ///
+    /// On LMDB, these are the pages that later commits have freed, read from the list of free pages.
     public var bytesRetained: Int?
-    /// Whether it is the newest state, which every new context reads.
+    /// A Boolean value that indicates whether this is the newest state, which every new context reads.
     public var isNewest: Bool
 
     public var description: String {
@@ -26,31 +27,33 @@ public struct LiveSnapshot: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Duration {
-    /// Seconds with one decimal.
+    /// The duration in seconds, with one decimal.
     fileprivate var formattedSeconds: String {
         let tenths = components.seconds * 10 + components.attoseconds / 100_000_000_000_000_000
         return "\(tenths / 10).\(tenths % 10) s"
     }
 }
 
-/// What snapshots may cost before something is done about them. Whatever is done is logged as a warning too.
+/// A limit on the cost of snapshots, with the responses to exceeding it. Each response is also logged as a warning.
 public struct SnapshotBudget: Sendable, Hashable {
+    /// The responses to an exceeded budget.
     public struct Response: OptionSet, Sendable, Hashable {
         public let rawValue: UInt8
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// Contexts without unsaved changes that read a state over the budget are moved to the newest one, those that were pinned
-        /// or made to read it too. Contexts with unsaved changes stay.
+        /// Moves contexts without unsaved changes from a state over the budget to the newest state. This includes pinned contexts.
+        /// Contexts with
+        /// unsaved changes stay.
         public static let advanceCleanContexts = Response(rawValue: 1)
-        /// `coordinator.snapshot()` throws ``SnapshotError`` while a state over the budget is held.
+        /// Makes `coordinator.snapshot()` throw ``SnapshotError`` while a state over the budget is in use.
         public static let refuseNewSnapshots = Response(rawValue: 2)
     }
 
-    /// How long a state may be read after newer ones have come.
+    /// The maximum age of a state that is not the newest; nil for no limit.
     public var maximumAge: Duration?
-    /// How many bytes of the file a state may keep from reuse.
+    /// The maximum number of bytes of the file that a state may keep from reuse; nil for no limit.
     public var maximumBytes: Int?
-    /// Beside the warning.
+    /// The responses in addition to the warning.
     public var responses: Response
 
     public init(maximumAge: Duration? = nil, maximumBytes: Int? = nil, responses: Response = []) {
@@ -67,9 +70,9 @@ public struct SnapshotBudget: Sendable, Hashable {
     }
 }
 
-/// Why a snapshot was not given.
+/// An error of ``PersistentStoreCoordinator/snapshot(owner:)``.
 public enum SnapshotError: Error, Sendable, CustomStringConvertible {
-    /// The budget refuses new snapshots while these are held.
+    /// The budget refuses new snapshots while these snapshots are in use.
     case overBudget([LiveSnapshot])
 
     public var description: String {

@@ -1,7 +1,7 @@
 internal import Platform
 import StoreInterface
 
-/// One holder of a state: a context, or a `Snapshot` that somebody keeps. Alive as long as the holder.
+/// The registration of a context or `Snapshot` that uses a state. It ends when the lease is deallocated.
 final class SnapshotLease: Sendable {
     private let pins: SnapshotRegistry
     private let number: UInt64
@@ -19,16 +19,16 @@ final class SnapshotLease: Sendable {
     var state: StoreState? { pins.state(number) }
 }
 
-/// Who holds which states of one store: what ``PersistentStoreCoordinator/snapshots()`` reads, and what a budget is held against.
+/// The users of the states of one store, for ``PersistentStoreCoordinator/snapshots()`` and for checking the budget.
 final class SnapshotRegistry: Sendable {
     private let shared = Mutex(Shared())
     let budget = SnapshotBudgetState()
 
     private struct Shared {
-        /// By the numbers of their pins, which take them away.
+        /// The holders by the numbers of their leases, which remove them.
         var holders: [UInt64: Holder] = [:]
         var next: UInt64 = 0
-        /// The snapshots that the writer has published; those that are gone are swept now and then.
+        /// The snapshots that the writer has published. Released snapshots are removed from time to time.
         var bases: [ObjectIdentifier: WeakBase] = [:]
         var sweepAt = 64
     }
@@ -36,7 +36,7 @@ final class SnapshotRegistry: Sendable {
     struct Holder {
         var owner: String
         var state: StoreState
-        /// Where a context lives; nil for a kept snapshot, which nobody can move.
+        /// The address of a context; nil for a kept snapshot, which cannot be moved.
         var place: ContextAddress?
     }
 
@@ -45,7 +45,7 @@ final class SnapshotRegistry: Sendable {
         var taken: ContinuousClock.Instant
     }
 
-    /// A snapshot that somebody holds, and those of its holders that are known.
+    /// A snapshot in use, and its known holders.
     struct Live {
         var base: any StoreSnapshot
         var taken: ContinuousClock.Instant
@@ -61,7 +61,7 @@ final class SnapshotRegistry: Sendable {
         return SnapshotLease(number, self)
     }
 
-    /// What the holder had is let go of behind the lock: with the last reference a snapshot ends.
+    /// Changes a holder. Its old state is released after the lock, because releasing the last reference ends a snapshot.
     fileprivate func change(_ number: UInt64, _ body: (inout Holder) -> Void) {
         _ = shared.withLock { shared in
             guard var holder = shared.holders[number] else { return nil as Holder? }
@@ -95,10 +95,10 @@ final class SnapshotRegistry: Sendable {
         withExtendedLifetime(old) {}
     }
 
-    /// Remembers a snapshot that others can hold from now on. Amortised O(1).
+    /// Remembers a snapshot that can be used from now on. Amortized O(1).
     func note(_ base: any StoreSnapshot) {
         shared.withLock { shared in
-            // A store gives one object for one generation as often as it is asked. A gone one may have had the same address.
+            // A store returns the same object for the same generation. A released snapshot may have had the same address.
             if shared.bases[ObjectIdentifier(base)]?.base != nil { return }
             if shared.bases.count >= shared.sweepAt {
                 shared.bases = shared.bases.filter { $0.value.base != nil }
@@ -108,7 +108,7 @@ final class SnapshotRegistry: Sendable {
         }
     }
 
-    /// The live snapshots, oldest first, and the holders that have read nothing yet. O(live snapshots + holders).
+    /// Returns the live snapshots, oldest first, and the holders that have not read anything yet. O(live snapshots + holders).
     func live() -> (taken: [Live], resting: [Holder]) {
         let (bases, holders) = shared.withLock { shared in
             (

@@ -2,17 +2,18 @@ import StoreInterface
 
 /// One state of a store as contexts see it: a snapshot, and over it the saves that are not yet on disk.
 ///
-/// Immutable; sharing it shares the snapshot (one read transaction). Dropping the last reference frees it.
+/// Immutable. Sharing a state shares its snapshot (one read transaction). Releasing the last reference ends it.
 final class StoreState: Sendable {
     let base: any StoreSnapshot
-    /// Deferred saves, newest first; a layer may be several, folded.
+    /// Deferred saves, newest first. A layer may contain several folded saves.
     let deferred: [Layer]
-    /// How many saves ``deferred`` stands for.
+    /// The number of saves in ``deferred``.
     let pendingSaves: Int
-    /// The newest step of the writer in this state: orders the states of one writer.
+    /// The newest step of the writer in this state. It orders the states of one writer.
     let sequence: SaveSequence
-    /// The newest save in the file that the state holds. A base that is taken later may hold newer ones of other processes; the state
-    /// counts as older then, so that no check takes them for known.
+    /// The newest save in the file that the state is known to contain. A base acquired later may contain newer saves of other
+    /// processes.
+    /// The state then counts as older, so that no check treats those saves as known.
     let committed: Generation
 
     init(
@@ -26,51 +27,51 @@ final class StoreState: Sendable {
         self.sequence = sequence
     }
 
-    /// The generation that the newest save in this state has, or will have when it is committed.
+    /// The generation of the newest save in this state, now or after its commit.
     var generation: Generation { committed + UInt64(pendingSaves) }
 
     var view: LayeredView { LayeredView(base: base, layers: deferred) }
 
-    /// The state after one more save, which is held in memory.
+    /// Returns the state after one more save, which is in memory.
     func adding(_ layer: Layer) -> StoreState {
         StoreState(
             base: base, committed: committed, deferred: [layer] + deferred, pendingSaves: pendingSaves + 1,
             sequence: sequence.next)
     }
 
-    /// Makes the state one that does not change any more, whatever other processes save. A store that cannot be read says so at the
-    /// first read.
+    /// Acquires the snapshot, so that the state does not change when other processes save. If the store cannot be read, the first read
+    /// throws.
     func takeBase() { _ = try? (base as? LazySnapshot)?.take() }
 
-    /// The same saves read from another snapshot.
+    /// Returns a state with the same saves, read from another snapshot.
     func reading(_ base: any StoreSnapshot) -> StoreState {
         StoreState(
             base: base, committed: committed, deferred: deferred, pendingSaves: pendingSaves, sequence: sequence)
     }
 }
 
-/// An accepted save that is not in the file: its line in the history.
+/// An accepted save that is not in the file yet, with its history record.
 struct PendingSave: Sendable {
     var sequence: SaveSequence
     var changes: ChangeSet
-    /// The relationships of the model that it was made with.
+    /// The relationships of the model with which the save was made.
     var rules: RelationshipRules
-    /// The save alone, as it was accepted: what readers see may be folded with other saves.
+    /// The save alone, as it was accepted. Readers may see it folded with other saves.
     var layer: Layer
-    /// Saves, newest first, that it was accepted upon and that could not be written: it is checked anew without them.
+    /// Earlier saves, newest first, that could not be written. The save is checked again without them.
     var leftOut: [Layer] = []
 }
 
-/// A state of a store that may be kept, and given to contexts to read: `coordinator.snapshot()`, `context.snapshot`.
+/// A state of a store, which you can keep and read in contexts: `coordinator.snapshot()`, `context.snapshot`.
 ///
-/// It keeps the pages of its generation from being reused as long as it is held.
+/// While a copy of it exists, the pages of its generation are not reused.
 public struct Snapshot: Sendable {
-    /// The state that is read; an empty one after the store was closed.
+    /// The state to read; an empty state after the store was closed.
     var state: StoreState { pin.state ?? empty }
     private let empty: StoreState
-    /// The store that it is a state of.
+    /// The identity of the snapshot's store.
     public let store: StoreIdentity
-    /// Names the snapshot among the live ones, as long as a copy of it is held.
+    /// The registration among the live snapshots, shared by all copies.
     let pin: SnapshotLease
 
     init(_ state: StoreState, owner: String, of writer: StoreWriter) {
@@ -80,6 +81,6 @@ public struct Snapshot: Sendable {
         pin = writer.pins.add(owner, state)
     }
 
-    /// The newest save that the snapshot holds.
+    /// The newest save that the snapshot contains.
     public var generation: Generation { state.generation }
 }

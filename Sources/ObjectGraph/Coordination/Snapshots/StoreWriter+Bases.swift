@@ -2,24 +2,24 @@ import Dispatch
 internal import Platform
 import StoreInterface
 
-/// The snapshots below states. While nobody reads, none is held: see ``LazySnapshot``.
+/// The snapshots of states. A snapshot that is not being read is not acquired: see ``LazySnapshot``.
 extension StoreWriter {
-    /// A reference to a snapshot that is perhaps to be taken.
+    /// A weak reference to a snapshot that may have to be acquired.
     struct WeakSnapshot {
         weak var snapshot: LazySnapshot?
     }
 
-    /// How long the writer's own state keeps a snapshot that somebody read.
+    /// The time for which the writer's own state keeps an acquired snapshot.
     private static let restingInterval: DispatchTimeInterval = .milliseconds(250)
 
-    /// A snapshot of the newest commit, noted among those that can be held.
+    /// Returns a snapshot of the newest commit and registers it.
     func newSnapshot() throws -> any StoreSnapshot {
         let base = try store.snapshot()
         pins.note(base)
         return base
     }
 
-    /// The base of the state after a commit, which has this generation.
+    /// Returns the base of the state after a commit of this generation.
     func lazySnapshot(after generation: Generation) -> LazySnapshot {
         let pins = pins
         let made = LazySnapshot(store, generation: generation) { [weak self] snapshot in
@@ -33,7 +33,7 @@ extension StoreWriter {
         return made
     }
 
-    /// Takes every snapshot that is to show the state before the next commit. Before each commit of this process.
+    /// Acquires every snapshot that must show the state before the next commit. Called before each commit of this process.
     func takeSnapshots() throws {
         let waiting = untaken.withLock { untaken in
             defer { untaken = [] }
@@ -47,7 +47,7 @@ extension StoreWriter {
         }
     }
 
-    /// The same saves for a context that has read nothing: a state whose base is not taken.
+    /// Returns the same state with a base that is not acquired, for a context that has read nothing.
     func resting(_ state: StoreState) -> StoreState {
         // Under the lock, so that no commit of this process comes between.
         shared.withLock { shared in
@@ -58,8 +58,10 @@ extension StoreWriter {
         }
     }
 
-    /// Takes the snapshots that must show the state before a commit. Called inside its transaction, when no other process can commit.
-    /// - Returns: the state that the commit follows.
+    /// Acquires the snapshots that must show the state before a commit. Called inside its transaction, when no other process can
+    /// commit.
+    ///
+    /// - Returns: The state that the commit follows.
     func beginCommit() throws -> StoreState {
         let state = shared.withLock { shared in
             shared.isCommitting = true
@@ -69,7 +71,7 @@ extension StoreWriter {
         return state
     }
 
-    /// After somebody has read through the writer's state: lets go of the snapshot when no save has come for a while.
+    /// Releases the snapshot of the writer's state after a time without saves. Called after the state was read.
     private func restLater() {
         guard !isResting.exchange(true, ordering: .acquiringAndReleasing) else { return }
         clock.run(at: clock.now + Self.restingInterval, on: queue) { [weak self] in
@@ -79,7 +81,7 @@ extension StoreWriter {
         }
     }
 
-    /// On the queue. Readers keep the snapshot that they have.
+    /// Releases the snapshot of the writer's state. Runs on the queue. Readers keep their snapshot.
     private func rest() {
         let current = state
         guard (current.base as? LazySnapshot)?.current != nil else { return }
@@ -91,21 +93,22 @@ extension StoreWriter {
 
     // MARK: Saves of other connections
 
-    /// The newest state, saves of other processes and connections included. Waits for nobody.
+    /// Returns the newest state, including saves of other processes and connections. Never waits.
     func newestState() -> StoreState {
         let current = state
         guard current.pendingSaves == 0, store.mayHaveCommitted(after: current.committed) else { return current }
-        // Where the store cannot be read, the state that is known is the newest.
+        // If the store cannot be read, the known state is the newest.
         try? adoptExternalSaves()
         return state
     }
 
-    /// Publishes the state after saves of other connections, if there are any. From any thread: a group of saves that is being written
-    /// meanwhile is published after it.
+    /// Publishes the state after saves of other connections, if there are any.
+    ///
+    /// May be called on any thread. A group of saves that is being written is published after it.
     func adoptExternalSaves() throws {
         let base = try store.snapshot()
         let (moved, listeners) = shared.withLock { shared -> (StoreState?, [Listener]) in
-            // While saves are pending no other process commits.
+            // While saves are pending, no other process commits.
             let start = shared.state
             guard base.generation > start.committed, start.pendingSaves == 0, !shared.isCommitting else { return (nil, []) }
             let moved = StoreState(base: lazySnapshot(after: base.generation), sequence: start.sequence.next)

@@ -3,7 +3,7 @@ import Logging
 internal import Platform
 import StoreInterface
 
-/// The budget, and what was found when it was last looked at.
+/// The budget of snapshots, and the result of its last check.
 final class SnapshotBudgetState: Sendable {
     private let shared = Mutex(Shared())
     let queue = DispatchQueue(label: "strata.budget", qos: .utility)
@@ -11,11 +11,11 @@ final class SnapshotBudgetState: Sendable {
     struct Shared {
         var budget: SnapshotBudget?
         var listener: UInt64?
-        /// A look is under way, or was less than the interval ago.
+        /// Whether a check is running, or ran less than the interval ago.
         var isResting = false
-        /// Whether the last look found a snapshot over the budget.
+        /// Whether the last check found a snapshot over the budget.
         var isExceeded = false
-        /// By owners: when they were last warned of, and how often they were over the budget since.
+        /// By owners, the time of the last warning, and how often they exceeded the budget since then.
         var warned: [String: Warning] = [:]
     }
 
@@ -30,11 +30,11 @@ final class SnapshotBudgetState: Sendable {
 }
 
 extension StoreWriter {
-    /// Between two looks while nothing is saved here.
+    /// The time between two checks while this process does not save.
     private static let budgetRepetition: DispatchTimeInterval = .milliseconds(500)
-    /// Between two looks at the snapshots after saves.
+    /// The time between two checks after saves.
     private static let budgetInterval: DispatchTimeInterval = .milliseconds(50)
-    /// Between two warnings of the same owners; the second says how often it happened between.
+    /// The time between two warnings about the same owners. The second warning contains the number of repetitions.
     private static let warningInterval: Duration = .seconds(10)
 
     func liveSnapshots() throws -> [LiveSnapshot] {
@@ -42,7 +42,7 @@ extension StoreWriter {
         return try report(live.taken) + resting(live.resting)
     }
 
-    /// The newest state, if contexts are to read it that have read nothing yet: it keeps nothing from reuse.
+    /// Returns the newest state if contexts use it that have read nothing yet. It keeps no pages from reuse.
     private func resting(_ holders: [SnapshotRegistry.Holder]) -> [LiveSnapshot] {
         guard !holders.isEmpty else { return [] }
         return [
@@ -87,7 +87,7 @@ extension StoreWriter {
         lookAgainLater(number)
     }
 
-    /// Snapshots grow older, and other processes save, without a save of this process.
+    /// Repeats the check, because snapshots grow older and other processes save even if this process does not.
     private func lookAgainLater(_ listener: UInt64) {
         clock.run(at: clock.now + Self.budgetRepetition, on: pins.budget.queue) { [weak self] in
             guard let self, pins.budget.withLock({ $0.listener == listener }) else { return }
@@ -97,7 +97,7 @@ extension StoreWriter {
         }
     }
 
-    /// Throws when the budget refuses new snapshots. Looks again only while the last look found it exceeded.
+    /// Throws if the budget refuses new snapshots. Repeats the check only if the last check found the budget exceeded.
     func checkSnapshotBudget() throws {
         let (budget, wasExceeded) = pins.budget.withLock { ($0.budget, $0.isExceeded) }
         guard let budget, wasExceeded, budget.responses.contains(.refuseNewSnapshots) else { return }
@@ -107,7 +107,7 @@ extension StoreWriter {
         throw SnapshotError.overBudget(over)
     }
 
-    /// Called after saves, on the writer's queue. Never waits.
+    /// Schedules a check. Called after saves, on the writer's queue. Never waits.
     private func snapshotsMayCostMore() {
         let isDue = pins.budget.withLock { state in
             defer { state.isResting = true }
@@ -115,7 +115,7 @@ extension StoreWriter {
         }
         guard isDue else { return }
         let queue = pins.budget.queue
-        // At the interval's end, so that the last save of a burst is looked at too.
+        // At the end of the interval, so that the check includes the last save of a burst.
         clock.run(at: clock.now + Self.budgetInterval, on: queue) { [weak self] in
             self?.pins.budget.withLock { $0.isResting = false }
             self?.holdToBudget()

@@ -1,12 +1,13 @@
 import Dispatch
 internal import Platform
 
-/// Tells one context that the store has moved on, at most once a frame: a burst of saves costs its executor one move.
+/// Notifies one context of new saves, at most once per frame, so that a burst of saves costs its executor one merge.
 ///
-/// The first save after a pause is told at once; those that follow within ``interval`` are told together at its end. A save that has to
-/// wait is announced meanwhile: a job of some nanoseconds, after which the next read of the context merges first. The job comes before
-/// the task that awaits the save goes on, so that this task reads what was saved (S068), and an importer's saves do not become the
-/// main thread's merges.
+/// The first save after a pause is delivered at once. Saves that follow within ``interval`` are delivered together at its end.
+/// A save that has to wait is announced at once by a short job on the context's executor, and the context's next read merges it first.
+/// The job runs before the task that awaits the save continues, so that this task reads the save (S068). An importer's saves thus do
+/// not
+/// become merges on the main thread.
 final class CoalescedNotifier: Sendable {
     /// One frame at 120 Hz.
     static let interval: DispatchTimeInterval = .microseconds(8_333)
@@ -17,13 +18,13 @@ final class CoalescedNotifier: Sendable {
 
     private struct State {
         weak var host: (any ContextExecutor)?
-        /// A merge is on its way to the context, or waits for the end of the interval.
+        /// Whether a merge is on its way to the context, or waits for the end of the interval.
         var isScheduled = false
-        /// The scheduled merge waits.
+        /// Whether the scheduled merge waits.
         var isWaiting = false
-        /// The context knows that it is behind, or is about to.
+        /// Whether an announcement has been sent to the context.
         var isAnnounced = false
-        /// Nothing is merged before, unless somebody reads.
+        /// The earliest time of the next merge, unless a read requires one.
         var notBefore = DispatchTime(uptimeNanoseconds: 0)
     }
 
@@ -42,7 +43,8 @@ final class CoalescedNotifier: Sendable {
 
     var isAlive: Bool { state.withLock { $0.host != nil } }
 
-    /// Called after each save elsewhere, on the writer's queue, before the save returns. Never waits.
+    /// Schedules or announces a merge. Called after each save of another context, on the writer's queue, before the save returns. Never
+    /// waits.
     func storeDidChange() {
         let now = clock.now
         let step = state.withLock { state -> Step in
@@ -72,7 +74,7 @@ final class CoalescedNotifier: Sendable {
         host?.enqueue { $0.behind = self }
     }
 
-    /// The context merges now, because somebody reads: later saves are announced anew.
+    /// Resets the announcement, because the context is about to merge. Later saves are announced again.
     func willCatchUp() { state.withLock { $0.isAnnounced = false } }
 
     private func deliver() {
@@ -83,7 +85,7 @@ final class CoalescedNotifier: Sendable {
             return state.host
         }
         host?.enqueue { context in
-            // Cleared before the context looks, so that a save from now on schedules the next job.
+            // Clear the flags before the context merges, so that a later save schedules the next job.
             self.state.withLock { state in
                 state.isScheduled = false
                 state.isAnnounced = false

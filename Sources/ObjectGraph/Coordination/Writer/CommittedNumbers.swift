@@ -1,16 +1,17 @@
 import StoreInterface
 
-/// Which generation each accepted save was committed as, so that a row read before the commit and the same row read after it count as
-/// one version.
+/// The generations with which accepted saves were committed. With them, a row read before the commit and the same row read after it
+/// have equal
+/// versions.
 struct CommittedNumbers: Sendable {
-    /// Saves with consecutive sequences that have consecutive generations.
+    /// Saves with consecutive sequences and consecutive generations.
     private struct Run {
         var first: SaveSequence
         var count: UInt64
         var generation: Generation
     }
 
-    /// Ascending. Bounded: a version that is forgotten counts as changed, which is safe.
+    /// The runs, ascending and bounded. A forgotten version counts as changed, which is safe.
     private var runs: [Run] = []
     private static let limit = 4096
 
@@ -28,7 +29,7 @@ struct CommittedNumbers: Sendable {
         if runs.count > Self.limit { runs.removeFirst(runs.count - Self.limit / 2) }
     }
 
-    /// nil for a save that is not in the file, or whose commit is forgotten. O(log runs).
+    /// Returns the generation of a save; nil if it is not in the file, or if its commit is forgotten. O(log runs).
     func generation(of sequence: SaveSequence) -> Generation? {
         let after = runs.partitioningIndex { $0.first > sequence }
         guard after > 0 else { return nil }
@@ -37,7 +38,7 @@ struct CommittedNumbers: Sendable {
         return offset < run.count ? run.generation + offset : nil
     }
 
-    /// Whether two versions are of the same save.
+    /// Whether two versions belong to the same save.
     func areSame(_ a: RowVersion?, _ b: RowVersion?) -> Bool {
         if a == b { return true }
         guard let a, let b else { return false }

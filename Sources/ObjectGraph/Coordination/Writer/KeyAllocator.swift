@@ -1,17 +1,17 @@
 internal import Platform
 import StoreInterface
 
-/// Keys leased from the store and not yet given out, per entity.
+/// The allocated but unused keys of each entity.
 ///
-/// Contexts take whole pages of keys (64), so that two of them never insert into one page, and give back what they did not
-/// use. The pool is filled by the writer before it is empty, so that taking does not wait for the disk.
+/// Contexts take whole pages of keys (64), so that two contexts never insert into one page. They return unused keys.
+/// The writer refills the allocator before it is empty, so that taking keys does not wait for the disk.
 final class KeyAllocator: Sendable {
     private struct Supply {
-        /// Whole pages, the next to give first.
+        /// Whole pages of keys. The next page to hand out is first.
         var leased: Range<ObjectKey> = 0..<0
-        /// Rests of pages that contexts gave back.
+        /// Remainders of pages that contexts returned.
         var returned: [Range<ObjectKey>] = []
-        /// How many pages the next lease asks for; doubles with every lease, up to ``maximumLease``.
+        /// The number of pages in the next allocation. Doubles with every allocation, up to ``maximumLease``.
         var nextLease = KeyAllocator.firstLease
         var isRefilling = false
     }
@@ -27,12 +27,12 @@ final class KeyAllocator: Sendable {
 
     enum Taken {
         case keys(Range<ObjectKey>)
-        /// These, and the pool wants to be filled.
+        /// Keys were taken, and the allocator needs a refill.
         case keysLow(Range<ObjectKey>)
         case empty
     }
 
-    /// Up to one page of keys. O(1), a lock held for some nanoseconds.
+    /// Takes up to one page of keys. O(1), with a lock held for some nanoseconds.
     func take(_ entity: Int) -> Taken {
         supplies.withLock { supplies in
             if let rest = supplies[entity].returned.popLast() { return .keys(rest) }
@@ -54,12 +54,12 @@ final class KeyAllocator: Sendable {
         supplies.withLock { $0[entity].returned.append(keys) }
     }
 
-    /// Adds keys of pages that are shared with others; the last range is given out first.
+    /// Adds keys of pages that already contain objects. The last range is handed out first.
     func add(shared keys: [Range<ObjectKey>], _ entity: Int) {
         supplies.withLock { $0[entity].returned.append(contentsOf: keys) }
     }
 
-    /// Removes and returns, by entity, the keys that were allocated and not given out. Returns nil if there are none.
+    /// Removes and returns, by entity, the keys that were allocated and not handed out. Returns nil if there are none.
     func drain() -> [[Range<ObjectKey>]]? {
         let rests = supplies.withLock { supplies in
             supplies.indices.map { entity in
@@ -74,7 +74,7 @@ final class KeyAllocator: Sendable {
         return rests.contains { !$0.isEmpty } ? rests : nil
     }
 
-    /// How many pages to lease now for each entity that runs low; empty when none does. The writer calls it inside a transaction.
+    /// Returns the number of pages to allocate for each entity that runs low. The writer calls this inside a transaction.
     func wanted() -> [(entity: Int, pages: Int)] {
         supplies.withLock { supplies in
             supplies.indices.compactMap { entity in
@@ -89,7 +89,7 @@ final class KeyAllocator: Sendable {
         supplies.withLock { $0[entity].isRefilling = true }
     }
 
-    /// Adds a lease that is on disk. What was left of the one before stays available.
+    /// Adds keys whose allocation is on disk. The remainder of the previous allocation stays available.
     func add(_ keys: Range<ObjectKey>, _ entity: Int) {
         supplies.withLock { supplies in
             let rest = supplies[entity].leased
@@ -104,7 +104,7 @@ final class KeyAllocator: Sendable {
         }
     }
 
-    /// A page of keys that leases do not reach. Of 2^55 pages nobody else has picked the same.
+    /// Returns a random page of keys beyond all allocations. There are 2^55 such pages, so two picks of the same page are not expected.
     static func unleased() -> Range<ObjectKey> {
         let page = UInt64.random(in: PageAddress.unleased)
         return PageAddress.key(page: page, slot: 0)..<PageAddress.key(page: page + 1, slot: 0)

@@ -2,18 +2,18 @@ import Dispatch
 import StoreInterface
 
 extension StoreWriter {
-    /// The jobs that the writer takes together: checked in their order, each against the state with those before it.
+    /// The jobs that the writer processes together. They are checked in order, each against the state after the jobs before it.
     final class CommitGroup {
         let jobs: [SaveJob]
-        /// What the jobs are checked against; newer than the writer's state when another process has saved.
+        /// The state against which the first job is checked. It is newer than the writer's state if another process has saved.
         var start: StoreState
         var state: StoreState
-        /// By job: the changes of an accepted save (empty for a flush), or why it was refused.
+        /// For each job, the changes of an accepted save (empty for a flush), or the error that refused it.
         var results: [Result<ChangeSet, any Error>] = []
         private let writer: StoreWriter
-        /// The saves in ``state`` that are not on disk, oldest first: those of before and the group's own.
+        /// The saves in ``state`` that are not on disk, oldest first: earlier saves and the group's own.
         private(set) var pending: [PendingSave] = []
-        /// The numbers of the saves that the group has written.
+        /// The generations of the saves that the group has written.
         private(set) var committed = CommitNumbers.none
 
         init(jobs: [SaveJob], writer: StoreWriter) {
@@ -23,21 +23,21 @@ extension StoreWriter {
             state = start
         }
 
-        /// Writes the pending saves and the group's own. May be called again if the transaction is repeated.
+        /// Writes the earlier pending saves and the group's own. May be called again if the transaction is repeated.
         func write(in transaction: any StoreTransaction) throws {
-            // Only a flush checks saves whose predecessors were left out. Throwing begins one.
+            // Only a flush can check saves whose predecessors were left out. Throwing starts a flush.
             if !pending.allSatisfy(\.leftOut.isEmpty) { throw writer.shared.withLock { $0.flushError } ?? Overtaken() }
             committed = CommitNumbers(pending.map(\.sequence), after: transaction.generation)
             try state.writePending(pending, committed, in: transaction)
         }
 
-        /// The whole group is on disk.
+        /// Updates the group after all its saves are on disk.
         func didWrite(_ base: LazySnapshot) {
             state = StoreState(base: base, sequence: state.sequence)
             pending = []
         }
 
-        /// Whether some job waits for the disk, or the store has no use for saves held in memory.
+        /// Whether a job waits for the disk, or the store does not support saves in memory.
         var mustWrite: Bool {
             writer.store.deferralStyle == .native
                 || jobs.contains { job in
@@ -46,10 +46,10 @@ extension StoreWriter {
                 }
         }
 
-        /// Whether the group is committed by a store that has not synced it: a flush has to follow.
+        /// Whether the store has committed the group without a sync, so that a flush must follow.
         var isUnsynced: Bool { if case .deferred = durability { true } else { false } }
 
-        /// What the transaction must survive: the strictest of what the jobs ask for.
+        /// The strictest durability that the jobs ask for.
         var durability: Durability {
             guard writer.store.deferralStyle == .native else { return .durable }
             return bound == nil || jobs.contains { $0.request?.durability == .durable || $0.request == nil }
@@ -69,7 +69,7 @@ extension StoreWriter {
                 nanoseconds.overflow ? .max : Int(nanoseconds.partialValue + attoseconds / 1_000_000_000))
         }
 
-        /// Checks each job. May be called again with another base when the transaction is repeated.
+        /// Checks each job. May be called again with another base if the transaction is repeated.
         func check(from base: StoreState) throws {
             state = base
             pending = writer.shared.withLock { $0.pending }
@@ -94,7 +94,7 @@ extension StoreWriter {
 }
 
 extension Layer {
-    /// A sealed copy that shares no rows, for what is only tried.
+    /// Returns a sealed copy that shares no rows, for a preview.
     func copied(schema: StoreSchema) -> Layer {
         let copy = Layer(schema: schema)
         for entity in 0..<entityCount {

@@ -2,13 +2,13 @@ import Dispatch
 internal import Platform
 import StoreInterface
 
-/// Deferred saves: folded so that reading through them stays short, and written while further saves are accepted.
+/// Deferred saves: they are folded so that reads stay fast, and written while further saves are accepted.
 extension StoreWriter {
-    /// Deferred saves on their way to the disk.
+    /// Deferred saves that are being written.
     final class Flush: Sendable {
         let state: StoreState
         let pending: [PendingSave]
-        /// What came of it; nil while it runs.
+        /// The result; nil while the flush runs.
         let result = Mutex<Result<Written, any Error>?>(nil)
 
         init(state: StoreState, pending: [PendingSave]) {
@@ -17,27 +17,27 @@ extension StoreWriter {
         }
     }
 
-    /// What a flush has committed.
+    /// The result of a flush.
     struct Written: Sendable {
         /// The store's state after the last commit.
         var base: any StoreSnapshot
-        /// Its generation.
+        /// The generation of the last commit.
         var committed: Generation
-        /// Saves that could not be written by themselves.
+        /// Saves that could not be written, each in its own transaction.
         var failures: [DeferredSaveFailure] = []
-        /// Their layers, newest first.
+        /// The layers of the failed saves, newest first.
         var leftOut: [Layer] = []
         /// Whether other connections have committed since the saves were accepted.
         var isOvertaken = false
-        /// Saves that are still to be written, oldest first, and why they are not.
+        /// Saves that are still to be written, oldest first, and the error that prevented it.
         var rest: [PendingSave] = []
         var stop: (any Error)?
     }
 
-    /// Another process has committed although saves were held back: its file of claims was removed.
+    /// Another process has committed although saves were deferred, because its file of claims was removed.
     struct Overtaken: Error {}
 
-    /// Folds what was accepted since the running flush began, and begins one if much is pending. On the queue.
+    /// Folds the saves accepted since the running flush began, and starts a flush if many rows are pending. Runs on the queue.
     func compactDeferred() {
         let rows = state.deferredRows
         foldDeferred()
@@ -59,7 +59,7 @@ extension StoreWriter {
         }
     }
 
-    /// Writes all pending saves now, on the disk's queue. On the queue, when no flush is running.
+    /// Writes all pending saves now, on the disk's queue. Runs on the queue, when no flush is running.
     func startFlush() {
         let flush = shared.withLock { shared -> Flush? in
             guard shared.flush == nil, !shared.pending.isEmpty else { return nil }
@@ -74,7 +74,7 @@ extension StoreWriter {
             flush.result.withLock { $0 = result }
             self.queue.async {
                 self.adopt(flush)
-                // Saves accepted meanwhile may have become due.
+                // Saves accepted in the meantime may have become due.
                 self.flushOverdue()
             }
         }
@@ -104,7 +104,8 @@ extension StoreWriter {
     }
 
     /// Writes each save in its own transaction and skips those that cannot be written, so that one save does not block the rest.
-    /// When the disk refuses, what was committed so far stays, and the rest is kept.
+    ///
+    /// If the disk refuses a write, the commits so far stay, and the remaining saves are kept.
     private func writeEach(_ flush: Flush) -> Written {
         var written = Written(base: flush.state.base, committed: flush.state.committed)
         var below: [Layer] = []
@@ -127,10 +128,11 @@ extension StoreWriter {
         return written
     }
 
-    /// Writes one save with its line in the history.
+    /// Writes one save with its history record.
     ///
-    /// - Parameter before: what the save was accepted upon. It is checked anew if a save among them was left out, or if other
-    ///   connections have committed since, which only a file whose claims were removed lets them do.
+    /// - Parameter before: The state that the save was accepted upon. The save is checked again if a save in that state was left out,
+    ///   or if
+    ///   other connections have committed since. They can do so only if the file of claims was removed.
     private func write(_ save: PendingSave, above before: StoreState, _ written: inout Written) throws {
         let known = written.committed
         let mustCheck = !save.leftOut.isEmpty || !written.leftOut.isEmpty || written.isOvertaken
@@ -143,14 +145,14 @@ extension StoreWriter {
             try state.writePending([save], numbers, in: transaction)
             return (numbers, transaction.generation)
         }
-        // At once, because the check of the next save compares versions.
+        // Record the number now, because the check of the next save compares versions.
         shared.withLock { $0.numbers.note(numbers) }
         if numbers.first != known + 1 { written.isOvertaken = true }
         written.base = lazySnapshot(after: generation)
         written.committed = generation
     }
 
-    /// Checks a save against what the file has now, inside the transaction that writes it.
+    /// Checks a save against the present content of the file, inside the transaction that writes it.
     private func checked(_ save: PendingSave, above before: StoreState) throws -> PendingSave {
         let request = SaveRequest(
             layers: [save.layer], base: before, watched: [], policy: .error, durability: .durable, origin: SaveOrigin(),
@@ -160,7 +162,7 @@ extension StoreWriter {
         let layer = try check.resolvedLayer()
         guard layer !== save.layer else { return save }
         var checked = save
-        // Contexts read the accepted rows meanwhile.
+        // Contexts may be reading the accepted rows, so write a copy.
         checked.layer = layer.copied(schema: store.schema)
         checked.layer.stamp(.accepted(save.sequence))
         checked.changes = checked.layer.changeSet(origin: save.changes.origin)
@@ -169,7 +171,7 @@ extension StoreWriter {
         return checked
     }
 
-    /// Whether the same write may succeed later: the disk is at fault, not what is written.
+    /// Whether the same write may succeed later, because the error is in the disk or file instead of the saved values.
     private static func isTransient(_ error: any Error) -> Bool {
         guard let error = error as? StoreError else { return false }
         return switch error.code {
@@ -179,22 +181,22 @@ extension StoreWriter {
         }
     }
 
-    /// Whether the file cannot take any save of this process's model.
+    /// Whether the file cannot accept any save of this process's model.
     static func isOfSchema(_ error: any Error) -> Bool {
         guard let code = (error as? StoreError)?.code else { return false }
         return code == .schemaMismatch || code == .schemaTooNew
     }
 
-    /// Waits for the running flush, if there is one, and publishes its state. On the queue; no flush is running then.
+    /// Waits for the running flush, if there is one, and publishes its state. Runs on the queue. No flush is running afterwards.
     func finishFlush() {
-        // Adopting one begins the next when saves have become due: nothing may be on its way to the disk in the end.
+        // Adopting a flush starts the next one if saves have become due. Repeat until none is running.
         while let flush = shared.withLock({ $0.flush }) {
             disk.sync {}
             adopt(flush)
         }
     }
 
-    /// Publishes the state after a flush: what was accepted meanwhile over a newer base.
+    /// Publishes the state after a flush: the newer base, with the saves accepted in the meantime.
     private func adopt(_ flush: Flush) {
         guard shared.withLock({ $0.flush === flush }), let result = flush.result.withLock({ $0 }) else { return }
         defer { lookIfPostponed() }
@@ -225,7 +227,7 @@ extension StoreWriter {
         let (moved, listeners) = shared.withLock { shared -> (StoreState, [Listener]) in
             let newer = shared.state.deferred.dropLast(flush.state.deferred.count)
             let accepted = shared.state.pendingSaves - flush.state.pendingSaves
-            // What is left out, or came between, changes what contexts see, and nothing says how.
+            // Left-out saves and saves of other connections change what contexts see, without a change set that describes it.
             let isChanged = !written.failures.isEmpty || written.isOvertaken
             let sequence = isChanged ? shared.state.sequence.next : shared.state.sequence
             shared.flush = nil
@@ -239,7 +241,7 @@ extension StoreWriter {
             if isChanged { shared.recent.append(.unknown, sequence) }
             return (shared.state, Array(shared.listeners.values))
         }
-        // Contexts release the snapshot from before the commit, and the layers that are now in the file.
+        // Notify contexts, so that they release the old snapshot, and the layers that are now in the file.
         let origin: UInt64 = written.failures.isEmpty && !written.isOvertaken ? .max : 0
         for listener in listeners { listener(moved, origin) }
         if moved.pendingSaves == 0 {
@@ -257,24 +259,24 @@ extension StoreWriter {
         }
         guard isDue else { return }
         guard store.deferralStyle == .native else { return startFlush() }
-        // What such a store has committed without a sync; nobody waits for it.
+        // The store has committed these saves without a sync. No caller waits for them.
         shared.withLock { $0.deadline = nil }
         enqueue(SaveJob(request: nil, origin: .max, completion: { _ in }))
     }
 }
 
-/// A deferred save that was acknowledged and could not be written, though the disk was in order.
+/// A deferred save that was acknowledged and could not be written, although the disk was in order.
 public struct DeferredSaveFailure: Sendable, CustomStringConvertible {
     /// The context that saved, its author and the time.
     public let origin: SaveOrigin
-    /// The store's reason.
+    /// The store's error.
     public let error: any Error
 
     public var description: String { "the save of \(origin.contextName) at \(origin.date): \(error)" }
 }
 
 extension PendingSave {
-    /// Rechecks a save without the rejected saves that it was accepted upon.
+    /// Returns the save with rejected saves that it was accepted upon. It is then checked again without them.
     func without(_ layers: [Layer]) -> PendingSave {
         var save = self
         save.leftOut = layers + leftOut.filter { old in !layers.contains { $0 === old } }
@@ -283,11 +285,11 @@ extension PendingSave {
 }
 
 extension StoreState {
-    /// How much is held in memory: rows and pairs of the deferred saves.
+    /// The number of rows and pairs of the deferred saves in memory.
     var deferredRows: Int { deferred.reduce(0) { $0 + $1.weight } }
 
-    /// Writes the pending saves, oldest first, and their lines in the history. A layer may stand for several saves, or, after an
-    /// insert and a delete, none.
+    /// Writes the pending saves, oldest first, with their history records. A layer may contain several saves, or, after an insert and a
+    /// delete, none.
     func writePending(_ pending: [PendingSave], _ numbers: CommitNumbers, in transaction: any StoreTransaction) throws {
         var rest = pending[...]
         for layer in deferred.reversed() {
@@ -298,7 +300,7 @@ extension StoreState {
         for save in rest { try record(save, numbers, in: transaction) }
     }
 
-    /// A line in the history for a save whose rows are written with another's.
+    /// Writes the history record of a save whose rows are written with another save's layer.
     private func record(_ save: PendingSave, _ numbers: CommitNumbers, in transaction: any StoreTransaction) throws {
         let layer = Layer(schema: base.schema)
         layer.setVersion(.accepted(save.sequence))

@@ -1,10 +1,10 @@
 import StoreInterface
 
 extension StoreWriter {
-    /// Saves deleted in one transaction: some milliseconds of the writer's time.
+    /// The number of saves deleted in one transaction, which takes some milliseconds of the writer's time.
     private static let deletedAtOnce = 1024
 
-    /// Deletes the beginning of the history in small transactions, between which saves have their turn.
+    /// Deletes the beginning of the history in small transactions. Other saves run between them.
     func deleteHistory(_ cut: HistoryCut) async throws -> Int {
         var total = 0
         while true {

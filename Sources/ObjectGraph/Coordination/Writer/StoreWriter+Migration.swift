@@ -3,18 +3,19 @@ internal import Platform
 import StoreInterface
 
 extension StoreWriter {
-    /// How far the work has come that opening left for later.
+    /// The progress of the work that opening left for later.
     struct Migration {
-        /// nil: nothing is left.
+        /// The progress; nil if no work is left.
         var progress: MigrationProgress?
         var isRunning = false
-        /// Why it stopped; the next open goes on, or the next who waits for the end.
+        /// The error that stopped the work. It continues at the next open, or at the next call that waits for its end.
         var failure: (any Error)?
         var waiting: [CheckedContinuation<Void, any Error>] = []
     }
 
-    /// Does what opening with a changed schema left for later, a small transaction at a time, between those of saves.
-    /// The writer may go meanwhile: the file knows how far the work has come.
+    /// Does the work that opening with a changed schema left for later, in small transactions between saves.
+    ///
+    /// The writer may be released before the end, because the file records the progress.
     func startMigration() {
         let isNew = migration.withLock { migration in
             defer { migration.isRunning = true }
@@ -32,7 +33,7 @@ extension StoreWriter {
                 return
             }
             migration.withLock { $0.progress = progress }
-            // Saves that wait for the disk come first.
+            // Let saves that wait for the disk run first.
             disk.asyncAfter(deadline: .now() + .milliseconds(1)) { [weak self] in self?.migrateSome() }
         } catch let error as StoreError where error.code == .closed {
             endMigration(error)
@@ -47,7 +48,7 @@ extension StoreWriter {
             defer { migration = Migration(failure: failure) }
             return (migration.waiting, migration.progress != nil)
         }
-        // Contexts that begin after it read through the new indexes; the queue has renewed the state before it answers.
+        // Contexts created later read through the new indexes: the queue renews the state before it resumes the callers.
         if worked { renewSnapshot() }
         queue.async {
             for continuation in waiting {
@@ -64,19 +65,24 @@ extension StoreWriter {
                 return (false, !migration.isRunning)
             }
             if isDone { continuation.resume() }
-            // What made it stop may be over.
+            // Try again, because the cause of the failure may be gone.
             if mustStart { startMigration() }
         }
     }
 }
 
 extension PersistentStoreCoordinator {
-    /// How far the work has come that an open with a changed model left for later: building indexes on objects that were there, and
-    /// giving back the room of what was removed. nil: nothing is left. Until then queries scan where they could use such an index.
+    /// The progress of the work that an open with a changed model left for later; nil if no work is left.
+    ///
+    /// The work builds indexes on existing objects and frees the space of removed data. Queries that could use such an index scan until
+    /// it
+    /// is complete.
     public var migrationProgress: MigrationProgress? { writer.migration.withLock { $0.progress } }
 
-    /// Returns when that work is done. It goes on by itself, in small transactions between saves, and after a crash with the next open.
-    /// - Throws: `StoreError` of the transaction that failed; the work then waits for the next call, or the next open.
+    /// Waits until that work is done. The work runs by itself, in small transactions between saves. After a crash it continues at the
+    /// next open.
+    ///
+    /// - Throws: `StoreError` of the transaction that failed. The work then stops until the next call, or the next open.
     public func finishMigration() async throws {
         try checkOpen()
         try await writer.finishMigration()

@@ -1,10 +1,10 @@
 import StoreInterface
 
 extension StoreWriter {
-    /// Thrown to abort a transaction that was only tried.
+    /// Thrown to abort the transaction of a preview.
     private struct PreviewRollback: Error {}
 
-    /// Checks a request and writes it, with what is deferred before it, in a transaction that is then aborted.
+    /// Checks a request and writes it, with the deferred saves before it, in a transaction that is then aborted.
     func preview(_ request: SaveRequest) async -> SavePreview {
         do {
             return try await onQueue { writer in
@@ -28,9 +28,9 @@ extension StoreWriter {
                 try base.writePending(
                     pending, CommitNumbers(pending.map(\.sequence), after: transaction.generation), in: transaction)
                 var check = SaveCheck(request: request, state: base, writer: self)
-                // Also when it throws: the conflicts are the answer then.
+                // Also if the check throws: the conflicts are the result then.
                 defer { preview.conflicts = check.met }
-                // A copy, because the context goes on with its own layers.
+                // Use a copy, because the context continues to use its own layers.
                 let layer = try check.resolvedLayer().copied(schema: store.schema)
                 guard !layer.isEmpty else { throw PreviewRollback() }
                 preview.changes = try stamp(layer, request, after: base)
@@ -47,7 +47,7 @@ extension StoreWriter {
         return preview
     }
 
-    /// Makes a layer the save that follows a state, and returns what it changes, as the history will have it.
+    /// Stamps a layer as the save that follows a state, and returns its changes for the history.
     func stamp(_ layer: Layer, _ request: SaveRequest, after state: StoreState) throws -> ChangeSet {
         layer.stamp(.accepted(state.sequence.next))
         var changes = layer.changeSet(

@@ -1,7 +1,7 @@
 import Dispatch
 import StoreInterface
 
-/// What runs on the writer's queue: groups of saves are checked, written if one of them asks for it, and published.
+/// Work on the writer's queue: groups of saves are checked, written if necessary, and published.
 extension StoreWriter {
     func drain() {
         let jobs = shared.withLock { shared in
@@ -12,10 +12,10 @@ extension StoreWriter {
         do {
             try process(jobs)
         } catch let error as StoreError where error.code == .storeBusy {
-            // Each alone would wait as long once more.
+            // Do not retry the jobs one by one, because each would wait just as long again.
             for job in jobs { job.completion(.failure(error)) }
         } catch {
-            // One of them, a pending save, or the disk is at fault: each alone, so that only what fails fails.
+            // The cause is one job, a pending save, or the disk. Process each job alone, so that only the invalid jobs fail.
             if state.pendingSaves > 0 {
                 startFlush()
                 finishFlush()
@@ -26,9 +26,9 @@ extension StoreWriter {
         }
     }
 
-    /// Checks, writes if need be, and publishes a group. Throws if the writing failed; then nothing was published or completed.
+    /// Checks a group, writes it if necessary, and publishes it. If writing fails, this throws and nothing was published or completed.
     private func process(_ jobs: [SaveJob]) throws {
-        // What is being written must be on disk first, a full memory emptied, and another process may be waiting.
+        // Before writing, finish the running flush. Also write if memory is full, or if another process waits.
         let isWanted = claim.withLock { $0 }?.isWanted ?? false
         if store.deferralStyle == .layered || store.isReadOnly, state.pendingSaves == 0, jobs.allSatisfy({ $0.request == nil }) {
             for job in jobs { job.completion(outcome(of: job, .success(ChangeSet()), state)) }
@@ -44,13 +44,13 @@ extension StoreWriter {
 
     private var isFull: Bool { state.deferredRows > Self.deferredRowsLimit }
 
-    /// Accepts saves that are held back in memory.
+    /// Accepts saves that are deferred in memory.
     private func hold(_ jobs: [SaveJob]) throws {
         defer { if state.pendingSaves == 0 { releaseClaim() } }
         // A save that can never be written must not be acknowledged.
         if let error = shared.withLock({ $0.flushError }), Self.isOfSchema(error) { throw error }
         try claimHoldingBack()
-        // What is held back lies over a state that stays.
+        // Deferred saves need a base state that does not change.
         try (state.base as? LazySnapshot)?.take()
         let group = CommitGroup(jobs: jobs, writer: self)
         try group.check(from: state)
@@ -67,7 +67,7 @@ extension StoreWriter {
         do {
             let generation = try disk.sync {
                 try store.write(group.durability) { transaction in
-                    // From here on no other process commits.
+                    // From here on, no other process commits.
                     start = try beginCommit()
                     group.start = try currentBase(start, transaction)
                     try group.check(from: group.start)
@@ -86,7 +86,7 @@ extension StoreWriter {
 
     // MARK: Claims
 
-    /// From now on no other process saves before what this one holds back. On the queue.
+    /// Acquires the claim, so that no other process commits before the deferred saves of this process. Runs on the queue.
     private func claimHoldingBack() throws {
         guard claim.withLock({ $0 == nil }), let made = try store.claimSaves(.holdingBack) else { return }
         do {
@@ -102,7 +102,7 @@ extension StoreWriter {
         claim.withLock { $0 = made }
     }
 
-    /// On the queue, when no save is pending.
+    /// Releases the claim. Runs on the queue, when no save is pending.
     func releaseClaim() {
         let old = claim.withLock { claim in
             defer { claim = nil }
@@ -111,26 +111,29 @@ extension StoreWriter {
         old?.release()
     }
 
-    /// Another process waits until the pending saves are written.
+    /// Starts a flush if another process waits for the pending saves.
     private func flushForOthers() {
         queue.async { if self.claim.withLock({ $0 })?.isWanted == true { self.startFlush() } }
     }
 
     // MARK: Bases
 
-    /// The state to check against inside a transaction: ours, or a newer one when another process or connection wrote.
+    /// Returns the state to check against inside a transaction: ours, or a newer state if another process or connection has written.
     func currentBase(_ state: StoreState, _ transaction: any StoreTransaction) throws -> StoreState {
         guard transaction.generation != state.committed else { return state }
         return try following(state, newSnapshot())
     }
 
-    /// The state on a newer base. Pending saves are to be flushed first: see ``Overtaken``.
+    /// Returns the state on a newer base. Throws if saves are pending, which must be flushed first: see ``Overtaken``.
     private func following(_ state: StoreState, _ base: any StoreSnapshot) throws -> StoreState {
         guard state.pendingSaves > 0 else { return StoreState(base: base, sequence: state.sequence.next) }
         throw Overtaken()
     }
 
-    /// - Parameter old: the state before the group, if a transaction may have found a newer one; nil: the saves are held back.
+    /// Publishes the state after a group, notifies listeners, and completes the jobs.
+    ///
+    /// - Parameter old: The state before a group that was written, whose transaction may have found a newer state; nil for deferred
+    ///   saves.
     private func publish(_ group: CommitGroup, after old: StoreState?) {
         let isMoved = old.map { group.start.sequence != $0.sequence } ?? false
         let (listeners, wake) = shared.withLock { shared -> ([Listener], DispatchTime?) in
@@ -162,7 +165,7 @@ extension StoreWriter {
         }
     }
 
-    /// When to wake for the group's saves; nil if an earlier time is set, or all is on disk.
+    /// Returns the time at which to flush the group's saves; nil if an earlier time is set, or if all saves are on disk.
     private func nextDeadline(_ group: CommitGroup, _ shared: inout Shared) -> DispatchTime? {
         guard group.state.pendingSaves > 0 || group.isUnsynced else {
             shared.deadline = nil
@@ -175,7 +178,7 @@ extension StoreWriter {
         return deadline
     }
 
-    /// A flush also reports the deferred saves that could not be written.
+    /// Returns the result of a job. A flush also reports the deferred saves that could not be written.
     private func outcome(
         of job: SaveJob, _ result: Result<ChangeSet, any Error>, _ state: StoreState
     ) -> Result<SaveOutcome, any Error> {

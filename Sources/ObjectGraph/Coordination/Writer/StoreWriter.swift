@@ -3,81 +3,82 @@ import Logging
 internal import Platform
 import StoreInterface
 
-/// The one writer of a store: takes saves in their order, checks them, holds deferred ones back, writes groups in one
-/// transaction, and publishes the new state.
+/// The writer of a store. It accepts saves in order, checks them, defers them, writes groups in one transaction, and publishes the new
+/// state.
 ///
-/// One per store object and process, shared by every coordinator on it. It has threads of its own (two serial queues), so that no
-/// context's executor and no cooperative thread ever waits for the disk: one takes saves, the other writes, so that deferred saves
-/// are taken while older ones are written.
+/// There is one writer per store object and process, shared by every coordinator on it. It has two serial queues of its own, so that no
+/// context's executor and no cooperative thread waits for the disk. One queue accepts saves and the other writes, so that deferred
+/// saves are accepted while older saves are written.
 final class StoreWriter: Sendable {
     let store: any ObjectStore
     let keys: KeyAllocator
     let entityNames: [String]
-    /// By entity.
+    /// The value rules of each entity.
     let valueRules: [ValueRules]
-    /// Takes saves and publishes states, one after another.
+    /// The queue that accepts saves and publishes states, one after another.
     let queue: DispatchQueue
-    /// Every transaction of the store runs on it.
+    /// The queue on which every transaction of the store runs.
     let disk: DispatchQueue
     let shared: Mutex<Shared>
     let clock: any WriterClock
     let externalCommits = ExternalCommitMonitor()
     let pins = SnapshotRegistry()
     let migration = Mutex(Migration())
-    /// Snapshots of states that nobody has read yet.
+    /// Snapshots that may not be acquired yet.
     let untaken: Mutex<[WeakSnapshot]>
-    /// A look whether the writer's state can let go of its snapshot is under way.
+    /// Whether a check is scheduled that releases the snapshot of the writer's state.
     let isResting = Atomic(false)
-    /// Set when the last coordinator was closed; the registry then returns the writer no more.
+    /// Set when the last coordinator was closed. From then on the registry no longer returns the writer.
     let retired = Atomic(false)
-    /// Closures that end the sequences of news, by the number of the listener. Called when the store is closed.
+    /// Closures that finish the sequences of remote changes, by the number of the listener. Called when the store is closed.
     let endings = Mutex<[UInt64: @Sendable () -> Void]>([:])
-    /// Held while saves are pending. Changed on the queue only.
+    /// The claim to the next commits, while saves are pending. Changed on the queue only.
     let claim = Mutex<(any SaveClaim)?>(nil)
-    /// Held from the first deferred save on.
+    /// The observer of other processes' requests, kept from the first deferred save on.
     let claimRequests = Mutex<(any StoreWatch)?>(nil)
 
     struct Shared {
         var state: StoreState
-        /// The deferred saves in ``state``, oldest first: their lines in the history.
+        /// The deferred saves in ``state``, oldest first, with their history records.
         var pending: [PendingSave] = []
-        /// The generations of saves that contexts may still know as deferred ones.
+        /// The generations of saves that contexts may still know as deferred saves.
         var numbers = CommittedNumbers()
-        /// Deferred saves that were left out, until a flush reports them.
+        /// Deferred saves that were left out. The next flush reports them.
         var failures: [DeferredSaveFailure] = []
-        /// Why the last flush has left saves pending; nil if it has not.
+        /// The error with which the last flush left saves pending; nil if it left none.
         var flushError: (any Error)?
-        /// Deferred saves that are being written.
+        /// The running flush of deferred saves.
         var flush: Flush?
-        /// A group of saves is being written, which other connections' saves do not come before any more.
+        /// Whether a group of saves is being written. Saves of other connections are published only after it.
         var isCommitting = false
-        /// Requests that the queue has not begun with.
+        /// Jobs that the queue has not started.
         var waiting: [SaveJob] = []
         var recent = ChangeFeed(limit: StoreWriter.recentLimit)
-        /// When the oldest deferred save must be on disk.
+        /// The time at which the oldest deferred save must be on disk.
         var deadline: DispatchTime?
         var listeners: [UInt64: Listener] = [:]
         var nextListener: UInt64 = 0
     }
 
-    /// Told on the writer's queue of each save, with the state after it and the context that made it; 0 stands for all saves of other
-    /// processes that were found at once.
+    /// A closure called on the writer's queue after each save, with the new state and the number of the context that saved.
+    ///
+    /// The origin 0 stands for all saves of other processes that were found in one check.
     typealias Listener = @Sendable (StoreState, _ origin: UInt64) -> Void
 
-    /// What the queue works on.
+    /// A job of the writer's queue.
     struct SaveJob: Sendable {
-        /// nil: a flush.
+        /// The save; nil for a flush.
         var request: SaveRequest?
-        /// The context that asked, so that it is not told of its own save.
+        /// The context that saved, which is not notified of its own save.
         var origin: UInt64
         var completion: @Sendable (Result<SaveOutcome, any Error>) -> Void
     }
 
-    /// How many change sets are kept in memory for contexts that catch up; older ones come from the store's history.
+    /// The number of change sets kept in memory for contexts that catch up. Older change sets are read from the store's history.
     static let recentLimit = 1024
-    /// Deferred saves are written early when they have this many rows.
+    /// The number of rows in memory at which deferred saves are written early.
     static let deferredRows = 1 << 15
-    /// Saves wait for the disk when so many rows are held in memory.
+    /// The number of rows in memory at which saves wait for the disk.
     static let deferredRowsLimit = 1 << 17
 
     static let log = Logger(label: "strata.writer")
@@ -100,28 +101,28 @@ final class StoreWriter: Sendable {
 
     var state: StoreState { shared.withLock { $0.state } }
 
-    /// On the queue only: another snapshot of the same saves.
+    /// Replaces the state by another snapshot of the same saves. Runs on the queue.
     func replaceState(_ state: StoreState) {
         shared.withLock { shared in
-            // A state that was published meanwhile is newer.
+            // A state that was published in the meantime is newer and stays.
             if shared.state.sequence == state.sequence { shared.state = state }
         }
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
-    /// Queues a save; `completion` runs on the writer's queue.
+    /// Enqueues a save. `completion` runs on the writer's queue.
     func submit(
         _ request: SaveRequest, origin: UInt64,
         completion: @escaping @Sendable (Result<SaveOutcome, any Error>) -> Void
     ) {
-        // At once: a deferred save would be refused only when it is written.
+        // Refuse the save now, because a deferred save would be refused only when it is written.
         if isRetired { return queue.async { [store] in completion(.failure(StoreError.closed(store.name))) } }
         if store.isReadOnly { return queue.async { [store] in completion(.failure(StoreError.openReadOnly(store.name))) } }
         enqueue(SaveJob(request: request, origin: origin, completion: completion))
     }
 
-    /// Saves and waits: the classical way, kept for the routing `ancestors`.
+    /// Saves and blocks until the save ends, as Core Data does. Kept for the routing `ancestors`.
     func submitAndWait(_ request: SaveRequest, origin: UInt64) throws -> SaveOutcome {
         let box = Mutex<Result<SaveOutcome, any Error>?>(nil)
         submit(request, origin: origin) { result in box.withLock { $0 = result } }
@@ -132,20 +133,20 @@ final class StoreWriter: Sendable {
         return try result.get()
     }
 
-    /// Returns when all that was saved before is on disk.
+    /// Waits until all earlier saves are on disk.
     func flush() async throws {
         _ = try await withCheckedThrowingContinuation { continuation in
             enqueue(SaveJob(request: nil, origin: 0, completion: { continuation.resume(with: $0) }))
         }
     }
 
-    /// Starts writing what is deferred; the queue keeps the writer alive until it is done.
+    /// Starts writing the deferred saves. The queue retains the writer until they are written.
     func flushAtRelease() {
         guard state.pendingSaves > 0 else { return }
         enqueue(SaveJob(request: nil, origin: .max, completion: { _ in }))
     }
 
-    /// Runs a transaction that is no save of objects, after those under way. Blocking: for the writer's queues.
+    /// Runs a transaction that is not a save of objects, after running transactions. Blocks; call it on the writer's queues.
     func transaction<R>(_ body: (any StoreTransaction) throws -> R) throws -> R {
         try disk.sync { try store.write(.durable, body) }
     }
@@ -153,7 +154,7 @@ final class StoreWriter: Sendable {
     /// Looks for saves of other processes, and publishes a newer state if there are any.
     func refresh() async throws {
         try await onQueue { writer in
-            // Its own commit is not another's.
+            // Finish the running flush, so that its commit does not count as one of another process.
             writer.finishFlush()
             try writer.adoptExternalSaves()
         }
@@ -166,12 +167,12 @@ final class StoreWriter: Sendable {
         }
     }
 
-    /// The same, without waiting. Calls that come before the look begins share it.
+    /// Looks for saves of other processes without waiting. Calls made before the check starts share it.
     func lookForExternalCommits() {
         guard !externalCommits.isLooking.exchange(true, ordering: .acquiringAndReleasing) else { return }
         queue.async {
             self.externalCommits.isLooking.store(false, ordering: .releasing)
-            // A running flush finds out itself; after it there may be more.
+            // A running flush detects other commits itself. Check for later commits after it.
             if self.shared.withLock({ $0.flush != nil }) {
                 return self.externalCommits.isPostponed.store(true, ordering: .relaxed)
             }
@@ -191,9 +192,11 @@ final class StoreWriter: Sendable {
 
     // MARK: Keys
 
-    /// Up to a page of fresh keys. Waits for the disk only when the pool is empty, which a steady user never meets. Where nothing can
-    /// be leased (the disk is full, the file was migrated elsewhere), they are keys that nobody leases: inserting goes on, and the save
-    /// tells the error.
+    /// Returns up to one page of unused keys. Waits for the disk only if the allocator is empty, which does not happen at a steady
+    /// rate.
+    ///
+    /// If no keys can be allocated (the disk is full, or another process migrated the file), this returns random keys outside all
+    /// allocations. Inserting then continues, and the save reports the error.
     func takeKeys(_ entity: Int) -> Range<ObjectKey> {
         while true {
             switch keys.take(entity) {
@@ -208,14 +211,15 @@ final class StoreWriter: Sendable {
         }
     }
 
-    /// Leases the first keys of every entity in one transaction, so that the first insert does not wait for the disk. Called once, when a
-    /// store is opened; a store that cannot be written is opened all the same. Blocking.
+    /// Allocates the first keys of every entity in one transaction, so that the first insert does not wait for the disk. Blocks.
+    ///
+    /// Called once, when a store is opened. A store that cannot be written is opened nevertheless.
     func leaseFirstKeys() { _ = disk.sync { refillKeys(isFirst: true) } }
 
-    /// Whether keys were leased where they are wanted.
+    /// Allocates keys for the entities that need them. Returns whether that succeeded.
     @discardableResult
     private func refillKeys(isFirst: Bool = false) -> Bool {
-        // Objects may be inserted all the same, by a child or for a preview; no save takes them.
+        // Objects may still be inserted, by a child or for a preview, but they cannot be saved.
         if store.isReadOnly || isRetired { return false }
         do {
             try leaseWanted(isFirst: isFirst)
@@ -232,7 +236,7 @@ final class StoreWriter: Sendable {
         guard !wanted.isEmpty else { return }
         let leases = try store.write(.durable) { transaction in
             try wanted.map {
-                // First the shared page, so that it comes before the whole ones.
+                // First the shared page, so that it comes before the whole pages.
                 let shared = isFirst ? try transaction.allocateFreeKeys($0.entity) : []
                 return ($0.entity, shared, try transaction.allocateKeys($0.entity, pages: $0.pages))
             }
@@ -243,13 +247,13 @@ final class StoreWriter: Sendable {
         }
     }
 
-    /// Nobody inserts any more: what was leased and not given out goes back to the store (S155), on the disk's queue.
+    /// Returns allocated but unused keys to the store (S155), on the disk's queue.
     deinit {
         guard let rests = keys.drain() else { return }
         disk.async { [store] in Self.giveBack(rests, to: store) }
     }
 
-    /// Writes unused keys back to the store, by entity. On the disk's queue.
+    /// Writes unused keys back to the store, by entity. Runs on the disk's queue.
     static func giveBack(_ rests: [[Range<ObjectKey>]], to store: any ObjectStore) {
         do {
             try store.write(.durable) { transaction in
@@ -276,7 +280,7 @@ final class StoreWriter: Sendable {
         _ = endings.withLock { $0.removeValue(forKey: number) }
     }
 
-    /// The saves after one state up to another, oldest first; nil if they are no longer known.
+    /// Returns the saves after one state up to another, oldest first; nil if they are no longer known.
     func changes(after old: StoreState, through new: StoreState) -> [ChangeSet]? {
         guard old.sequence <= new.sequence else { return nil }
         let (steps, committed) = shared.withLock { shared in

@@ -1,13 +1,13 @@
 import Dispatch
 
-/// The time by which a writer and its coordinators do what is due later. Tests step one of their own.
+/// The clock by which a writer and its coordinators schedule later work. Tests use a clock that they advance themselves.
 protocol WriterClock: Sendable {
     var now: DispatchTime { get }
-    /// Runs `body` on the queue once the time has come.
+    /// Runs `body` on the queue at the given time.
     func run(at time: DispatchTime, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void)
 }
 
-/// The clock of the system, which stands still while it sleeps.
+/// The system's clock, which does not advance while the system sleeps.
 struct SystemClock: WriterClock {
     var now: DispatchTime { .now() }
 
