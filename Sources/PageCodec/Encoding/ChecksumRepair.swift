@@ -1,6 +1,6 @@
-/// Makes the checksums of damaged bytes right again, so that tests and fuzzing reach what lies behind them.
+/// Corrects the checksums of damaged bytes, so that tests and fuzzing reach the code behind the checksum.
 @_spi(Fuzzing) public enum ChecksumRepair {
-    /// Also the byte count. Bytes shorter than a header stay as they are.
+    /// Corrects the checksum and the byte count of a page. Bytes shorter than a header stay as they are.
     public static func page(_ bytes: inout [UInt8], place: PagePlace? = nil) {
         guard bytes.count >= PageFormat.headerSize, bytes.count <= PageFormat.maximumByteCount else { return }
         bytes.withUnsafeMutableBytes { page in
@@ -10,7 +10,7 @@
         }
     }
 
-    /// The second word. Bytes shorter than a header stay as they are.
+    /// Corrects the checksum of a dictionary, its second word. Bytes shorter than a header stay as they are.
     public static func dictionary(_ bytes: inout [UInt8]) {
         guard bytes.count >= DictionaryRecord.headerSize else { return }
         bytes.withUnsafeMutableBytes { bytes in
@@ -19,7 +19,7 @@
         }
     }
 
-    /// The second eight bytes. Bytes shorter than a header stay as they are.
+    /// Corrects the checksum of a chunk, its second eight bytes. Bytes shorter than a header stay as they are.
     public static func chunk(_ bytes: inout [UInt8], key: UInt64) {
         guard bytes.count >= LargeChunk.headerByteCount else { return }
         bytes.withUnsafeMutableBytes { bytes in
@@ -28,7 +28,7 @@
         }
     }
 
-    /// The last four bytes.
+    /// Corrects the checksum of a change set, its last four bytes.
     public static func changeSet(_ bytes: inout [UInt8]) {
         guard bytes.count >= 4 else { return }
         bytes.withUnsafeMutableBytes { bytes in

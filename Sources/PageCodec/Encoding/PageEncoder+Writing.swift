@@ -1,7 +1,7 @@
 import StoreInterface
 
 extension PageEncoder {
-    /// The new page; empty when no object is left.
+    /// Returns the bytes of the new page; empty if no object is left.
     mutating func encode() throws(PageError) -> [UInt8] {
         guard presence != 0 else { return [] }
         if let old, old.translation != nil { try gatherTranslated(old) }
@@ -9,7 +9,7 @@ extension PageEncoder {
         let bound = try upperBound(capacity)
         var failure: PageError?
         let bytes = [UInt8](unsafeUninitializedCapacity: bound) { buffer, count in
-            // The bound is at least a header, so there is a base address.
+            // The bound is at least the size of a header, so there is a base address.
             let page = UnsafeMutableRawPointer(buffer.baseAddress.unsafelyUnwrapped)
             do throws(PageError) {
                 count = try write(page, capacity)
@@ -21,7 +21,8 @@ extension PageEncoder {
         return bytes
     }
 
-    /// What the page takes at most: every column at full width, all heaps, padding, and the room that short copies overwrite.
+    /// Returns an upper bound of the page's size: every column at full width, all heaps, padding, and the room that short
+    /// copies overwrite.
     private func upperBound(_ capacity: Int) throws(PageError) -> Int {
         var bound = PageFormat.headerSize + 8 * capacity + heapCount + (old?.byteCount ?? 0) + Self.shortCount
         for column in layout.columns {
@@ -68,7 +69,7 @@ extension PageEncoder {
         page.put(PageHash.page(bytes, layout.place(number)), at: PageFormat.checksumOffset)
     }
 
-    /// Turns the gathered generations into distances from the least of the present ones; absent slots get 0.
+    /// Converts the gathered generations to distances from the least generation of the present slots. Absent slots get 0.
     private func generationRange(_ capacity: Int) -> (base: Generation, width: Int) {
         let some = generations[presence.trailingZeroBitCount]
         if ~presence != 0 {
@@ -86,7 +87,7 @@ extension PageEncoder {
         return (least, narrowWidth(most - least))
     }
 
-    /// Writes a section and the rest of its directory entry. Returns where the section ends.
+    /// Writes a section and the rest of its directory entry. Returns the end of the section.
     private func writeColumn(
         _ index: Int, _ page: UnsafeMutableRawPointer, _ entry: Int, _ start: Int, _ capacity: Int
     ) throws(PageError) -> Int {
@@ -97,7 +98,7 @@ extension PageEncoder {
         var outside = states[3 * index + 2]
         var source: ObjectPage.Section?
         if let old, kept != 0 {
-            // What cannot be copied has been gathered, so that it is not among the kept.
+            // Cells that cannot be copied have been gathered, so they are not among the kept cells.
             if let place = old.copyableColumn(index, as: column.code) {
                 if fresh & presence == 0, presence == old.presence, capacity == old.capacity,
                     !column.isOptional || old.hasNullWord(place)
@@ -146,7 +147,7 @@ extension PageEncoder {
         return position
     }
 
-    /// Nothing in the column changed: the section is copied as it lies.
+    /// Copies the section of a column without changes.
     private func copyColumn(
         _ index: Int, _ old: ObjectPage, _ page: UnsafeMutableRawPointer, _ entry: Int, _ start: Int
     ) -> Int {
@@ -179,7 +180,7 @@ extension PageEncoder {
         let width: Int
         switch column.shape {
         case .signed:
-            // Zigzag: a number fits into n bytes with its sign exactly when this fits without.
+            // Zigzag encoding: a number fits into n signed bytes exactly if its encoding fits into n unsigned bytes.
             for slot in 0..<capacity { bits |= cells[slot] << 1 ^ UInt64(bitPattern: Int64(bitPattern: cells[slot]) >> 63) }
             width = narrowWidth(bits)
         case .unsigned:
@@ -200,7 +201,7 @@ extension PageEncoder {
         let cells = cells + column.cells
         if let old, let source, source.width != 0 {
             for slot in SlotIterator(kept) {
-                // Native order: the words are bytes here, not numbers.
+                // Native byte order: the words are bytes here, not numbers.
                 cells[slot * 2] = old.base.loadUnaligned(fromByteOffset: source.array + slot * 16, as: UInt64.self)
                 cells[slot * 2 + 1] = old.base.loadUnaligned(fromByteOffset: source.array + slot * 16 + 8, as: UInt64.self)
             }
@@ -212,7 +213,7 @@ extension PageEncoder {
         return 16
     }
 
-    /// Writes offsets and heap. Neighbours that lay side by side in their source are copied at once.
+    /// Writes offsets and heap. Neighbours that are adjacent in their source are copied together.
     private func writeHeap(
         _ column: PageLayout.Column, _ source: ObjectPage.Section?, _ kept: UInt64, _ page: UnsafeMutableRawPointer,
         _ position: Int, _ capacity: Int
@@ -223,7 +224,7 @@ extension PageEncoder {
             oldHeap = old.base + source.array + source.width * (old.capacity + 1)
             for slot in SlotIterator(kept) {
                 let span = try old.span(slot, in: source)
-                // The span lies in the old heap, and the old page is less than 4 GB.
+                // The span is in the old heap, and the old page is smaller than 4 GB.
                 let offset = span.baseAddress.unsafelyUnwrapped - oldHeap
                 cells[slot] = UInt64(offset) << 32 | UInt64(span.count)
             }

@@ -1,38 +1,42 @@
 import StoreInterface
 
-/// Gathers the cells of changed rows column by column, then writes a page from them and the old page.
+/// An encoder that gathers the cells of changed rows column by column. It then writes a page from these cells and the old
+/// page.
 ///
-/// Lives for one merge. The unsafe pointers are its own memory, one block and the heap, freed at the end.
+/// An encoder is used for one merge. The unsafe pointers are its own memory, one block and the heap, freed at the end.
 struct PageEncoder: ~Copyable {
     var old: ObjectPage?
     let layout: PageLayout
-    /// The page's.
+    /// The number of the page.
     let number: UInt64
-    /// Zero where nothing was gathered. Numbers as 64 bits; a Bool column is one word; a UUID two words a slot; of strings and
-    /// data the position in ``heap`` (or, for kept ones, in the old page's heap) in the high half and the count in the low half.
+    /// The gathered cells; zero where nothing was gathered. Numbers take 64 bits, a Bool column one word, and a UUID two
+    /// words per slot.
+    ///
+    /// For strings and data, the low half is the byte count. The high half is the position in ``heap``, or for kept values in
+    /// the old page's heap.
     let cells: UnsafeMutablePointer<UInt64>
-    /// Three words a column: the slots of partial updates that set it, those whose row sets it to null, and those that have a record of
-    /// a value elsewhere.
+    /// Three masks per column: the slots of partial updates that set it, the slots whose row sets it to null, and the slots
+    /// with a record of an out-of-line value.
     let states: UnsafeMutablePointer<UInt64>
-    /// The generations, one a slot.
+    /// The generation per slot.
     let generations: UnsafeMutablePointer<UInt64>
-    /// A column's offsets while it is written.
+    /// The offsets of a column while it is written. Before that, the addresses of the values of complete rows.
     let offsets: UnsafeMutablePointer<UInt64>
-    /// Room for one value that belongs to somebody else.
+    /// Room for a bitwise copy of a value that the encoder does not own.
     private let borrowed: UnsafeMutablePointer<Value>
     private(set) var heap: UnsafeMutableRawPointer
     private(set) var heapCount = 0
     private var heapCapacity: Int
-    /// Strings and data of more bytes are left out and noted in ``largeValues``.
+    /// The maximum size in bytes of strings and data in the page. Larger values are left out and recorded in ``largeValues``.
     private var limit: Int
     private(set) var largeValues: [LargeValuePlace] = []
 
-    /// The slots of the new page that hold an object.
+    /// The slots of the new page that have an object.
     var presence: UInt64
-    /// Slots all of whose columns come from a row.
+    /// The slots whose columns all come from a row.
     private(set) var complete: UInt64 = 0
 
-    /// Strings up to this length are copied as two words, so heaps have that much room to spare.
+    /// The length up to which strings are copied as two words. Heaps have that much room to spare.
     static let shortCount = 16
 
     init(old: ObjectPage?, layout: PageLayout, number: UInt64, limit: Int) {
@@ -63,13 +67,13 @@ struct PageEncoder: ~Copyable {
         heap.deallocate()
     }
 
-    /// Takes over the rows of a layer's page.
+    /// Gathers the rows of a layer's page.
     mutating func gather(_ changes: LayerPage, _ numbers: CommitNumbers) throws(PageError) {
         presence &= ~changes.deleted
         let columns = layout.columns
         let rows = changes.rows
         for slot in SlotIterator(changes.inserted | changes.updated) {
-            // Right because `rows` keeps the row: reading it so saves counting references, a third of the time of a row.
+            // Right because `rows` keeps the row alive. This saves reference counting, a third of the time per row.
             let refused = rows.withUnsafeBytes { bytes in
                 let stride = MemoryLayout<Row?>.stride
                 return bytes.load(fromByteOffset: slot * stride, as: Unmanaged<Row>?.self)?._withUnsafeGuaranteedRef {
@@ -85,8 +89,9 @@ struct PageEncoder: ~Copyable {
         }
     }
 
-    /// A row that sets every column is only noted, so that columns can be gathered one at a time; another is gathered at once.
-    /// - Returns: the first column whose value does not fit; -1 when the row has another number of columns.
+    /// Gathers a row. A row that sets every column is only recorded, so that its columns can be gathered later, one at a
+    /// time.
+    /// - Returns: The first column whose value does not fit, or -1 if the row has another number of columns.
     @inline(__always)
     private mutating func gather(_ row: Row, _ slot: Int, _ numbers: CommitNumbers) -> Int? {
         let bit: UInt64 = 1 << UInt64(slot)
@@ -99,7 +104,7 @@ struct PageEncoder: ~Copyable {
         return row.withValues { set, values in
             if isComplete {
                 complete |= bit
-                // Right because the layer's page keeps the row, and a row's values do not move.
+                // Right because the layer's page keeps the row alive, and a row's values do not move.
                 offsets[slot] = UInt64(UInt(bitPattern: values))
                 return nil
             }
@@ -118,8 +123,8 @@ struct PageEncoder: ~Copyable {
         }
     }
 
-    /// Gathers a column of all complete rows. The switch on the type is outside of the loop.
-    /// - Returns: the bit of the first slot whose value does not fit, or 0.
+    /// Gathers a column of all complete rows. The switch on the type is outside the loop.
+    /// - Returns: The bit of the first slot whose value does not fit, or 0.
     private mutating func gatherColumn(_ index: Int, _ column: PageLayout.Column) -> UInt64 {
         let cells = cells + column.cells
         switch column.code {
@@ -162,7 +167,7 @@ struct PageEncoder: ~Copyable {
         var rest = complete
         while rest != 0 {
             let slot = rest.trailingZeroBitCount
-            // Put there when the row was noted.
+            // The address was stored when the row was recorded.
             let values = UnsafePointer<Value>(bitPattern: UInt(offsets[slot])).unsafelyUnwrapped
             if case .null = values[index] {
                 nulls |= 1 << UInt64(slot)
@@ -176,8 +181,8 @@ struct PageEncoder: ~Copyable {
         return rest & (~rest &+ 1)
     }
 
-    /// Gathers what the kept objects of an older page have in columns whose cells cannot be copied as they lie: those that are
-    /// newer than the page, wider, or filled where they were null.
+    /// Gathers cells of kept objects in an older page for columns whose cells cannot be copied unchanged. Such columns are
+    /// newer than the page, have a wider type, or are filled where they were null.
     mutating func gatherTranslated(_ old: ObjectPage) throws(PageError) {
         // Defaults stay in the page, whatever their size.
         limit = .max
@@ -199,7 +204,7 @@ struct PageEncoder: ~Copyable {
         }
     }
 
-    /// Puts one value that is not null among the cells; false when it does not fit the column.
+    /// Stores a value that is not null among the cells. Returns false if it does not fit the column.
     private mutating func store(_ value: UnsafePointer<Value>, _ column: PageLayout.Column, _ slot: Int) -> Bool {
         let cell = cells + column.cells + (column.shape == .uuid ? slot * 2 : slot)
         switch (column.code, value.pointee) {
@@ -223,9 +228,9 @@ struct PageEncoder: ~Copyable {
         return true
     }
 
-    /// Reads a string without counting references, which would take as long as all the rest.
+    /// Stores a string without reference counting, which would take as long as the rest of the work.
     ///
-    /// Right because the bitwise copy in `borrowed` is never destroyed, and the row keeps the original.
+    /// Right because the bitwise copy in `borrowed` is never destroyed, and the row keeps the original alive.
     @inline(__always)
     private mutating func storeUncounted(_ value: UnsafePointer<Value>, _ cell: UnsafeMutablePointer<UInt64>) -> Bool {
         UnsafeMutableRawPointer(borrowed).copyMemory(from: value, byteCount: MemoryLayout<Value>.size)
@@ -242,7 +247,7 @@ struct PageEncoder: ~Copyable {
         return storeForeignText(text, cell)
     }
 
-    /// Only strings bridged from Objective-C do not lie in one piece.
+    /// Stores a string whose UTF-8 is not contiguous. Only strings bridged from Objective-C are like this.
     @inline(never)
     private mutating func storeForeignText(_ text: String, _ cell: UnsafeMutablePointer<UInt64>) -> Bool {
         Array(text.utf8).withUnsafeBytes { storeBytes($0, cell) }
@@ -268,7 +273,7 @@ struct PageEncoder: ~Copyable {
         return true
     }
 
-    /// Takes the record of a value that lies elsewhere.
+    /// Stores the record of an out-of-line value.
     mutating func place(_ record: LargeValueRecord, _ place: LargeValuePlace) {
         if heapCount + LargeValueRecord.size + Self.shortCount > heapCapacity { growHeap(LargeValueRecord.size) }
         record.write(to: heap + heapCount)
@@ -305,7 +310,8 @@ struct PageEncoder: ~Copyable {
 }
 
 extension UnsafeMutablePointer<UInt64> {
-    /// Sets bits of a word. Not by `|=`, where Swift 6.3 tells the thread sanitizer the word instead of its address.
+    /// Sets bits of a word. Does not use `|=`, for which Swift 6.3 passes the word instead of its address to the thread
+    /// sanitizer.
     @inline(__always)
     fileprivate func set(_ bits: UInt64, at index: Int) { self[index] = self[index] | bits }
 }

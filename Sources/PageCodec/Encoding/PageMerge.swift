@@ -1,24 +1,26 @@
 import StoreInterface
 
-/// Where in a page a value belongs.
+/// The position of a value in a page.
 public struct LargeValuePlace: Sendable, Hashable {
     public var slot: Int
     public var column: Int
 }
 
-/// The changes of a layer's page, gathered, with those values left out that are to lie outside of the page.
+/// The gathered changes of a layer's page, without the values that are to be stored out-of-line.
 ///
-/// The store writes those, gives their records, and then makes the page. Writing them may move the old page's bytes, so the old page
-/// is given once more.
+/// The store writes these values, passes their records, and then creates the page. Writing them may move the old page's
+/// bytes, so the store passes the old page again.
 public struct PageDraft: ~Copyable {
     fileprivate var encoder: PageEncoder
 
+    /// Gathers the changes.
     /// - Parameters:
-    ///   - old: checked with ``ObjectPage/Check/checksum`` or more, if damage is not to get a fresh checksum.
-    ///   - number: the page's.
-    ///   - limit: strings and data of more bytes are left out.
-    ///   - numbers: the generations of the rows' versions.
-    /// - Throws: ``PageError`` naming entity and column when a value does not fit its column.
+    ///   - old: The old page. To keep damage from getting a fresh checksum, check it with ``ObjectPage/Check/checksum`` or
+    ///     more.
+    ///   - number: The page's number.
+    ///   - limit: The maximum size in bytes of strings and data in the page. Larger values are left out.
+    ///   - numbers: The generations of the rows' versions.
+    /// - Throws: ``PageError``, which names entity and column, if a value does not fit its column.
     public init(
         old: ObjectPage?, changes: LayerPage, layout: PageLayout, number: UInt64 = 0, limit: Int, numbers: CommitNumbers = .none
     ) throws(PageError) {
@@ -26,12 +28,13 @@ public struct PageDraft: ~Copyable {
         try encoder.gather(changes, numbers)
     }
 
-    /// The values that were left out, each set by the row in its slot. To be placed, every one.
+    /// The positions of the values that were left out, each set by the row in its slot. Pass a record for each of them.
     public var largeValues: [LargeValuePlace] { encoder.largeValues }
 
     public mutating func place(_ record: LargeValueRecord, at place: LargeValuePlace) { encoder.place(record, place) }
 
-    /// - Parameter old: the page that was given before, found again.
+    /// Creates the new page.
+    /// - Parameter old: The page that was passed before, read again.
     /// - Throws: ``PageError`` for bad offsets in the old page.
     public consuming func merge(old: ObjectPage?) throws(PageError) -> PageMerge {
         encoder.old = old
@@ -39,24 +42,28 @@ public struct PageDraft: ~Copyable {
     }
 }
 
-/// An old page, or none, and the changes of a layer's page: the new page.
+/// The new page, made from an old page, if any, and the changes of a layer's page.
 ///
-/// An update sets only its row's set columns; an update of a slot without an object is an insert when it sets every column
-/// and is dropped otherwise. Columns that no row touches are copied as they lie. Cost: about 50 ns a fresh row of seven
-/// columns, and a copy of the page for an update. The result owns its bytes: the old page may go once it is made.
+/// An update sets only its row's set columns. An update of an empty slot becomes an insert if it sets every column, and is
+/// dropped otherwise. Columns that no row changes are copied unchanged.
+///
+/// Cost: about 50 ns per new row of seven columns, and a copy of the page for an update. The result owns its bytes, so it
+/// does not need the old page any more.
 public struct PageMerge {
     private let bytes: [UInt8]
 
     fileprivate init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// All values of the changes lie in the new page; ``PageDraft`` is for those that are to lie elsewhere.
-    /// - Parameter old: checked with ``ObjectPage/Check/checksum`` or more, if damage is not to get a fresh checksum.
-    /// - Throws: ``PageError`` naming entity and column when a value does not fit its column, and for bad offsets in `old`.
+    /// Creates a page that contains all values of the changes. To store values out-of-line, use ``PageDraft``.
+    /// - Parameter old: The old page. To keep damage from getting a fresh checksum, check it with
+    ///   ``ObjectPage/Check/checksum`` or more.
+    /// - Throws: ``PageError``, which names entity and column, if a value does not fit its column. Also for bad offsets in
+    ///   `old`.
     public init(old: ObjectPage?, changes: LayerPage, layout: PageLayout, number: UInt64 = 0) throws(PageError) {
         self = try PageDraft(old: old, changes: changes, layout: layout, number: number, limit: .max).merge(old: old)
     }
 
-    /// 0: no object is left, so the page is to be deleted.
+    /// The size of the page; 0 if no object is left and the page is to be deleted.
     public var byteCount: Int { bytes.count }
 
     /// Copies the page. Precondition: the target has room for ``byteCount`` bytes. It may overlap the old page.
@@ -64,7 +71,7 @@ public struct PageMerge {
         bytes.withUnsafeBytes { target.copyMemory(from: $0) }
     }
 
-    /// The page's bytes, valid inside `body` only.
+    /// Calls `body` with the page's bytes, which are valid only inside `body`.
     public func withBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
         try bytes.withUnsafeBytes(body)
     }

@@ -1,27 +1,30 @@
 import StoreInterface
 
-/// Where a column of a newer schema is in the pages of an older one.
+/// The source of a newer schema's column in the pages of an older schema.
 public enum ColumnSource: Sendable, Hashable {
-    /// The number of the column there.
+    /// The number of the column in the older schema.
     case stored(Int)
-    /// As ``stored(_:)``, but where the page has null the object has this value.
+    /// The same as ``stored(_:)``, but a null in the page is read as this value.
     case filled(Int, Value)
-    /// The column is newer than the page: all of its objects have this value.
+    /// The column is newer than the page. All objects of the page have this value.
     case constant(Value)
 }
 
-/// How pages of one older schema number are read with a newer layout. Made when a file is opened, shared by all of its pages.
+/// The translation of pages of one older schema number to a newer layout. It is created when a file is opened, and all pages
+/// of the file share it.
 public final class PageTranslation: Sendable {
-    /// The columns that the pages have.
+    /// The columns of the pages.
     let columns: ContiguousArray<PageLayout.Column>
-    /// By column of the newer layout.
+    /// The sources, per column of the newer layout.
     let sources: [ColumnSource]
-    /// Of stored columns, what their cells are to be read as: that of the newer layout where a wider type has other values.
+    /// The type in which to read the cells of each stored column. It is the newer layout's type if a wider type has other
+    /// values.
     private let codes: [ColumnCode]
-    /// Whether the pages have just the columns of the newer layout, so that nothing is to be translated.
+    /// Whether the pages have exactly the columns of the newer layout, so that no translation is needed.
     let isIdentity: Bool
 
-    /// - Precondition: each source names a column of `older`, whose type is the same or widens to the newer one.
+    /// Creates a translation.
+    /// - Precondition: Each source names a column of `older` whose type is the same as the newer type or widens to it.
     init(_ older: EntitySchema, sources: [ColumnSource], newer: EntitySchema) {
         precondition(sources.count == newer.columns.count, "one source a column")
         columns = PageLayout.columns(of: older).columns
@@ -44,7 +47,7 @@ public final class PageTranslation: Sendable {
         self.isIdentity = isIdentity
     }
 
-    /// A column of the newer layout in a page that is read through this.
+    /// The location of a column of the newer layout in a translated page.
     enum Place {
         case section(ObjectPage.Section)
         case filled(ObjectPage.Section, Value)
@@ -65,22 +68,22 @@ public final class PageTranslation: Sendable {
         return section
     }
 
-    /// The page's own column when its cells can be copied as they lie; nil when they cannot.
+    /// Returns the page's own column if its cells can be copied unchanged, or nil.
     func copyable(_ column: Int, as code: ColumnCode) -> Int? {
         if case .stored(let source) = sources[column], columns[source].code == code { source } else { nil }
     }
 }
 
 extension ObjectPage {
-    /// Where a column lies that is not in its place: the page is of an older schema. Precondition: the layout has the column.
+    /// Returns the location of a column in a page of an older schema. Precondition: the layout has the column.
     @inline(never)
     func olderPlace(_ column: Int) -> PageTranslation.Place {
-        // Right because the layout that the page was made with keeps the translation, and whoever made the page keeps the layout.
+        // Right because the page's layout keeps the translation alive, and the creator of the page keeps the layout alive.
         guard let translation else { return .constant(.null) }
         return translation._withUnsafeGuaranteedRef { $0.place(column, in: self) }
     }
 
-    /// The value of a column in a page of an older schema.
+    /// Returns the value of a column in a page of an older schema.
     @inline(never)
     func olderValue(_ slot: Int, _ column: Int) throws(PageError) -> Value {
         switch olderPlace(column) {
@@ -92,7 +95,7 @@ extension ObjectPage {
         }
     }
 
-    /// The candidates whose value in a column of an older page passes a test, asked one by one.
+    /// Returns the candidates whose value in a column of an older page passes a test. Tests one value at a time.
     @inline(never)
     func olderMask(_ column: Int, _ candidates: UInt64, _ test: (Value) -> Bool) throws(PageError) -> UInt64 {
         if case .constant(let value) = olderPlace(column) { return test(value) ? candidates : 0 }
@@ -101,16 +104,16 @@ extension ObjectPage {
         return result
     }
 
-    /// The section of a column with which a condition can go on as in a page of the current schema; nil when it cannot.
+    /// Returns the section of a column if a condition can read it as in a page of the current schema, or nil.
     @inline(never)
     func olderSection(_ column: Int) -> Section? {
         if case .section(let section) = olderPlace(column) { section } else { nil }
     }
 
-    /// Where the encoder finds cells of a column that it can copy as they lie.
+    /// Returns the column whose cells the encoder can copy unchanged, or nil.
     func copyableColumn(_ column: Int, as code: ColumnCode) -> Int? {
         if column < columnCount { return column }
-        // As in `olderPlace`.
+        // Right for the same reason as in `olderPlace`.
         return translation?._withUnsafeGuaranteedRef { $0.copyable(column, as: code) }
     }
 }

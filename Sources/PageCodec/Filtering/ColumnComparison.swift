@@ -1,12 +1,13 @@
 import StoreInterface
 
-/// A column compared with a constant. A class, so that asking it for each page counts no references of its parts.
+/// A comparison of a column with a constant. It is a class, so that using it for each page does not count references to its
+/// parts.
 final class ColumnComparison: Sendable {
     let column: Int
     let comparison: StorePredicate.Comparison
     let value: Value
     private let onNull: Bool
-    /// The constant's UTF-8, data or UUID bytes.
+    /// The bytes of a string (UTF-8), data or UUID constant.
     private let bytes: [UInt8]
 
     init(column: Int, comparison: StorePredicate.Comparison, value: Value) {
@@ -57,14 +58,14 @@ final class ColumnComparison: Sendable {
         case (.uuid, .uuid) where section.width != 0:
             return nulls | uuids(page, section, rest)
         case (_, .null):
-            // What is not null compares with null in one way, whatever it is: a large value is not read to find out.
+            // All values that are not null compare with null in the same way, so that a large value need not be read.
             return nulls | (StorePredicate.compare(.bool(true), comparison, .null) ? rest : 0)
         default:
             return nulls | (try any(page, rest))
         }
     }
 
-    /// The reference way, for pairs of types that nobody compares often.
+    /// Compares with the reference implementation, for rarely compared pairs of types.
     private func any(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
         var result: UInt64 = 0
         for slot in SlotIterator(candidates) where StorePredicate.compare(try page.value(slot, column), comparison, value) {
@@ -117,12 +118,12 @@ final class ColumnComparison: Sendable {
         return scan(page.capacity, constant) { Double(Float(bitPattern: cells.number(UInt32.self, at: $0 &* 4))) }
     }
 
-    /// Compares cells at their own width, so that a vector holds many of them.
+    /// Compares cells at their own width, so that a vector contains many of them.
     @inline(__always)
     private func scan<T: FixedWidthInteger, C: FixedWidthInteger>(narrow count: Int, _ constant: C, _ cell: (Int) -> T) -> UInt64
     {
         if let constant = T(exactly: constant) { return scan(count, constant, cell) }
-        // All cells lie on the same side of what they cannot hold.
+        // The constant is outside the cells' range, so all cells compare with it in the same way.
         let isBelow = constant > C(truncatingIfNeeded: T.max)
         switch comparison {
         case .equal: return 0
@@ -132,8 +133,8 @@ final class ColumnComparison: Sendable {
         }
     }
 
-    /// Compares every slot below the capacity without branches. For doubles this is `StorePredicate.compare` as well: NaN is
-    /// unequal to all and ordered with nothing.
+    /// Compares every slot below the capacity without branches. For doubles the result equals `StorePredicate.compare`: NaN
+    /// is unequal to everything and has no order.
     @inline(__always)
     private func scan<T: Comparable>(_ count: Int, _ constant: T, _ cell: (Int) -> T) -> UInt64 {
         switch comparison {
@@ -149,7 +150,7 @@ final class ColumnComparison: Sendable {
     @inline(__always)
     private func gatherBits(_ count: Int, _ test: (Int) -> Bool) -> UInt64 {
         if count == 1 { return test(0) ? 1 : 0 }
-        // A capacity is a multiple of eight, and eight tests without a branch are one step of a vector.
+        // A capacity is a multiple of eight, and eight tests without a branch are one vector step.
         var result: UInt64 = 0
         var slot = 0
         while slot < count {
@@ -175,8 +176,8 @@ final class ColumnComparison: Sendable {
         return result
     }
 
-    /// The order of a value outside of the page: read only as far as it agrees with the constant, and for equality only when byte count
-    /// and hash agree.
+    /// Returns the order of an out-of-line value. It is read only as far as it agrees with the constant. For equality, it is
+    /// read only if byte count and hash agree.
     @inline(never)
     private func largeOrder(
         _ page: ObjectPage, _ section: ObjectPage.Section, _ slot: Int, _ isEquality: Bool

@@ -1,21 +1,21 @@
 import StoreInterface
 
-/// A column's value is one of a set.
+/// The condition that a column's value is in a set.
 final class ColumnMembership: Sendable {
     let column: Int
     private let values: Set<Value>
-    /// Few constants of one class become comparisons, which do not build values.
+    /// The comparisons that replace the set for a few constants of one class. They do not build values.
     private let comparisons: [ColumnComparison]
     private let hasNull: Bool
 
-    /// Up to here that many scans of a page cost less than 64 look-ups in the set.
+    /// The maximum number of constants for which scans of a page cost less than 64 lookups in the set.
     private static let fewValues = 8
 
     init(column: Int, values: Set<Value>) {
         self.column = column
         self.values = values
         hasNull = values.contains(.null)
-        // A double is not: a member is equal to itself, which NaN is not.
+        // Doubles are excluded: a member is equal to itself, which NaN is not.
         let plain = values.allSatisfy { if case .double = $0 { false } else { true } }
         comparisons =
             plain && values.count <= Self.fewValues
@@ -45,7 +45,8 @@ final class ColumnMembership: Sendable {
         }
     }
 
-    /// Membership is equality of values: a constant of another storage class is never a member, though it may compare equal.
+    /// Returns whether a value has the column's storage class. Membership is equality of values: a constant of another class
+    /// is never a member, though it may compare as equal.
     private func fits(_ value: Value, _ code: ColumnCode) -> Bool {
         switch (value, code) {
         case (.null, _), (.bool, .bool), (.uint, .uint64), (.reference, .reference), (.string, .string), (.data, .data),

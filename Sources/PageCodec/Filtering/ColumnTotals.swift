@@ -1,7 +1,7 @@
 import StoreInterface
 
 extension ObjectPage {
-    /// How many of some objects have a value in a column. O(1) but for pages of an older schema.
+    /// Returns the number of objects of a mask with a value in a column. O(1), except for pages of an older schema.
     public func valueCount(_ column: Int, of mask: UInt64) throws(PageError) -> Int {
         guard column < columnCount else {
             var count = 0
@@ -11,13 +11,13 @@ extension ObjectPage {
         return (mask & ~section(column).nulls).nonzeroBitCount
     }
 
-    /// Adds the numbers of a column, of some objects, without decoding each as a value: about 1 ns an object.
+    /// Adds the numbers of a column, for the objects of a mask, without decoding each value: about 1 ns per object.
     ///
-    /// Precondition: the objects are present. Columns of other types than numbers add nothing.
+    /// Precondition: the objects are present. Columns that are not numeric add nothing.
     public func addTotals(
         _ column: Int, of mask: UInt64, to state: inout AggregateState, _ aggregate: StoreAggregate
     ) throws(PageError) {
-        // A page of an older schema is read value by value.
+        // Reads a page of an older schema value by value.
         guard column < columnCount else {
             for slot in SlotIterator(mask) { state.add(try value(slot, column), to: aggregate) }
             return
@@ -58,7 +58,7 @@ extension ObjectPage {
         switch aggregate {
         case .count, .countValues: state.count += present.nonzeroBitCount
         case .sum, .average:
-            // In halves of a word, so that sixty-four numbers of any size cannot overflow.
+            // Sums half words, so that sixty-four numbers of any size cannot overflow.
             var low: UInt64 = 0
             var high: Int64 = 0
             for slot in SlotIterator(present) {

@@ -1,46 +1,50 @@
 import StoreInterface
 
-/// A condition prepared for pages: made once for a scan, then asked for a mask a page.
+/// A condition prepared for pages. It is created once per scan and returns a mask per page.
 ///
-/// Answers are those of ``StorePredicate/matches(_:key:in:)``. What looks at other objects cannot be answered from a page;
-/// there the mask is the smallest superset that the rest of the condition allows, and ``isExact`` is false.
+/// The results equal those of ``StorePredicate/matches(_:key:in:)``. A page cannot evaluate the parts of a condition that
+/// read other objects. In that case the mask is the smallest superset that the rest of the condition allows, and ``isExact``
+/// is false.
 public struct CompiledPredicate: Sendable {
     private let root: PredicateNode
-    /// false: the caller checks the objects of the mask with the whole condition.
+    /// A Boolean value that indicates whether the mask is exact. If false, the caller checks the objects of the mask with the
+    /// whole condition.
     public let isExact: Bool
 
-    /// O(size of the condition).
+    /// Prepares a condition. O(size of the condition).
     public init(_ predicate: StorePredicate) {
         root = PredicateNode(predicate, bound: .upper)
         isExact = !predicate.traversesRelationships
     }
 
-    /// The objects of a page that satisfy the condition. A number or a Bool costs about 1 ns a row; strings compare in place.
+    /// Returns the objects of a page that satisfy the condition. A number or a Bool costs about 1 ns per row. Strings are
+    /// compared in place.
     public func mask(of page: ObjectPage, number: UInt64) throws(PageError) -> UInt64 {
         try root.mask(PredicateSubject(page: page, number: number), page.presence)
     }
 }
 
-/// What a condition is asked about.
+/// The page that a condition is evaluated for.
 struct PredicateSubject {
     var page: ObjectPage
     var number: UInt64
 }
 
-/// A condition in the form that pages are asked.
+/// A condition in the form in which pages evaluate it.
 enum PredicateNode: Sendable {
     case constant(Bool)
     case compare(ColumnComparison)
     case compareColumns(Int, StorePredicate.Comparison, Int)
     case isIn(ColumnMembership)
     case string(StringCondition)
-    /// The wanted slots of each page.
+    /// The selected slots of each page.
     case keys([UInt64: UInt64])
     case and([PredicateNode])
     case or([PredicateNode])
     indirect case not(PredicateNode)
 
-    /// Of a condition that a page cannot answer: the objects that may satisfy it, or those that do for sure.
+    /// The result for a condition that a page cannot evaluate: all objects that may satisfy it, or only those that certainly
+    /// do.
     enum Bound {
         case upper, lower
         var opposite: Bound { self == .upper ? .lower : .upper }
@@ -66,7 +70,7 @@ enum PredicateNode: Sendable {
         }
     }
 
-    /// Which of the candidates satisfy the condition.
+    /// Returns the candidates that satisfy the condition.
     func mask(_ subject: PredicateSubject, _ candidates: UInt64) throws(PageError) -> UInt64 {
         switch self {
         case .constant(let value): return value ? candidates : 0

@@ -1,12 +1,12 @@
 import StoreInterface
 
-/// A string column matched with a pattern, by bytes.
+/// A condition that matches a string column with a pattern, by bytes.
 final class StringCondition: Sendable {
     let column: Int
     private let match: StorePredicate.StringMatch
     private let pattern: String
     private let sensitivity: StorePredicate.CaseSensitivity
-    /// The pattern's UTF-8; in lower case when case does not matter.
+    /// The pattern's UTF-8; in lower case if the condition is case-insensitive.
     private let bytes: [UInt8]
     private let patternIsASCII: Bool
 
@@ -43,7 +43,7 @@ final class StringCondition: Sendable {
         return present & section.outside == 0 ? result : result | (try large(page, section, present & section.outside))
     }
 
-    /// Of values that lie outside of the page. Apart, so that the loop over those inside stays small.
+    /// Evaluates out-of-line values. A separate function, so that the loop over the values in the page stays small.
     @inline(never)
     private func large(
         _ page: ObjectPage, _ section: ObjectPage.Section, _ candidates: UInt64
@@ -69,7 +69,7 @@ final class StringCondition: Sendable {
         }
     }
 
-    /// ASCII in place; other text goes through `lowercased()`, which may change its length.
+    /// Matches without case. ASCII is compared in place. Other text goes through `lowercased()`, which may change its length.
     private func matchesFolded(_ text: UnsafeRawBufferPointer, _ page: ObjectPage, _ slot: Int) throws(PageError) -> Bool {
         guard patternIsASCII, text.isASCII else {
             guard case .string(let string) = try page.value(slot, column) else { return false }

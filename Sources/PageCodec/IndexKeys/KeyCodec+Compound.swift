@@ -1,11 +1,13 @@
 import StoreInterface
 
 extension KeyCodec {
-    /// Appends the key of several values, in the order of an index's columns; its order as bytes is theirs, column by column.
+    /// Appends the key of several values, in the order of an index's columns. The keys' order as bytes is the order of the
+    /// values, column by column.
     ///
-    /// Each value is written as in a key of its own, but strings and data end with two zero bytes, and a zero byte in
-    /// them is followed by 255, so that no value reaches into the next. The whole is cut where the key is full.
-    /// - Returns: whether the key was cut.
+    /// Each value is encoded as in a key for one value, with a difference for strings and data. They end with two zero bytes,
+    /// and a zero byte in them is followed by 255, so that no value extends into the next. The whole key is cut at the
+    /// maximum length.
+    /// - Returns: Whether the key was cut.
     /// - Throws: ``PageError`` as for one value.
     public static func append(
         _ values: [Value], columns: [ColumnSchema], to bytes: inout [UInt8]
@@ -23,7 +25,7 @@ extension KeyCodec {
         return isCut
     }
 
-    /// Appends the beginning that the keys of all strings with a prefix share. Not cut.
+    /// Appends the common beginning of the keys of all strings with a prefix. The result is not cut.
     public static func appendPrefix(_ prefix: String, to bytes: inout [UInt8]) {
         var prefix = prefix
         prefix.withUTF8 { putEscaped(UnsafeRawBufferPointer($0), &bytes) }

@@ -5,10 +5,11 @@
 #endif
 import StoreInterface
 
-/// An index key as bytes.
+/// The bytes of an index key.
 public struct IndexKey: Sendable, Hashable {
     public var bytes: [UInt8]
-    /// The value is longer than a key may be: keys of different values may be equal, so the object decides.
+    /// A Boolean value that indicates whether the value was cut to the maximum key length. Keys of different values may then
+    /// be equal, so compare the objects.
     public var isCut: Bool
 
     public init(bytes: [UInt8], isCut: Bool) {
@@ -17,23 +18,25 @@ public struct IndexKey: Sendable, Hashable {
     }
 }
 
-/// Index keys whose order as bytes is that of ``Value/order(_:)``, null first.
+/// Encoding of index keys, whose order as bytes is that of ``Value/order(_:)``, null first.
 ///
-/// A key is one byte, 0 for null and 1 for a value, and the value: numbers at the width of their type, big-endian with the sign
-/// turned; strings and data as they are, cut where the key is full. All calls are O(bytes).
+/// A key is one byte, 0 for null and 1 for a value, followed by the value. Numbers have the width of their type and are
+/// big-endian with an inverted sign bit. Strings and data are unchanged, and are cut at the maximum length. All calls are
+/// O(bytes).
 public enum KeyCodec {
-    /// What LMDB takes as a key.
+    /// The maximum length of a key in LMDB.
     public static let maximumCount = 511
 
-    /// - Throws: ``PageError`` when the value's storage class is not the column's, or a number is out of its range.
+    /// Encodes a value.
+    /// - Throws: ``PageError`` if the value's storage class is not the column's, or a number is out of range.
     public static func encode(_ value: Value, column: ColumnSchema) throws(PageError) -> IndexKey {
         var bytes: [UInt8] = []
         let isCut = try append(value, column: column, to: &bytes)
         return IndexKey(bytes: bytes, isCut: isCut)
     }
 
-    /// Appends the key to bytes that a caller keeps for reuse.
-    /// - Returns: whether the key was cut.
+    /// Appends the key to bytes that the caller keeps for reuse.
+    /// - Returns: Whether the key was cut.
     public static func append(_ value: Value, column: ColumnSchema, to bytes: inout [UInt8]) throws(PageError) -> Bool {
         if value.isNull {
             bytes.append(0)
@@ -86,14 +89,15 @@ public enum KeyCodec {
         return number
     }
 
-    /// The sign bit turned, so that negative numbers come first.
+    /// Returns a number with an inverted sign bit, so that negative numbers come first.
     private static func flipped<T: FixedWidthInteger & SignedInteger>(
         _ number: T?, _ column: ColumnSchema
     ) throws(PageError) -> T {
         try fitting(number, column) ^ T.min
     }
 
-    /// The value of a key; nil when the key is as long as keys get, so that it may have been cut. A zero decodes as plus zero.
+    /// Returns the value of a key. Returns nil if the key has the maximum length, because it may have been cut. A zero is
+    /// decoded as plus zero.
     public static func decode(_ bytes: UnsafeRawBufferPointer, column: ColumnSchema) throws(PageError) -> Value? {
         guard let first = bytes.first, first <= 1 else {
             throw PageError(field: column.name, reason: "an index key is empty or begins with neither 0 nor 1")

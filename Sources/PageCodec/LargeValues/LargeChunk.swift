@@ -1,41 +1,42 @@
-/// A part of a large value as it lies in a file: sixteen bytes of header, then the bytes themselves or a zstd frame of them.
+/// A part of a large value in a file: a header of sixteen bytes, then the bytes or a zstd frame of them.
 ///
-/// A borrowed view, as ``ObjectPage`` is.
+/// A borrowed view, like ``ObjectPage``.
 public struct LargeChunk {
-    /// Bytes of the value in each chunk but the last. Unpacked and with its header a chunk fills sixteen pages of LMDB of 4,096 bytes.
+    /// The number of bytes of the value in each chunk but the last. A raw chunk with its header fills sixteen pages of LMDB
+    /// of 4,096 bytes.
     public static let maximumByteCount = (1 << 16) - 16 - headerByteCount
     public static let headerByteCount = 16
 
-    /// A chunk's key: the value's number in the high bits.
+    /// The number of low bits of a chunk's key that contain its index. The high bits contain the value's number.
     private static let indexBits: UInt64 = 16
-    /// Numbers of values are below this.
+    /// The upper bound of the numbers of values.
     public static let numberLimit: UInt64 = 1 << (64 - indexBits)
 
     static let byteCountOffset = 0
     static let formOffset = 4
     static let checksumOffset = 8
 
-    /// How the bytes lie there.
+    /// The encoding of the bytes.
     enum Form: UInt32 {
         case raw = 0
         case packed = 1
     }
 
-    /// Of the value's part.
+    /// The size of the value's part in bytes.
     public let byteCount: Int
     private let form: Form
-    // Right because the maker keeps the bytes alive and unchanged as long as the view is used.
+    // Right because the creator keeps the bytes alive and unchanged as long as the view is used.
     private let payload: UnsafeRawBufferPointer
 
     public static func key(_ number: UInt64, _ index: Int) -> UInt64 { number << indexBits | UInt64(index) }
-    /// The number of the value of which a key names a chunk.
+    /// Returns the number of the value that a chunk's key belongs to.
     public static func number(ofKey key: UInt64) -> UInt64 { key >> indexBits }
-    /// In how many chunks a value of so many bytes lies.
+    /// Returns the number of chunks of a value of this size.
     public static func count(byteCount: Int) -> Int { (byteCount + maximumByteCount - 1) / maximumByteCount }
-    /// The place of a chunk in its value.
+    /// Returns the position of a chunk in its value.
     public static func index(ofKey key: UInt64) -> Int { Int(key & (1 << indexBits - 1)) }
 
-    /// Checks header and checksum: about 0.08 ns a byte.
+    /// Creates a view after checking header and checksum: about 0.08 ns per byte.
     /// - Throws: ``PageError`` for bytes that are not this chunk.
     public init(_ bytes: UnsafeRawBufferPointer, key: UInt64) throws(PageError) {
         guard let base = bytes.baseAddress, bytes.count > Self.headerByteCount else {
@@ -55,11 +56,11 @@ public struct LargeChunk {
         }
     }
 
-    /// The bytes where they lie; nil when they are compressed.
+    /// The bytes in place; nil if they are compressed.
     public var rawBytes: UnsafeRawBufferPointer? { form == .raw ? payload : nil }
 
-    /// Writes the value's part. Precondition: the target has ``byteCount`` bytes. About 1 ns a byte at most.
-    /// - Throws: ``PageError`` when a frame is not of so many bytes.
+    /// Writes the value's part. Precondition: the target has ``byteCount`` bytes. At most about 1 ns per byte.
+    /// - Throws: ``PageError`` if the content of a frame has another size.
     public func unpack(into target: UnsafeMutableRawBufferPointer) throws(PageError) {
         guard form == .packed else { return target.copyMemory(from: payload) }
         let decompressor = try DecompressorPool.take()
@@ -70,7 +71,7 @@ public struct LargeChunk {
         }
     }
 
-    /// Of all bytes but the checksum's own, seeded with the key, so that a chunk in another's place is found too.
+    /// Returns the checksum of all bytes except its own. The key is the seed, so that a chunk under a wrong key is detected.
     static func checksum(_ bytes: UnsafeRawBufferPointer, key: UInt64) -> UInt64 {
         let first = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
         let seed = PageHash.hash(UnsafeRawBufferPointer(rebasing: bytes[headerByteCount...]), seed: first)

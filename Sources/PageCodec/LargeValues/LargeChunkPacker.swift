@@ -1,13 +1,14 @@
 internal import Platform
 
-/// Makes chunks, one after another. Has working memory, about 1 MB, and so is kept for the next who writes any.
+/// A writer of chunks, one after another. It has about 1 MB of working memory and is therefore kept for reuse.
 ///
-/// `@unchecked Sendable` is right because the pool, or the one who took it from there, owns it alone.
+/// `@unchecked Sendable` is right because one owner uses it: the pool, or the caller that took it from the pool.
 public final class LargeChunkPacker: @unchecked Sendable {
-    /// The lowest: most large values are compressed already, or text, which gains nearly as much as on higher ones.
+    /// The lowest level. Most large values are already compressed, or are text, which gains nearly as much as on higher
+    /// levels.
     private static let level = 1
 
-    // Right because it is made in `init`, freed in `deinit` and used by the one owner.
+    // Right because `init` creates it, `deinit` frees it, and only the one owner uses it.
     private let compressor: OpaquePointer
     private let buffer: UnsafeMutableRawBufferPointer
 
@@ -41,7 +42,7 @@ public final class LargeChunkPacker: @unchecked Sendable {
 
     /// Divides a value into chunks and writes them in the order of their keys.
     ///
-    /// - Returns: what the page has in place of the value.
+    /// - Returns: The record that the page stores instead of the value.
     public func write(
         _ bytes: UnsafeRawBufferPointer, number: UInt64, packs: (_ raw: Int, _ packed: Int) -> Bool,
         put: (_ key: UInt64, _ byteCount: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) throws -> Void
@@ -52,13 +53,13 @@ public final class LargeChunkPacker: @unchecked Sendable {
         return LargeValueRecord(number: number, byteCount: bytes.count, hash: hash.value)
     }
 
-    /// Writes some chunks of a value, after those before them.
+    /// Writes some chunks of a value, after the earlier chunks.
     ///
     /// - Parameters:
-    ///   - number: of the value in its entity.
-    ///   - hash: of the chunks so far.
-    ///   - packs: whether a chunk is packed that takes so many bytes raw, and so many packed, headers included.
-    ///   - put: makes room for a chunk with this key and byte count, and calls its last argument with it, once.
+    ///   - number: The number of the value in its entity.
+    ///   - hash: The hash of the chunks so far.
+    ///   - packs: Returns whether to pack a chunk, from its raw and its packed size in bytes, headers included.
+    ///   - put: Makes room for a chunk with this key and byte count, and calls its last argument with the room, once.
     public func write(
         _ chunks: Range<Int>, of bytes: UnsafeRawBufferPointer, number: UInt64, hash: inout LargeValueHash,
         packs: (_ raw: Int, _ packed: Int) -> Bool,
@@ -77,20 +78,20 @@ public final class LargeChunkPacker: @unchecked Sendable {
         }
     }
 
-    /// What a chunk is going to take, header included, when it is packed; its bytes wait here for ``write(_:key:into:)``.
+    /// Packs a chunk and returns its size, header included. The packed bytes stay in the buffer for ``write(_:key:into:)``.
     /// Precondition: at most ``LargeChunk/maximumByteCount`` bytes.
     private func pack(_ bytes: UnsafeRawBufferPointer) throws(PageError) -> Int {
         LargeChunk.headerByteCount + (try ZstdCall.compress(compressor, bytes, into: buffer))
     }
 
-    /// Which bytes a chunk gets.
+    /// The bytes for a chunk.
     private enum Content {
         case raw(UnsafeRawBufferPointer)
-        /// Those packed last, of so many bytes of a value.
+        /// The bytes packed last. The associated value is the unpacked part of the value.
         case packed(UnsafeRawBufferPointer)
     }
 
-    /// Fills a chunk. Precondition: the target has as many bytes as ``pack(_:)`` said, or a header more than the raw bytes.
+    /// Fills a chunk. Precondition: the target has the size that ``pack(_:)`` returned, or the raw bytes plus a header.
     private func write(_ content: Content, key: UInt64, into target: UnsafeMutableRawBufferPointer) {
         guard let base = target.baseAddress else { return }
         let payload = UnsafeMutableRawBufferPointer(rebasing: target[LargeChunk.headerByteCount...])

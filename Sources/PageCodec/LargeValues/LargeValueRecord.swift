@@ -1,15 +1,15 @@
 import StoreInterface
 
-/// What a page has of a string or of data that lies outside of it, in chunks.
+/// The record that a page stores instead of an out-of-line string or data value, which is stored in chunks.
 public struct LargeValueRecord: Sendable, Hashable {
-    /// Names the value among those of its entity.
+    /// The number that identifies the value in its entity.
     public var number: UInt64
-    /// Of the value; at least 1.
+    /// The size of the value in bytes; at least 1.
     public var byteCount: Int
-    /// See ``LargeValueHash``: values with different hashes differ, so equality seldom reads one.
+    /// See ``LargeValueHash``. Values with different hashes differ, so that comparing for equality seldom reads a value.
     public var hash: UInt64
 
-    /// Values have at most so many bytes: 1 GiB.
+    /// The maximum size of a value: 1 GiB.
     public static let maximumByteCount = 1 << 30
 
     public init(number: UInt64, byteCount: Int, hash: UInt64) {
@@ -18,15 +18,15 @@ public struct LargeValueRecord: Sendable, Hashable {
         self.hash = hash
     }
 
-    /// In how many chunks the value lies.
+    /// The number of chunks of the value.
     public var chunkCount: Int { LargeChunk.count(byteCount: byteCount) }
 
-    /// How many bytes of the value a chunk has.
+    /// Returns the number of the value's bytes in a chunk.
     public func byteCount(ofChunk index: Int) -> Int {
         min(LargeChunk.maximumByteCount, byteCount - index * LargeChunk.maximumByteCount)
     }
 
-    /// Three numbers of eight bytes.
+    /// The size of a record: three numbers of eight bytes.
     static let size = 24
 
     init(_ bytes: UnsafeRawBufferPointer) throws(PageError) {
@@ -49,13 +49,14 @@ public struct LargeValueRecord: Sendable, Hashable {
     }
 }
 
-/// The hash of a large value, computed chunk by chunk: that of each chunk is the seed of the next. Part of the file format.
+/// The hash of a large value, computed chunk by chunk: the hash of each chunk is the seed of the next. Part of the file
+/// format.
 public struct LargeValueHash: Sendable {
     public private(set) var value: UInt64 = 0
 
     public init() {}
 
-    /// Precondition: chunks come in order, and all but the last have ``LargeChunk/maximumByteCount`` bytes.
+    /// Adds a chunk. Precondition: chunks come in order, and all but the last have ``LargeChunk/maximumByteCount`` bytes.
     public mutating func add(_ chunk: UnsafeRawBufferPointer) { value = PageHash.hash(chunk, seed: value) }
 
     static func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {

@@ -5,15 +5,17 @@
 #endif
 import StoreInterface
 
-/// Where the values are that lie outside of pages: a transaction of a store.
+/// A source of out-of-line values: a transaction of a store.
 public protocol LargeValueSource: AnyObject {
-    /// A chunk of a value of an entity, as it was written; nil when it is not there. Valid as what the transaction gives is.
+    /// Returns a stored chunk of a value of an entity, or nil if it is missing. Valid as long as other results of the
+    /// transaction.
     func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer?
 }
 
-/// The values of one entity that lie outside of its pages.
+/// The out-of-line values of one entity.
 public struct LargeValues {
-    // Right because whoever makes a page view holds the transaction as long as it is used: without that the page's bytes go too.
+    // Right because the creator of a page view keeps the transaction as long as the view is used. Without it, the page's
+    // bytes are invalid too.
     unowned(unsafe) private let source: any LargeValueSource
     private let entity: Int
 
@@ -23,7 +25,7 @@ public struct LargeValues {
         self.entity = entity
     }
 
-    /// One chunk, checked.
+    /// Returns one chunk after checking it.
     public func chunk(_ index: Int, of record: LargeValueRecord) throws(PageError) -> LargeChunk {
         let key = LargeChunk.key(record.number, index)
         guard let bytes = try source.largeChunk(entity, key: key) else {
@@ -38,7 +40,7 @@ public struct LargeValues {
         return chunk
     }
 
-    /// Calls `body` with the value's bytes, chunk by chunk, until it returns false. Takes memory for one chunk.
+    /// Calls `body` with the value's bytes, chunk by chunk, until it returns false. Needs memory for one chunk.
     public func eachChunk(
         of record: LargeValueRecord, _ body: (UnsafeRawBufferPointer) throws(PageError) -> Bool
     ) throws(PageError) {
@@ -58,7 +60,7 @@ public struct LargeValues {
         }
     }
 
-    /// One chunk of the value in memory of its own.
+    /// Returns one chunk of the value in memory of its own.
     public func data(ofChunk index: Int, _ record: LargeValueRecord) throws(PageError) -> Data {
         let chunk = try chunk(index, of: record)
         if let bytes = chunk.rawBytes { return Data(bytes) }
@@ -70,9 +72,9 @@ public struct LargeValues {
         return part
     }
 
-    /// The whole value in new memory of its own.
+    /// Returns the whole value in new memory.
     public func data(_ record: LargeValueRecord) throws(PageError) -> Data {
-        // Before so much memory is taken: a value whose end is not there is damaged.
+        // Reads the last chunk before it allocates the memory: a value without its end is damaged.
         _ = try chunk(record.chunkCount - 1, of: record)
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: record.byteCount, alignment: 8)
         do throws(PageError) {
@@ -85,18 +87,18 @@ public struct LargeValues {
             room.deallocate()
             throw error
         }
-        // The buffer is not empty, as no record is of an empty value.
+        // The buffer is not empty, because an empty value has no record.
         return Data(
             bytesNoCopy: room.baseAddress.unsafelyUnwrapped, count: room.count,
             deallocator: .custom { pointer, _ in pointer.deallocate() })
     }
 
-    /// Whether the value is UTF-8.
+    /// Returns whether the value is valid UTF-8.
     public func isText(_ record: LargeValueRecord) throws(PageError) -> Bool {
         try withBytes(record) { bytes throws(PageError) in bytes.isASCII || String(checkedUTF8: bytes) != nil }
     }
 
-    /// Calls `body` with all bytes of the value: where they lie, if that is in one raw chunk, else in memory for the call.
+    /// Calls `body` with all bytes of the value: in place if the value is one raw chunk, else in temporary memory.
     func withBytes<R>(
         _ record: LargeValueRecord, _ body: (UnsafeRawBufferPointer) throws(PageError) -> R
     ) throws(PageError) -> R {
@@ -110,15 +112,15 @@ public struct LargeValues {
 }
 
 extension ObjectPage {
-    /// Whether some value of the page lies outside of it.
+    /// A Boolean value that indicates whether any value of the page is out-of-line.
     public var hasLargeValues: Bool {
         for column in 0..<storedCount where section(column).outside != 0 { return true }
         return false
     }
 
-    /// The record of a value that lies outside of the page; nil for one that does not.
+    /// Returns the record of an out-of-line value, or nil if the value is in the page.
     ///
-    /// Precondition: the slot is present, the layout has the column.
+    /// Precondition: the slot is present, and the layout has the column.
     public func largeValue(_ slot: Int, _ column: Int) throws(PageError) -> LargeValueRecord? {
         let section: Section
         if column < columnCount {
@@ -133,7 +135,7 @@ extension ObjectPage {
         return try record(slot, in: section)
     }
 
-    /// All records of the page, also of columns that a newer schema no longer has.
+    /// Calls `body` with all records of the page, including those of columns that a newer schema no longer has.
     public func eachLargeValue(_ body: (LargeValueRecord, LargeValueKind) throws -> Void) throws {
         for column in 0..<storedCount {
             let section = section(column)
@@ -148,7 +150,7 @@ extension ObjectPage {
         try LargeValueRecord(try span(slot, in: section))
     }
 
-    /// Where the page's large values are.
+    /// Returns the source of the page's large values.
     func largeSource() throws(PageError) -> LargeValues {
         guard let large else {
             throw PageError(field: "large value", reason: "cannot be read without the store that has it")
@@ -156,7 +158,7 @@ extension ObjectPage {
         return large
     }
 
-    /// Calls `body` with the bytes of a string or of data that lies outside of the page.
+    /// Calls `body` with the bytes of an out-of-line string or data value.
     @inline(never)
     func withLargeSpan<R>(
         _ slot: Int, in section: Section, _ body: (UnsafeRawBufferPointer) throws(PageError) -> R
@@ -177,7 +179,7 @@ extension ObjectPage {
     }
 }
 
-/// What the bytes of a large value are.
+/// The type of a large value.
 public enum LargeValueKind: Sendable {
     case text, data
 }

@@ -1,10 +1,10 @@
 internal import Platform
 
-/// zstd's working memory for reading (about 160 KB each), kept for the next page: making it costs as much as a page.
+/// A pool of zstd's working memory for reading, about 160 KB each. Creating it costs as much as reading a page.
 enum DecompressorPool {
-    /// `@unchecked Sendable` is right because the pool, or the one call that took it from there, owns it alone.
+    /// `@unchecked Sendable` is right because one owner uses it: the pool, or the one call that took it from the pool.
     final class Decompressor: @unchecked Sendable {
-        // Right because it is made in `init` and freed in `deinit`.
+        // Right because `init` creates it and `deinit` frees it.
         let pointer: OpaquePointer
 
         init() throws(PageError) { pointer = try ZstdCall.makeDecompressor() }

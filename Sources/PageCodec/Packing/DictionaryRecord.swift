@@ -1,9 +1,9 @@
-/// A dictionary as it lies in a file: `Docs/Internals/FileFormat.md` tells its bytes.
+/// A dictionary in the form stored in a file. `Docs/Internals/FileFormat.md` describes its bytes.
 public struct DictionaryRecord: Sendable {
     private static let version: UInt64 = 1
     static let headerSize = 24
 
-    /// How many pages the entity had when the dictionary was trained.
+    /// The number of the entity's pages when the dictionary was trained.
     public let pageCount: Int
     private let bytes: [UInt8]
 
@@ -12,7 +12,8 @@ public struct DictionaryRecord: Sendable {
         bytes = dictionary
     }
 
-    /// - Throws: ``PageError`` for bytes that are no record, damaged ones too.
+    /// Reads a record.
+    /// - Throws: ``PageError`` for bytes that are not a record, or are damaged.
     public init(_ record: UnsafeRawBufferPointer) throws(PageError) {
         guard let base = record.baseAddress, record.count > Self.headerSize else {
             throw PageError(offset: record.count, field: "dictionary", reason: "ends inside its header")
@@ -28,7 +29,7 @@ public struct DictionaryRecord: Sendable {
         bytes = Array(record[Self.headerSize...])
     }
 
-    /// The bytes for a file.
+    /// Returns the bytes for a file.
     public func encoded() -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(Self.headerSize + bytes.count)
@@ -41,10 +42,10 @@ public struct DictionaryRecord: Sendable {
         return result
     }
 
-    /// Ready for use; copies it.
+    /// Returns the dictionary for use. Copies the bytes.
     public func dictionary() throws(PageError) -> PageDictionary { try PageDictionary(bytes) }
 
-    /// Of all bytes from 16 on.
+    /// Returns the checksum of all bytes from 16 on.
     static func checksum(_ record: UnsafeRawBufferPointer) -> UInt64 {
         PageHash.hash(UnsafeRawBufferPointer(rebasing: record[16...]), seed: version)
     }

@@ -1,44 +1,45 @@
 import StoreInterface
 
-/// A page under zstd, as it lies in a file: which objects it has can be told without unpacking it.
+/// A page compressed with zstd, as stored in a file. Its occupied slots are known without unpacking it.
 ///
-/// A borrowed view, as ``ObjectPage`` is.
+/// A borrowed view, like ``ObjectPage``.
 public struct PackedPage {
-    /// What tells two packed or raw pages apart, checksum included, lies in the first so many bytes.
+    /// The number of leading bytes that distinguish two packed or raw pages, checksum included.
     public static var headerByteCount: Int { PageFormat.headerSize }
 
-    /// Which slots hold an object. Not to be trusted before the page has been unpacked: the checksum is that of the raw page.
+    /// The slots that have an object. Do not trust it before the page has been unpacked: the checksum is that of the raw
+    /// page.
     public let presence: UInt64
     /// The number of the schema that wrote the page.
     public let schemaNumber: UInt32
-    /// The least generation of the present objects.
+    /// The least generation of the objects in the page.
     public let baseGeneration: Generation
-    /// Of the page before it was packed.
+    /// The checksum of the unpacked page.
     public let checksum: UInt64
-    /// Which of its entity's dictionaries the page was packed with; 0: none.
+    /// The number of the entity's dictionary that the page was packed with; 0 for none.
     public let dictionaryNumber: UInt32
-    /// Of the page before it was packed: 48 bytes to 16 MiB, and never more than the packed bytes can hold.
+    /// The size of the unpacked page: 48 bytes to 16 MiB, and never more than the packed bytes can contain.
     public let unpackedByteCount: Int
-    // Right because the maker keeps the bytes alive and unchanged as long as the view is used.
+    // Right because the creator keeps the bytes alive and unchanged as long as the view is used.
     private let bytes: UnsafeRawBufferPointer
     private let place: PagePlace?
 
-    /// Whether bytes claim to be a packed page. One look at the flags.
+    /// Returns whether the header of the bytes marks a packed page. Reads only the flags.
     @inlinable
     public static func isPacked(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard let base = bytes.baseAddress, bytes.count >= 8 else { return false }
-        // `PageFormat.flagsOffset` and `.packedFlag`, as numbers so that other modules can inline this.
+        // `PageFormat.flagsOffset` and `.packedFlag`, as literals so that other modules can inline this function.
         return UInt16(littleEndian: base.loadUnaligned(fromByteOffset: 6, as: UInt16.self)) & 1 != 0
     }
 
-    /// How many bytes of a packed page lie elsewhere, when these are its first ones: its byte count counts them too. 0 for bytes
-    /// that are no beginning of a packed page.
+    /// Returns the number of a packed page's bytes that are stored outside the passed bytes, which are its first bytes.
+    /// Returns 0 for bytes that are not the beginning of a packed page.
     public static func missingByteCount(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard let base = bytes.baseAddress, bytes.count >= PageFormat.headerSize, isPacked(bytes) else { return 0 }
         return max(0, Int(base.number(UInt32.self, at: PageFormat.byteCountOffset)) - bytes.count)
     }
 
-    /// Which slots hold an object, from the first bytes of a packed page.
+    /// Returns the slots that have an object, from the first bytes of a packed page.
     public static func presence(_ bytes: UnsafeRawBufferPointer) throws(PageError) -> UInt64 {
         guard let base = bytes.baseAddress, bytes.count >= PageFormat.headerSize else {
             throw PageError(offset: bytes.count, field: "packed page", reason: "ends inside its header")
@@ -46,8 +47,8 @@ public struct PackedPage {
         return base.number(UInt64.self, at: PageFormat.presenceOffset)
     }
 
-    /// Looks at the header and at what the frame says of itself. Some tens of nanoseconds.
-    /// - Parameter place: see ``PageLayout/place(_:)``.
+    /// Creates a view after checking the header and the frame's own information. Some tens of nanoseconds.
+    /// - Parameter place: See ``PageLayout/place(_:)``.
     /// - Throws: ``PageError`` for bytes that are not a packed page.
     public init(_ bytes: UnsafeRawBufferPointer, place: PagePlace? = nil) throws(PageError) {
         guard let base = bytes.baseAddress, bytes.count > PageFormat.headerSize else {
@@ -78,16 +79,16 @@ public struct PackedPage {
         }
     }
 
-    /// What a frame can hold: a block has at least four bytes and gives at most 128 KiB.
+    /// Returns the maximum content of a frame: a block has at least four bytes and contains at most 128 KiB.
     private static func most(_ frameByteCount: Int) -> Int {
         min(PageFormat.maximumUnpackedByteCount, PageFormat.packedStart + (frameByteCount / 4 + 1) << 17)
     }
 
-    /// Writes the page as it was before it was packed, checked against its checksum. About 1 ns a byte.
+    /// Writes the unpacked page and verifies its checksum. About 1 ns per byte.
     ///
     /// Precondition: the target has ``unpackedByteCount`` bytes.
-    /// - Parameter dictionary: the one of ``dictionaryNumber``; nil for 0.
-    /// - Throws: ``PageError`` for damaged bytes and for another dictionary; what the target holds then has no meaning.
+    /// - Parameter dictionary: The dictionary with ``dictionaryNumber``; nil for 0.
+    /// - Throws: ``PageError`` for damaged bytes and for another dictionary. The content of the target is then undefined.
     public func unpack(into target: UnsafeMutableRawBufferPointer, dictionary: PageDictionary?) throws(PageError) {
         guard let base = target.baseAddress, target.count == unpackedByteCount else {
             throw PageError(
@@ -108,7 +109,7 @@ public struct PackedPage {
         }
     }
 
-    /// As ``unpack(into:dictionary:)``, into new memory.
+    /// Unpacks the page into new memory; see ``unpack(into:dictionary:)``.
     public func unpacked(_ dictionary: PageDictionary?) throws(PageError) -> [UInt8] {
         var failure: PageError?
         let bytes = [UInt8](unsafeUninitializedCapacity: unpackedByteCount) { target, count in

@@ -1,16 +1,18 @@
-/// A dictionary for the pages of one entity, ready for reading. Any number of threads may use one; 2 bytes of memory a byte.
+/// A dictionary for the pages of one entity, ready for reading. Any number of threads may use it. It takes 2 bytes of memory
+/// per byte.
 ///
-/// `@unchecked Sendable` is right because all it has is immutable: zstd only reads what it prepared.
+/// `@unchecked Sendable` is right because all its content is immutable: zstd only reads what it prepared.
 public final class PageDictionary: @unchecked Sendable {
-    /// Dictionaries are not larger: 1 MiB.
+    /// The maximum size of a dictionary: 1 MiB.
     public static var maximumByteCount: Int { PageFormat.maximumDictionaryByteCount }
 
     public let bytes: [UInt8]
-    // Right because it is made in `init` and freed in `deinit`, and every user holds the dictionary.
+    // Right because `init` creates it, `deinit` frees it, and every user keeps the dictionary alive.
     let decompression: OpaquePointer
 
-    /// Copies the bytes; some 100 µs. Any bytes are a dictionary: those that do not look like a trained one serve as text to refer to.
-    /// - Throws: ``PageError`` for bytes that zstd refuses, none, and too many.
+    /// Creates a dictionary. Copies the bytes; takes some 100 µs. Any bytes are a dictionary: bytes that are not a trained
+    /// dictionary serve as reference text.
+    /// - Throws: ``PageError`` for no bytes, for too many, and for bytes that zstd refuses.
     public init(_ bytes: [UInt8]) throws(PageError) {
         guard !bytes.isEmpty, bytes.count <= Self.maximumByteCount else {
             throw PageError(field: "dictionary", reason: "has \(bytes.count) bytes, not 1 to \(Self.maximumByteCount)")
@@ -25,17 +27,17 @@ public final class PageDictionary: @unchecked Sendable {
     deinit { ZstdCall.free(decompression: decompression) }
 }
 
-/// Gathers pages and makes a dictionary of what they have in common.
+/// A trainer that gathers pages and creates a dictionary of their common content.
 public struct DictionaryTraining {
     private var samples: [UInt8] = []
     private var sizes: [Int] = []
 
     public init() {}
 
-    /// The bytes gathered so far.
+    /// The number of bytes gathered so far.
     public var byteCount: Int { samples.count }
 
-    /// Copies what would be packed of a raw page; other bytes, and pages too large to be packed, are left out.
+    /// Copies the compressible part of a raw page. Ignores other bytes, and pages too large to be packed.
     public mutating func add(_ page: UnsafeRawBufferPointer) {
         guard page.count > PageFormat.headerSize, page.count <= PageFormat.maximumUnpackedByteCount, !PackedPage.isPacked(page)
         else { return }
@@ -43,9 +45,9 @@ public struct DictionaryTraining {
         sizes.append(page.count - PageFormat.packedStart)
     }
 
-    /// Blocking: about a second for 10 MB of samples.
-    /// - Parameter level: of zstd, that pages will be packed with.
-    /// - Returns: nil when the samples are too few for a dictionary to pay.
+    /// Trains a dictionary. Blocks: about a second for 10 MB of samples.
+    /// - Parameter level: The zstd level with which pages will be packed.
+    /// - Returns: The dictionary, or nil if there are too few samples for a dictionary to pay.
     public func dictionary(maximumByteCount: Int, level: Int) -> [UInt8]? {
         let limit = min(maximumByteCount, PageFormat.maximumDictionaryByteCount)
         guard sizes.count >= 8, limit >= 256 else { return nil }

@@ -1,18 +1,19 @@
 import StoreInterface
 
-/// Packs raw pages, one after another, with one dictionary. Not `Sendable`: it has working memory, up to some MB.
+/// A packer of raw pages, one after another, with one dictionary. Not `Sendable`: it has up to some MB of working memory.
 public final class PagePacker {
     public let dictionaryNumber: UInt32
-    // Right because it is made in `init`, freed in `deinit` and used by the one owner.
+    // Right because `init` creates it, `deinit` frees it, and only the one owner uses it.
     private let compressor: OpaquePointer
-    // As the compressor.
+    // Right for the same reason as the compressor.
     private let compression: OpaquePointer?
     private var buffer: [UInt8] = []
 
+    /// Creates a packer.
     /// - Parameters:
-    ///   - dictionary: nil packs without one.
-    ///   - number: the dictionary's, from 1 on; written to the pages.
-    ///   - level: zstd's, 1 to 22.
+    ///   - dictionary: The dictionary; nil to pack without a dictionary.
+    ///   - number: The dictionary's number, from 1 on, which is written to the pages.
+    ///   - level: The zstd level, 1 to 22.
     public init(dictionary: PageDictionary?, number: UInt32, level: Int) throws(PageError) {
         dictionaryNumber = dictionary == nil ? 0 : number
         compressor = try ZstdCall.makeCompressor()
@@ -48,11 +49,11 @@ public final class PagePacker {
         if let compression { ZstdCall.free(compression: compression) }
     }
 
-    /// Packs one raw page, whatever the gain. 10 µs to 1 ms a page of 4 KB, as the level is.
+    /// Packs one raw page, whatever the gain. 10 µs to 1 ms per page of 4 KB, depending on the level.
     ///
-    /// - Parameter place: see ``PageLayout/place(_:)``.
-    /// - Returns: nil for pages that are packed already, or too large to be packed.
-    /// - Throws: ``PageError`` for bytes whose header or checksum is not that of a page: damage is not packed.
+    /// - Parameter place: See ``PageLayout/place(_:)``.
+    /// - Returns: The packed page, or nil if the page is already packed or too large to be packed.
+    /// - Throws: ``PageError`` for bytes whose header or checksum is not that of a page, because damage must not be packed.
     public func pack(_ page: UnsafeRawBufferPointer, place: PagePlace? = nil) throws(PageError) -> [UInt8]? {
         guard !PackedPage.isPacked(page), page.count <= PageFormat.maximumUnpackedByteCount else { return nil }
         guard let base = page.baseAddress, page.count >= PageFormat.headerSize else {

@@ -1,6 +1,6 @@
 internal import CZstd
 
-/// The functions of zstd that we call, each once; their return codes become typed errors.
+/// The functions of zstd that this module calls. Their return codes become typed errors.
 enum ZstdCall {
     // MARK: Compressing
 
@@ -11,7 +11,8 @@ enum ZstdCall {
 
     static func free(compressor: OpaquePointer) { ZSTD_freeCCtx(compressor) }
 
-    /// Level 1 ... 22. Frames carry the size of their content, and neither a checksum nor the number of a dictionary: the page does.
+    /// Sets a level from 1 to 22. Frames contain the size of their content, but neither a checksum nor the number of a
+    /// dictionary, which the page contains.
     static func configure(_ compressor: OpaquePointer, level: Int) throws(PageError) {
         try check(ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, Int32(clamping: level)), "ZSTD_CCtx_setParameter")
         try check(ZSTD_CCtx_setParameter(compressor, ZSTD_c_dictIDFlag, 0), "ZSTD_CCtx_setParameter")
@@ -32,7 +33,8 @@ enum ZstdCall {
 
     static func bound(_ byteCount: Int) -> Int { ZSTD_compressBound(byteCount) }
 
-    /// - Returns: how many bytes were written. Precondition: the target has room for ``bound(_:)``.
+    /// Compresses bytes. Precondition: the target has room for ``bound(_:)``.
+    /// - Returns: The number of bytes written.
     static func compress(
         _ compressor: OpaquePointer, _ source: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer
     ) throws(PageError) -> Int {
@@ -58,14 +60,15 @@ enum ZstdCall {
 
     static func free(decompression: OpaquePointer) { ZSTD_freeDDict(decompression) }
 
-    /// What the frame says it holds; nil when it does not say, or is no frame.
+    /// Returns the content size that the frame states. Returns nil if it states none, or if the bytes are not a frame.
     static func contentSize(_ frame: UnsafeRawBufferPointer) -> UInt64? {
         let size = ZSTD_getFrameContentSize(frame.baseAddress, frame.count)
-        // The two highest numbers stand for "unknown" and "no frame".
+        // The two highest numbers mean "unknown" and "no frame".
         return size >= .max - 1 ? nil : size
     }
 
-    /// - Returns: how many bytes were written, at most as many as the target holds.
+    /// Decompresses a frame.
+    /// - Returns: The number of bytes written, at most the size of the target.
     static func decompress(
         _ decompressor: OpaquePointer, _ frame: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer,
         dictionary: OpaquePointer?
@@ -78,15 +81,16 @@ enum ZstdCall {
 
     // MARK: Training
 
-    /// - Parameter samples: one behind another; `sizes` says where each ends.
-    /// - Returns: the byte count of the dictionary; nil when the samples are too few or too much alike.
+    /// Trains a dictionary.
+    /// - Parameter samples: The concatenated samples, whose sizes are in `sizes`.
+    /// - Returns: The byte count of the dictionary, or nil if the samples are too few or too similar.
     static func train(_ samples: [UInt8], _ sizes: [Int], into target: inout [UInt8]) -> Int? {
         let size = ZDICT_trainFromBuffer(&target, target.count, samples, sizes, UInt32(clamping: sizes.count))
         return ZDICT_isError(size) == 0 ? size : nil
     }
 
-    /// Fits the tables of a trained dictionary, which are for a low level, to the level that pages are packed with.
-    /// - Returns: the byte count; nil when it cannot be done.
+    /// Adapts the tables of a trained dictionary, which are for a low level, to the level that pages are packed with.
+    /// - Returns: The byte count, or nil if this fails.
     static func finish(
         _ content: ArraySlice<UInt8>, _ samples: [UInt8], _ sizes: [Int], level: Int, into target: inout [UInt8]
     ) -> Int? {
@@ -99,7 +103,7 @@ enum ZstdCall {
         return ZDICT_isError(size) == 0 ? size : nil
     }
 
-    /// The bytes of a trained dictionary before its content; nil for bytes that are none.
+    /// Returns the number of bytes of a trained dictionary before its content, or nil for other bytes.
     static func headerSize(_ dictionary: ArraySlice<UInt8>) -> Int? {
         let size = dictionary.withUnsafeBytes { ZDICT_getDictHeaderSize($0.baseAddress, $0.count) }
         return ZDICT_isError(size) == 0 ? size : nil

@@ -4,9 +4,9 @@
     import Foundation
 #endif
 
-/// Reads variable-length numbers and strings from bytes; every read is checked.
+/// A reader of variable-length numbers and strings, which checks every read.
 struct ByteReader {
-    // Right because the reader lives no longer than the call that was given the bytes.
+    // Right because the reader does not outlive the call that passed the bytes.
     private let bytes: UnsafeRawBufferPointer
     private(set) var offset = 0
 
@@ -26,7 +26,8 @@ struct ByteReader {
         return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
-    /// Seven bits a byte, lowest first; the highest bit says that another byte follows.
+    /// Reads a number of seven bits per byte, lowest bits first. The highest bit of a byte indicates that another byte
+    /// follows.
     mutating func number(_ field: String) throws(PageError) -> UInt64 {
         var result: UInt64 = 0
         var shift: UInt64 = 0
@@ -50,7 +51,7 @@ struct ByteReader {
         return result
     }
 
-    /// How many elements follow, each of at least `size` bytes: never more than the bytes can hold.
+    /// Reads the number of elements that follow, each of at least `size` bytes. It is never more than the bytes can contain.
     mutating func count(_ field: String, size: Int) throws(PageError) -> Int {
         let start = offset
         let result = try integer(field)

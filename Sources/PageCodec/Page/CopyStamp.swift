@@ -4,11 +4,13 @@
     import Foundation
 #endif
 
-/// The mark of an LMDB file that was written as a copy of another: it lies in the first page, behind what LMDB uses of that.
+/// The mark of an LMDB file that was written as a copy of another file. It is in the first page, after the bytes that LMDB
+/// uses.
 ///
-/// LMDB never writes these bytes again, so a file that has begun its incarnation keeps the mark, and remembers its id.
+/// LMDB never overwrites these bytes. A file that has begun its incarnation therefore keeps the mark, and stores the mark's
+/// id.
 package struct CopyStamp: Sendable, Hashable {
-    /// Where the mark begins in the file. The smallest page of LMDB has 512 bytes, of which it uses less than 200.
+    /// The offset of the mark in the file. The smallest page of LMDB has 512 bytes, of which LMDB uses less than 200.
     package static let offset = 256
     package static let byteCount = 32
     private static let magic: UInt64 = 0x3159_504F_4354_5253  // "SRTCOPY1"
@@ -17,7 +19,8 @@ package struct CopyStamp: Sendable, Hashable {
 
     package init(id: UUID = UUID()) { self.id = id }
 
-    /// - Parameter bytes: ``byteCount`` of them from ``offset`` on. nil unless they are a whole mark.
+    /// Reads a mark. Returns nil if the bytes are not a complete mark.
+    /// - Parameter bytes: The ``byteCount`` bytes from ``offset`` on.
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.byteCount, UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)) == Self.magic,
             UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self)) == Self.checksum(bytes)
@@ -39,8 +42,8 @@ package struct CopyStamp: Sendable, Hashable {
         PageHash.hash(UnsafeRawBufferPointer(rebasing: bytes[..<24]), seed: 0)
     }
 
-    /// Puts the mark into a part of a file that is copied part by part.
-    /// - Parameter start: where in the file the part begins.
+    /// Writes the mark into a part of a file that is copied part by part.
+    /// - Parameter start: The offset of the part in the file.
     package func write(into part: UnsafeMutableRawBufferPointer, from start: Int) {
         for (position, byte) in bytes.enumerated() {
             let place = Self.offset + position - start

@@ -1,9 +1,10 @@
 import StoreInterface
 
 extension ObjectPage {
+    /// Checks the start of a page.
     /// - Parameters:
-    ///   - expected: the flags that the page must have.
-    ///   - format: the version that it must have.
+    ///   - expected: The flags that the page must have.
+    ///   - format: The format version that the page must have.
     @inline(__always)
     static func checkStart(
         _ base: UnsafeRawPointer, count: Int, flags expected: UInt16, format: UInt16
@@ -29,8 +30,8 @@ extension ObjectPage {
         }
     }
 
-    /// Makes the invariants true: sections inside the bytes, in order, of the layout's types.
-    /// - Parameter columns: those of the schema that wrote the page.
+    /// Establishes the invariants: sections are inside the bytes, in order, and of the layout's types.
+    /// - Parameter columns: The columns of the schema that wrote the page.
     func checkSections(
         _ columns: ContiguousArray<PageLayout.Column>, _ layout: PageLayout
     ) throws(PageError) {
@@ -59,7 +60,8 @@ extension ObjectPage {
         }
     }
 
-    /// - Returns: the end of the section without its heap.
+    /// Checks a directory entry.
+    /// - Returns: The end of the section without its heap.
     @inline(__always)
     private func checkEntry(
         _ index: Int, _ column: PageLayout.Column, _ layout: PageLayout, _ free: Int
@@ -75,7 +77,7 @@ extension ObjectPage {
         return end
     }
 
-    /// What is wrong with a directory entry.
+    /// Returns the fault of a directory entry.
     private func fault(
         _ index: Int, _ entry: DirectoryEntry, _ column: PageLayout.Column, _ layout: PageLayout, fits: Bool
     ) -> PageError {
@@ -101,7 +103,8 @@ extension ObjectPage {
         }
     }
 
-    /// Every offset and every string; that no generation overflows; that absent slots are not null and have no bytes.
+    /// Checks every offset and every string. Also checks that no generation overflows, and that absent slots are not null and
+    /// have no bytes.
     func checkContents() throws(PageError) {
         for column in 0..<storedCount {
             let section = section(column)

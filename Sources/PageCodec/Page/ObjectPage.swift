@@ -7,47 +7,49 @@ import StoreInterface
 
 /// The objects of one page, read in place.
 ///
-/// A borrowed view: whoever made it keeps the bytes alive and unchanged as long as it is used. Making one costs some tens of
-/// nanoseconds with ``Check/header``; no call allocates beyond the value that it returns,
-/// but for values that lie outside of the page: their chunks are unpacked.
+/// A borrowed view: its creator keeps the bytes alive and unchanged as long as it is used. Creating a view costs some tens of
+/// nanoseconds with ``Check/header``. No call allocates more than the value that it returns, except for out-of-line values,
+/// whose chunks are unpacked.
 public struct ObjectPage {
-    /// How far the bytes are trusted.
+    /// The checks before the bytes are trusted.
     public enum Check: Sendable {
-        /// Magic, sizes and section bounds, so that later reads are memory safe; they may still throw.
+        /// Checks magic, sizes and section bounds, so that later reads are memory safe. They may still throw.
         case header
-        /// Also the checksum. For pages that a merge copies from, so that damage does not get a fresh checksum.
+        /// Also verifies the checksum. For pages that a merge copies from, so that damage does not get a fresh checksum.
         case checksum
-        /// Also every offset and every string of the page, so that later reads throw for values only that lie outside of it.
+        /// Also checks every offset and every string of the page, so that later reads throw only for out-of-line values.
         case full
     }
 
-    // Invariants once made: every section of the directory lies inside the bytes, sections ascend and do not overlap,
-    // and no present slot lies beyond the capacity. The pointer is right because the maker keeps the bytes alive.
+    // Invariants after `init`: every section of the directory is inside the bytes, sections ascend and do not overlap, and
+    // every present slot is below the capacity. The pointer is right because the creator keeps the bytes alive.
     let base: UnsafeRawPointer
     let byteCount: Int
     let capacity: Int
-    /// The columns of the layout that the page has in their places: all of them, or none when the page is to be translated.
+    /// The number of the layout's columns that the page has in place: all of them, or none if the page must be translated.
     let columnCount: Int
-    /// The columns that the page has.
+    /// The number of the page's own columns.
     let storedCount: Int
-    /// For a page of an older schema. Right because the layout keeps it, and whoever made the page keeps the layout.
+    /// The translation of a page of an older schema. Right because the layout keeps it alive, and the creator of the page
+    /// keeps the layout alive.
     let translation: Unmanaged<PageTranslation>?
     let generations: Int
     let generationWidth: Int
     let baseGeneration: Generation
-    /// Where values are that lie outside of the page; nil: none of them is to be read.
+    /// The source of out-of-line values; nil if none of them will be read.
     let large: LargeValues?
 
-    /// Which slots hold an object.
+    /// The slots that have an object.
     public let presence: UInt64
     /// The number of the schema that wrote the page.
     public let schemaNumber: UInt32
 
     public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: byteCount) }
 
+    /// Creates a view.
     /// - Parameters:
-    ///   - number: the page's. Only its checksum needs it.
-    ///   - large: where the values are that lie outside of the page; without it reading one throws.
+    ///   - number: The page's number, which only its checksum needs.
+    ///   - large: The source of out-of-line values. Without it, reading such a value throws.
     /// - Throws: ``PageError`` for bytes that are not a page of this layout.
     public init(
         _ bytes: UnsafeRawBufferPointer, layout: PageLayout, number: UInt64 = 0, check: Check, large: LargeValues? = nil
@@ -80,13 +82,13 @@ public struct ObjectPage {
         if check == .full { try checkContents() }
     }
 
-    /// The save that last wrote the object in a slot.
+    /// Returns the save that last wrote the object in a slot.
     public func version(_ slot: Int) throws(PageError) -> Generation {
         guard slot >= 0, slot < capacity else { throw absent(slot) }
         return baseGeneration &+ base.unsigned(width: generationWidth, at: generations + slot * generationWidth)
     }
 
-    /// Decodes one value, through the page's own schema. Precondition: the slot is present, the layout has the column.
+    /// Decodes one value with the page's own schema. Precondition: the slot is present, and the layout has the column.
     public func value(_ slot: Int, _ column: Int) throws(PageError) -> Value {
         guard slot >= 0, slot < capacity else { throw absent(slot) }
         guard column < columnCount else { return try olderValue(slot, column) }
@@ -95,7 +97,7 @@ public struct ObjectPage {
         return try value(slot, in: section)
     }
 
-    /// Whether a value is null, without decoding it. Precondition as for ``value(_:_:)``.
+    /// Returns whether a value is null, without decoding it. Precondition as for ``value(_:_:)``.
     public func isNull(_ slot: Int, _ column: Int) throws(PageError) -> Bool {
         guard slot >= 0, slot < capacity else { throw absent(slot) }
         guard column < columnCount else { return try olderValue(slot, column).isNull }
@@ -113,13 +115,14 @@ public struct ObjectPage {
         var nulls: UInt64
         /// The slots of strings or data that have a record instead of a value.
         var outside: UInt64
-        /// Where the array begins.
+        /// The offset of the array.
         var array: Int
-        /// Where the next section begins.
+        /// The offset of the next section.
         var end: Int
     }
 
-    /// - Parameter column: the page's own, below ``storedCount``.
+    /// Returns the section of a column.
+    /// - Parameter column: The page's own column number, below ``storedCount``.
     @inline(__always)
     func section(_ column: Int) -> Section {
         let entry = PageFormat.headerSize + column * PageFormat.entrySize
@@ -138,13 +141,13 @@ public struct ObjectPage {
         }
         let code = base.load(fromByteOffset: entry + PageFormat.entryTypeOffset, as: UInt8.self)
         return Section(
-            // The check of the directory has made sure that the code is one of the known.
+            // The check of the directory has verified that the code is known.
             code: ColumnCode(rawValue: code).unsafelyUnwrapped,
             width: Int(base.load(fromByteOffset: entry + PageFormat.entryWidthOffset, as: UInt8.self)),
             nulls: nulls, outside: outside, array: start, end: end)
     }
 
-    /// Whether a column of the page's own has a word of nulls.
+    /// Returns whether one of the page's own columns has a null word.
     func hasNullWord(_ column: Int) -> Bool {
         let flags = PageFormat.headerSize + column * PageFormat.entrySize + PageFormat.entryFlagsOffset
         return base.load(fromByteOffset: flags, as: UInt8.self) & PageFormat.nullWordFlag != 0
@@ -188,7 +191,8 @@ public struct ObjectPage {
         UUID(uuid: base.loadUnaligned(fromByteOffset: offset, as: uuid_t.self))
     }
 
-    /// The bytes of a string or of data, or of the record of one that lies outside, checked against the section's bounds. Precondition: a heap section, slot below capacity.
+    /// Returns the bytes of a string or data value, or of the record of an out-of-line value, after checking the section's
+    /// bounds. Precondition: a heap section, and a slot below the capacity.
     @inline(__always)
     func span(_ slot: Int, in section: Section) throws(PageError) -> UnsafeRawBufferPointer {
         let width = section.width

@@ -1,11 +1,11 @@
-/// Why bytes are not what they should be, or why a value cannot be written.
+/// An error that describes invalid bytes, or a value that cannot be written.
 public struct PageError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Where in the bytes; 0 when the fault is in a value to be written.
+    /// The offset in the bytes; 0 if the fault is in a value to be written.
     public var offset: Int
     /// The field of the format, or "Entity.column" for a value to be written.
     public var field: String
     public var reason: String
-    /// The fault is in a value to be written, which does not fit, and not in bytes that were read.
+    /// A Boolean value that indicates whether the fault is in a value to be written, and not in bytes that were read.
     public var isOfValue = false
 
     public init(offset: Int = 0, field: String, reason: String) {
@@ -14,7 +14,8 @@ public struct PageError: Error, Sendable, Hashable, CustomStringConvertible {
         self.reason = reason
     }
 
-    /// - Parameter value: names the value as "Entity.column".
+    /// Creates an error about a value to be written.
+    /// - Parameter value: The value's name as "Entity.column".
     init(value: String, reason: String) {
         self.init(field: value, reason: reason)
         isOfValue = true

@@ -1,12 +1,13 @@
 import StoreInterface
 
-/// Offsets and numbers of the object page; `Docs/Internals/FileFormat.md` tells their meaning. All numbers are little-endian.
+/// Offsets and numbers of the object page. `Docs/Internals/FileFormat.md` describes their meaning. All numbers are
+/// little-endian.
 enum PageFormat {
     /// "STPG" when read as bytes.
     static let magic: UInt32 = 0x4750_5453
-    /// Of pages whose checksum does not cover their place: see ``PagePlace``.
+    /// The version of pages whose checksum does not cover their place; see ``PagePlace``.
     static let version: UInt16 = 1
-    /// The bytes of the page from ``packedStart`` on are compressed.
+    /// The flag of a packed page, whose bytes from ``packedStart`` on are compressed.
     static let packedFlag: UInt16 = 1
 
     static let magicOffset = 0
@@ -23,25 +24,26 @@ enum PageFormat {
     static let columnCountOffset = 46
     static let headerSize = 48
 
-    // A packed page shares the header up to `packedStart`: its checksum is that of the page before it was packed, its byte count
-    // its own. Then follow two numbers and, from `headerSize` on, one zstd frame of all bytes from `packedStart` on.
+    // A packed page has the same header up to `packedStart`. Its checksum is that of the unpacked page; its byte count is its
+    // own. Then follow two numbers and, from `headerSize` on, one zstd frame of all bytes from `packedStart` on.
     static let packedStart = 40
     static let unpackedByteCountOffset = 40
     static let dictionaryNumberOffset = 44
-    /// Larger pages stay raw: what a packed page may make a reader allocate is bounded.
+    /// The maximum size of a page to pack. It limits the memory that a packed page makes a reader allocate.
     static let maximumUnpackedByteCount = 1 << 24
-    /// Dictionaries are not larger.
+    /// The maximum size of a dictionary.
     static let maximumDictionaryByteCount = 1 << 20
 
-    /// A directory entry: section offset (4 bytes), type, width, flags, zero.
+    /// The size of a directory entry: section offset (4 bytes), type, width, flags, zero.
     static let entrySize = 8
     static let entryTypeOffset = 4
     static let entryWidthOffset = 5
     static let entryFlagsOffset = 6
     static let entryReservedOffset = 7
-    /// The section begins with a word whose bits say which slots are null.
+    /// The section begins with a word whose bits are the slots that are null.
     static let nullWordFlag: UInt8 = 1
-    /// Behind the null word, if there is one, a word of strings or data says which slots have a record of a value that lies elsewhere.
+    /// A word of strings or data follows the null word, if any. Its bits are the slots that have a record of an out-of-line
+    /// value.
     static let outsideWordFlag: UInt8 = 2
 
     static let maximumByteCount = Int(UInt32.max) - 1024
@@ -49,7 +51,7 @@ enum PageFormat {
     @inline(__always) static func aligned(_ offset: Int) -> Int { (offset + 7) & ~7 }
 }
 
-/// The type of a column as it is written in the directory of a page. Raw values are part of the format.
+/// The type of a column in the directory of a page. The raw values are part of the format.
 enum ColumnCode: UInt8 {
     case bool = 1
     case int8, int16, int32, int64, uint8, uint16, uint32, uint64
@@ -77,15 +79,15 @@ enum ColumnCode: UInt8 {
             }
     }
 
-    /// How cells of the type lie in a section.
+    /// The arrangement of a type's cells in a section.
     enum Shape {
-        /// One bit a slot.
+        /// One bit per slot.
         case bits
-        /// Arrays of 0, 1, 2, 4 or 8 bytes a slot, extended with the sign or with zeros.
+        /// Arrays of 0, 1, 2, 4 or 8 bytes per slot, extended with the sign or with zeros.
         case signed, unsigned
-        /// Arrays of the full width, or of no width when all cells are zero.
+        /// Arrays of the full width, or of no width if all cells are zero.
         case real
-        /// 16 bytes a slot, or none when all cells are zero.
+        /// 16 bytes per slot, or none if all cells are zero.
         case uuid
         /// Offsets of 0, 1, 2 or 4 bytes, then the bytes.
         case heap
@@ -102,7 +104,7 @@ enum ColumnCode: UInt8 {
         }
     }
 
-    /// The bytes of a cell at full width; of an offset for strings and data.
+    /// The size of a cell at full width in bytes; for strings and data, the size of an offset.
     var naturalWidth: Int {
         switch self {
         case .bool: 8
@@ -114,10 +116,10 @@ enum ColumnCode: UInt8 {
         }
     }
 
-    /// The widths 0, 1, 2, 4 and 8 as bits.
+    /// A mask of the widths 0, 1, 2, 4 and 8.
     static let numberWidths: UInt32 = 0b1_0001_0111
 
-    /// The widths that cells of the type may have, as bits.
+    /// A mask of the widths that cells of the type may have.
     var allowedWidths: UInt32 {
         switch shape {
         case .bits: 1 << 8
@@ -127,7 +129,7 @@ enum ColumnCode: UInt8 {
     }
 }
 
-/// One column's place in a page.
+/// The directory entry of one column in a page.
 struct DirectoryEntry {
     var start: Int
     var type: UInt8
@@ -135,7 +137,7 @@ struct DirectoryEntry {
     var flags: UInt8
     var reserved: UInt8
 
-    /// From the entry's eight bytes.
+    /// Reads an entry from its eight bytes.
     @inline(__always)
     init(_ word: UInt64) {
         start = Int(word & 0xFFFF_FFFF)

@@ -1,4 +1,4 @@
-/// A 64-bit hash against damage, not against forgers: eight lanes, one multiplication a word.
+/// A 64-bit hash against damage, not against forgery: eight lanes, one multiplication per word.
 ///
 /// Each step is a bijection of its lane, so one changed word always changes the result. Part of the file format.
 enum PageHash {
@@ -7,14 +7,15 @@ enum PageHash {
     @inline(__always)
     private static func step(_ lane: inout UInt64, _ word: UInt64) {
         let product = (lane ^ word) &* factor
-        // Not a rotation: the compiler makes a second multiplication of that.
+        // Not a rotation, which the compiler would turn into a second multiplication.
         lane = product ^ product >> 32
     }
 
-    /// Hashes bytes; a last part of less than a word is filled up with zeros and the count goes into the result.
+    /// Hashes bytes. A last part of less than a word is padded with zeros, and the byte count is hashed as well.
     static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
         guard let base = bytes.baseAddress else { return seed }
-        // The lanes begin with different numbers (digits of pi), so that equal words in different lanes count differently.
+        // The lanes begin with different numbers (digits of pi), so that equal words in different lanes have different
+        // effects.
         var a = seed
         var b = seed ^ 0x243F_6A88_85A3_08D3
         var c = seed ^ 0x1319_8A2E_0370_7344

@@ -1,32 +1,32 @@
 import StoreInterface
 
-/// What the codec knows of one entity. Made once, shared by all threads.
+/// The codec's description of one entity. It is created once and shared by all threads.
 public final class PageLayout: Sendable {
     public let entity: EntitySchema
-    /// The number that pages of this layout carry.
+    /// The schema number in the pages of this layout.
     public let schemaNumber: UInt32
     /// The entity's number in the file, for the checksums of its pages; nil in files of format 1.
     public let entityNumber: Int?
     let columns: ContiguousArray<Column>
-    /// 64-bit words that hold one page's cells of all columns.
+    /// The number of 64-bit words for one page's cells of all columns.
     let cellCount: Int
     let allColumns: ColumnSet
-    /// By schema number: how the pages of older schemas are read; nil where there are none.
+    /// The translations of pages of older schemas, by schema number; nil where there is no older schema.
     private let older: [PageTranslation?]
 
     struct Column: Sendable {
         var code: ColumnCode
         var shape: ColumnCode.Shape
         var isOptional: Bool
-        /// The first of the column's words among the cells.
+        /// The index of the column's first word among the cells.
         var cells: Int
         /// The range of `.int` values; empty for other storage classes.
         var minimum: Int64
         var maximum: Int64
-        /// As bits.
+        /// The allowed widths as a mask.
         var widths: UInt32
 
-        /// Of a directory entry.
+        /// The allowed flags of a directory entry.
         @inline(__always)
         var allowedFlags: UInt8 {
             shape == .heap ? PageFormat.nullWordFlag | PageFormat.outsideWordFlag : PageFormat.nullWordFlag
@@ -35,7 +35,7 @@ public final class PageLayout: Sendable {
         @inline(__always)
         func allowsWidth(_ width: Int) -> Bool { width <= 16 && widths >> UInt32(width) & 1 != 0 }
 
-        /// The bytes of a section behind its null word, without the heap.
+        /// Returns the size of a section after its null word, without the heap.
         @inline(__always)
         func arraySize(width: Int, capacity: Int) -> Int {
             switch shape {
@@ -46,11 +46,11 @@ public final class PageLayout: Sendable {
         }
     }
 
-    /// A schema that the entity had before, whose pages may still be there.
+    /// A former schema of the entity, whose pages may still exist.
     public struct Older: Sendable {
         public var schemaNumber: UInt32
         public var entity: EntitySchema
-        /// By column of the newer schema.
+        /// The sources, per column of the newer schema.
         public var sources: [ColumnSource]
 
         public init(schemaNumber: UInt32, entity: EntitySchema, sources: [ColumnSource]) {
@@ -60,10 +60,11 @@ public final class PageLayout: Sendable {
         }
     }
 
+    /// Creates a layout.
     /// - Parameters:
-    ///   - entityNumber: in the file; nil when it is of format 1, whose pages do not have it in their checksums.
-    ///   - older: with numbers below `schemaNumber`. Pages of numbers that are not told here are refused.
-    /// - Throws: ``PageError`` when the entity has more columns than a ``ColumnSet`` holds.
+    ///   - entityNumber: The entity's number in the file; nil if the file has format 1, whose checksums do not include it.
+    ///   - older: The older schemas, with numbers below `schemaNumber`. Pages with other numbers are refused.
+    /// - Throws: ``PageError`` if the entity has more columns than a ``ColumnSet`` can contain.
     public init(_ entity: EntitySchema, schemaNumber: UInt32, entityNumber: Int? = nil, older: [Older] = []) throws {
         guard entity.columns.count <= EntitySchema.maximumColumns else {
             throw PageError(
@@ -82,10 +83,10 @@ public final class PageLayout: Sendable {
         self.older = translations
     }
 
-    /// The place of a page of this layout; nil where checksums do not cover it.
+    /// Returns the place of a page of this layout, or nil if checksums do not cover it.
     public func place(_ number: UInt64) -> PagePlace? { entityNumber.map { PagePlace(entity: $0, number: number) } }
 
-    /// What pages of the layout have as format version.
+    /// The format version of the layout's pages.
     @inline(__always)
     var formatVersion: UInt16 { entityNumber == nil ? PageFormat.version : PagePlace.formatVersion }
 
@@ -102,7 +103,7 @@ public final class PageLayout: Sendable {
         return (ContiguousArray(columns), cells)
     }
 
-    /// How a page of another schema number is read.
+    /// Returns the translation of pages with another schema number.
     @inline(never)
     func translation(_ number: UInt32) throws(PageError) -> PageTranslation {
         guard number < older.count, let found = older[Int(number)] else {

@@ -1,10 +1,11 @@
-/// Where a page belongs, which goes into its checksum: a page that damage to a key has moved to other objects is found.
+/// The place of a page, which is part of its checksum. If damage to a key has moved a page to other objects, the checksum
+/// detects it.
 ///
-/// Pages of format 1 have no such checksum, and nil in place of this.
+/// Pages of format 1 do not have such a checksum, and their place is nil.
 public struct PagePlace: Sendable, Hashable {
     /// The entity's number in the file.
     public var entity: Int
-    /// The page's, which gives its objects their keys.
+    /// The page's number, which determines the keys of its objects.
     public var number: UInt64
 
     public init(entity: Int, number: UInt64) {
@@ -12,10 +13,10 @@ public struct PagePlace: Sendable, Hashable {
         self.number = number
     }
 
-    /// The format version of pages with such a checksum.
+    /// The format version of pages whose checksum covers the place.
     static let formatVersion: UInt16 = 2
 
-    /// The version in the header of a page.
+    /// Returns the version in the header of a page.
     @inline(__always)
     static func formatVersion(_ place: PagePlace?) -> UInt16 { place == nil ? PageFormat.version : formatVersion }
 
@@ -27,7 +28,8 @@ public struct PagePlace: Sendable, Hashable {
 }
 
 extension PageHash {
-    /// The checksum of a page: all its bytes but the checksum itself, and its place. Precondition: at least a header.
+    /// Returns the checksum of a page: of all its bytes except the checksum, and of its place. Precondition: at least a
+    /// header.
     static func page(_ bytes: UnsafeRawBufferPointer, _ place: PagePlace?) -> UInt64 {
         let first = bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self)
         let rest = UnsafeRawBufferPointer(rebasing: bytes[(PageFormat.checksumOffset + 8)...])

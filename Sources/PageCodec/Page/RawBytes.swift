@@ -1,11 +1,11 @@
 extension UnsafeRawPointer {
-    /// A little-endian number at any address.
+    /// Reads a little-endian number at any address.
     @inline(__always)
     func number<T: FixedWidthInteger>(_ type: T.Type, at offset: Int) -> T {
         T(littleEndian: loadUnaligned(fromByteOffset: offset, as: T.self))
     }
 
-    /// A number of 0, 1, 2, 4 or 8 bytes, extended with zeros.
+    /// Reads a number of 0, 1, 2, 4 or 8 bytes, extended with zeros.
     @inline(__always)
     func unsigned(width: Int, at offset: Int) -> UInt64 {
         switch width {
@@ -17,7 +17,7 @@ extension UnsafeRawPointer {
         }
     }
 
-    /// A number of 0, 1, 2, 4 or 8 bytes, extended with its sign.
+    /// Reads a number of 0, 1, 2, 4 or 8 bytes, extended with its sign.
     @inline(__always)
     func signed(width: Int, at offset: Int) -> Int64 {
         switch width {
@@ -36,7 +36,7 @@ extension UnsafeMutableRawPointer {
         storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)
     }
 
-    /// Writes the low bytes of 64-bit cells, one behind another.
+    /// Writes the low bytes of consecutive 64-bit cells as an array.
     @inline(__always)
     func putArray(_ cells: UnsafePointer<UInt64>, count: Int, width: Int, at offset: Int) {
         switch width {
@@ -56,7 +56,7 @@ extension UnsafeMutableRawPointer {
     }
 }
 
-/// The narrowest of 0, 1, 2, 4 and 8 bytes that holds all bits of a number.
+/// Returns the narrowest of 0, 1, 2, 4 and 8 bytes that contains all bits of a number.
 @inline(__always)
 func narrowWidth(_ bits: UInt64) -> Int {
     switch 64 - bits.leadingZeroBitCount {
@@ -69,7 +69,7 @@ func narrowWidth(_ bits: UInt64) -> Int {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Eight bytes at a time.
+    /// Whether all bytes are ASCII. Checks eight bytes at a time.
     @inline(__always)
     var isASCII: Bool {
         guard let base = baseAddress else { return true }
@@ -88,11 +88,11 @@ extension UnsafeRawBufferPointer {
 }
 
 extension String {
-    /// nil for bytes that are not UTF-8. Several times faster than `String(validating:as:)`.
+    /// Creates a string, or returns nil for bytes that are not UTF-8. Several times faster than `String(validating:as:)`.
     @inline(__always)
     init?(checkedUTF8 bytes: UnsafeRawBufferPointer) {
         self.init(decoding: bytes, as: UTF8.self)
-        // Decoding repairs what is wrong, so the text then has other bytes.
+        // Decoding repairs invalid bytes, so the text then has other bytes.
         guard bytes.isASCII || utf8.elementsEqual(bytes) else { return nil }
     }
 }

@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// The parts of a change set that came with version 2: who saved, columns by object, tombstones.
+/// The parts of a change set that version 2 added: its origin, columns by object, and tombstones.
 extension ChangeSetCodec {
     // MARK: Origin
 
@@ -25,7 +25,8 @@ extension ChangeSetCodec {
 
     // MARK: Columns by object
 
-    /// How many pages have groups, then for each its place among the entity's pages and its groups.
+    /// Appends the number of pages with groups. Then, for each of them, appends its position among the entity's pages and its
+    /// groups.
     static func putGroups(_ pages: [ChangeSet.PageChange], _ bytes: inout [UInt8]) {
         bytes.putNumber(UInt64(pages.count { !$0.groups.isEmpty }))
         for (place, page) in pages.enumerated() where !page.groups.isEmpty {

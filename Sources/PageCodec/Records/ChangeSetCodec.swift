@@ -1,19 +1,19 @@
 import StoreInterface
 
-/// The bytes of a change set, as the history keeps them. `Docs/Internals/FileFormat.md` has the table.
+/// The encoding of change sets in the history. `Docs/Internals/FileFormat.md` has the table.
 public enum ChangeSetCodec {
     static let version: UInt8 = 2
-    /// Rows without time, context, process, groups and tombstones.
+    /// The version of rows without time, context, process, groups and tombstones.
     static let oldestVersion: UInt8 = 1
     private static let seed: UInt64 = 0x4843_5453
 
-    /// A page's three masks, two bits each: what follows for it.
+    /// The form of a page's mask, in two bits for each of its three masks.
     private enum MaskForm {
         static let none: UInt8 = 0
-        /// One byte, the slot.
+        /// One byte follows, the slot.
         static let single: UInt8 = 1
         static let all: UInt8 = 2
-        /// The word.
+        /// The mask follows as a word.
         static let word: UInt8 = 3
     }
 
@@ -22,7 +22,8 @@ public enum ChangeSetCodec {
         static let high: UInt8 = 0x80
     }
 
-    /// O(pages + link ends); about 3 to 30 bytes a page. Numbers in ascending order are written as differences.
+    /// Encodes a change set. O(pages + link ends); about 3 to 30 bytes per page. Ascending numbers are written as
+    /// differences.
     public static func encode(_ set: ChangeSet) -> [UInt8] {
         var bytes: [UInt8] = [version]
         bytes.putNumber(set.generation)
@@ -92,7 +93,8 @@ public enum ChangeSetCodec {
         }
     }
 
-    /// - Throws: ``PageError`` for bytes that are no change set. Entity and link numbers are not checked against a schema.
+    /// Decodes a change set.
+    /// - Throws: ``PageError`` for bytes that are not a change set. Entity and link numbers are not checked against a schema.
     public static func decode(_ bytes: UnsafeRawBufferPointer) throws(PageError) -> ChangeSet {
         guard bytes.count >= 5 else { throw PageError(offset: bytes.count, field: "change set", reason: "is too short") }
         guard bytes[0] >= oldestVersion, bytes[0] <= version else {

@@ -1,6 +1,7 @@
 import StoreInterface
 
-/// The rows `free keys E` of `meta`: the first key of each range and the one behind its last, 8 bytes each, then 8 bytes checksum.
+/// The encoding of the rows `free keys E` of `meta`: the bounds of each range, 8 bytes each, then a checksum of 8 bytes. The
+/// upper bound is exclusive.
 package enum FreeKeysCodec {
     private static let seed: UInt64 = 0x5953_4B46
 
@@ -16,7 +17,9 @@ package enum FreeKeysCodec {
         return bytes
     }
 
-    /// - Returns: nil for bytes that are no such row. Without them some pages stay sparse; with wrong ones keys would be given out twice.
+    /// Decodes a row.
+    /// - Returns: The keys, or nil for bytes that are not such a row. Without them some pages stay sparse; wrong keys would
+    ///   be assigned twice.
     package static func decode(_ bytes: UnsafeRawBufferPointer) -> FreeKeys? {
         guard bytes.count >= 8, bytes.count % 16 == 8, bytes.count <= 16 * FreeKeys.limit + 8 else { return nil }
         func number(_ offset: Int) -> UInt64 {

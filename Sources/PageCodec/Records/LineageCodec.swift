@@ -6,7 +6,8 @@ import StoreInterface
     import Foundation
 #endif
 
-/// The incarnations that copies began, as the row `incarnations` of `meta` has them: 16 bytes of id and 8 of start for each, oldest first.
+/// The encoding of the row `incarnations` of `meta`: the incarnations that copies began, oldest first. Each has 16 bytes of
+/// id and 8 bytes of start.
 package enum LineageCodec {
     private static let entrySize = 24
 
@@ -19,7 +20,8 @@ package enum LineageCodec {
         return bytes
     }
 
-    /// - Throws: `PageError` for bytes that are no such list.
+    /// Decodes the incarnations.
+    /// - Throws: `PageError` for bytes that are not such a list.
     package static func decode(_ bytes: UnsafeRawBufferPointer) throws(PageError) -> [StoreLineage.Incarnation] {
         guard bytes.count % entrySize == 0 else {
             throw PageError(field: "incarnations", reason: "\(bytes.count) bytes are not a multiple of \(entrySize)")

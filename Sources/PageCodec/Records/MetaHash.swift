@@ -1,8 +1,9 @@
-/// The checksum of a store's table of single values, gathered row by row in the order of the names. Part of the file format.
+/// The checksum of a store's table of single values, computed row by row in the order of the names. Part of the file format.
 public struct MetaHash: Sendable {
     public private(set) var value: UInt64
 
-    /// - Parameter transaction: the number of the commit that writes the checksum.
+    /// Creates the checksum.
+    /// - Parameter transaction: The number of the commit that writes the checksum.
     public init(transaction: UInt64) { value = transaction }
 
     public mutating func add(_ name: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer) {
