@@ -1,8 +1,8 @@
 import StoreInterface
 
-/// One state of a memory store. Queries look at every object: this is the reference, not a fast engine.
+/// One state of a memory store. Queries read every object: this is the reference, not a fast engine.
 ///
-/// `@unchecked Sendable` is right because the state is a value that nobody changes after the snapshot is made.
+/// `@unchecked Sendable` is right because the state is a value that does not change after the snapshot is made.
 final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
     let schema: StoreSchema
     private let state: MemoryState

@@ -34,7 +34,7 @@ extension MemoryState {
         return problems
     }
 
-    /// Values with a NaN are left out, which equals nothing, so that no index finds it.
+    /// Returns the faults of one index. Skips values with a NaN: it equals nothing, so no index finds it.
     private func indexProblems(
         _ entity: Int, _ schema: EntitySchema, _ columns: [Int], entries: some Sequence<([Value], TreeSet<ObjectKey>)>,
         find: ([Value]) -> TreeSet<ObjectKey>?

@@ -1,13 +1,13 @@
 import HashTreeCollections
 import StoreInterface
 
-/// One object.
+/// One object in memory.
 struct MemoryRecord {
     var version: Generation
     var values: [Value]
 }
 
-/// The pairs of a link from both ends.
+/// The pairs of a link, from both ends.
 struct MemoryLink {
     var forward: TreeDictionary<ObjectKey, TreeSet<ObjectKey>> = [:]
     var backward: TreeDictionary<ObjectKey, TreeSet<ObjectKey>> = [:]
@@ -34,7 +34,7 @@ struct MemoryLink {
     }
 }
 
-/// The objects by their values in several columns.
+/// An index of objects by their values in several columns.
 struct MemoryCompoundIndex {
     let columns: [Int]
     private(set) var keys: TreeDictionary<[Value], TreeSet<ObjectKey>> = [:]
@@ -53,21 +53,21 @@ struct MemoryCompoundIndex {
     }
 }
 
-/// Everything in the store at one moment; copying it is O(entities + links).
+/// The complete content of the store at one moment. Copying it is O(entities + links).
 struct MemoryState {
     var generation: Generation = 0
-    /// By entity.
+    /// The objects, per entity.
     var records: [TreeDictionary<ObjectKey, MemoryRecord>]
-    /// By entity: which slots of each page hold an object.
+    /// The occupied slots of each page, per entity.
     var presence: [TreeDictionary<UInt64, UInt64>]
-    /// By entity and column, for reference columns and those with an index: the keys that have a value.
+    /// The keys by value, per entity and column, for reference columns and indexed columns.
     var indexes: [[Int: TreeDictionary<Value, TreeSet<ObjectKey>>]]
-    /// By entity, those over several columns in the schema's order.
+    /// The indexes over several columns, per entity, in the schema's order.
     var compoundIndexes: [[MemoryCompoundIndex]]
     var links: [MemoryLink]
-    /// By entity: the first key that was never leased.
+    /// The first key that was never leased, per entity.
     var nextKeys: [ObjectKey]
-    /// By entity: keys below that one which were given back.
+    /// The keys below `nextKeys` that were returned, per entity.
     var freeKeys: [FreeKeys]
     /// The newest change sets, oldest first.
     var history: [ChangeSet] = []

@@ -7,16 +7,16 @@ import StoreInterface
     import Foundation
 #endif
 
-/// The store in memory: for tests, previews and caches, and the reference that the other stores are tested against.
+/// A store in memory: for tests, previews and caches, and as the reference for testing the other stores.
 ///
-/// A state is a value with structural sharing, so that a snapshot is O(1) and keeps only what has changed since. Nothing
-/// survives the process. Reads never wait for the writer.
+/// A state is a value with structural sharing. A snapshot is O(1) and keeps only the data that has changed since. The data is
+/// lost when the process ends. Reads never wait for the writer.
 public final class MemoryStore: ObjectStore {
     public let identity = StoreIdentity(UUID())
     public let schema: StoreSchema
     public var deferralStyle: DeferralStyle { .layered }
     private let state: Mutex<MemoryState>
-    /// Held while a transaction runs: a writer that is gone may give back its keys beside the next one.
+    /// Acquired while a transaction runs. The keys of a deallocated writer may be returned while the next writer runs.
     private let writing = Mutex(())
 
     public init(schema: StoreSchema) {
@@ -53,31 +53,31 @@ public final class MemoryStore: ObjectStore {
         }
     }
 
-    /// References, links, one-to-one ends, unique values, the indexes against the objects both ways, and the history. At most 200
-    /// findings.
+    /// Checks references, links, one-to-one relationships, unique values, the indexes against the objects in both directions,
+    /// and the history. Returns at most 200 findings.
     public func verify() throws -> [VerificationFinding] {
         let state = state.withLock { $0 }
         let found = try RelationCheck.problems(MemorySnapshot(schema: schema, state: state)) + state.problems(schema)
         return found.prefix(RelationCheck.maximumFindings).map { VerificationFinding($0) }
     }
 
-    /// 0: there is no file.
+    /// Returns 0, because there is no file.
     public func fileBytes() throws -> Int { 0 }
 }
 
 extension StoreDescription {
-    /// A new store in memory at each opening.
+    /// A store in memory that is new at each opening.
     public static var memory: StoreDescription {
         StoreDescription(name: "memory") { MemoryStore(schema: $0) }
     }
 
-    /// A store in memory that all who open it by this name share, as long as somebody holds it.
+    /// Returns a store in memory that all callers with this name share, as long as one of them references it.
     public static func memory(name: String) -> StoreDescription {
         StoreDescription(name: "memory") { try MemoryStoreRegistry.store(named: name, schema: $0) }
     }
 }
 
-/// Stores by name, held weakly.
+/// A registry of stores by name, with weak references.
 private enum MemoryStoreRegistry {
     private struct Entry {
         weak var store: MemoryStore?

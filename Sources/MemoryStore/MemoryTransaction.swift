@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// Works on a copy of the state; the store takes it when the body has succeeded.
+/// A transaction on a copy of the state, which becomes the store's state when the body succeeds.
 final class MemoryTransaction: StoreTransaction {
     private let schema: StoreSchema
     private(set) var state: MemoryState
@@ -61,7 +61,7 @@ final class MemoryTransaction: StoreTransaction {
         state.put(MemoryRecord(version: numbers.generation(of: row.version), values: values), entity, key)
     }
 
-    /// A pair with an end that does not exist is left out.
+    /// Sets a pair, unless one of its ends does not exist.
     private func setLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, _ linked: Bool) {
         let ends = schema.links[link]
         if linked, state.records[ends.source][source] == nil || state.records[ends.destination][destination] == nil { return }

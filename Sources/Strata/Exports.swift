@@ -1,4 +1,4 @@
-// What a program that imports Strata sees: objects and contexts, the store on LMDB, the store in memory.
+// The modules that `import Strata` makes visible: objects and contexts, the store on LMDB, and the store in memory.
 @_exported import LMDBStore
 @_exported import MemoryStore
 @_exported import ObjectGraph

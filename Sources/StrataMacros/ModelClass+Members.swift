@@ -32,7 +32,8 @@ extension ModelClass {
         return ",\n    indexes: [\n        " + indexes.map { $0.description + "," }.joined(separator: "\n        ") + "\n    ]"
     }
 
-    /// `nonisolated(unsafe)` is right because the dictionary is made once and never changed, and key paths are immutable.
+    /// The dictionary of columns by key path. `nonisolated(unsafe)` is right because it is created once and never changed,
+    /// and key paths are immutable.
     private var columns: DeclSyntax {
         let entries = persisted.map { "\\\(sourceName).\($0.sourceName): \"\($0.name)\"," }
         return """
@@ -60,7 +61,7 @@ extension ModelClass {
             """
     }
 
-    /// What Swift writes for a struct.
+    /// The initializer that Swift would write for a struct.
     private var memberwiseInitializer: DeclSyntax {
         let parameters = persisted.map { property in
             let value = property.initialValue?.description ?? property.defaultArgument
@@ -81,7 +82,7 @@ extension ModelProperty {
         return isImplicitlyNil ? "nil" : nil
     }
 
-    /// The property as an expression of type `PropertyDescription`.
+    /// Returns the property as an expression of type `PropertyDescription`.
     fileprivate func description(in model: String) -> String {
         switch kind {
         case .attribute(let options):
@@ -106,7 +107,7 @@ extension ModelProperty {
         return ".relationship(RelationshipDescription(\(arguments.joined(separator: ", "))))"
     }
 
-    /// The macro that writes the property's accessors, with its numbers.
+    /// The macro that writes the property's accessors, with its numbers as arguments.
     var accessorMacro: AttributeSyntax? {
         switch (kind, column, relationship) {
         case (.attribute, let column?, _): return "@PersistedAttribute(\(raw: column))"

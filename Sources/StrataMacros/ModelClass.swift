@@ -1,19 +1,19 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// A class with `@Model`, read from its source text: its stored properties with their numbers, and what is wrong with it.
+/// A class with `@Model`, read from its source text: its stored properties with their numbers, and its errors.
 struct ModelClass {
     let name: String
-    /// As written, with the backticks that the name may need.
+    /// The name in the source, with backticks if it needs them.
     let sourceName: String
-    /// "public ", "package " or nothing: how visible the members that a protocol asks for must be.
+    /// The access level of members that a protocol requires: "public ", "package " or empty.
     let access: String
     private(set) var properties: [ModelProperty] = []
     var indexes: [ModelIndex] = []
-    /// The literal, with its quotes.
+    /// The former name as a literal, with its quotes.
     private(set) var renamedFrom: String?
     var misuses: [Diagnostic] = []
-    /// Whether the user wrote a designated initializer, so that none must be made.
+    /// Whether the class has a designated initializer, so that the macro adds none.
     let hasInitializer: Bool
 
     init(_ declaration: ClassDeclSyntax) {
@@ -86,7 +86,7 @@ struct ModelClass {
         if renamedFrom == nil { misuses.append(ModelDiagnostic.formerName.at(argument.expression)) }
     }
 
-    /// One older property becomes one of now.
+    /// Checks that no two properties have the same former name.
     private mutating func checkFormerNames(_ declaration: ClassDeclSyntax) {
         var known: Set<String> = []
         for property in persisted {
@@ -99,7 +99,7 @@ struct ModelClass {
         }
     }
 
-    /// Without a user's initializer one is made, which needs the types of the properties.
+    /// Checks that an initializer can be generated if the class has none. It needs the types of the properties.
     private mutating func checkInitializer(_ declaration: ClassDeclSyntax) {
         guard !hasInitializer else { return }
         for member in declaration.memberBlock.members {
@@ -113,7 +113,7 @@ struct ModelClass {
 }
 
 extension VariableDeclSyntax {
-    /// Not static, not computed.
+    /// Whether the property is neither static nor computed.
     var isStoredInInstances: Bool {
         if modifiers.contains(where: { $0.name.text == "static" || $0.name.text == "class" }) { return false }
         guard bindings.count == 1, let block = bindings.first?.accessorBlock else { return true }
@@ -124,7 +124,7 @@ extension VariableDeclSyntax {
         }
     }
 
-    /// The attribute of this name, wherever it was imported from.
+    /// Returns the attribute with this name, with or without a module name.
     func attribute(named name: String) -> AttributeSyntax? { attributes.attribute(named: name) }
 }
 

@@ -1,7 +1,7 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// What a user of `@Model` can get wrong, with the remedy in the text.
+/// The errors in the use of `@Model`. Each text contains the remedy.
 enum ModelDiagnostic: String, DiagnosticMessage {
     case notAClass = "@Model can be attached to a class only; its objects have an identity"
     case notFinal = "a class with @Model must be final"
@@ -37,7 +37,7 @@ enum ModelDiagnostic: String, DiagnosticMessage {
     }
 }
 
-/// What a fix-it says.
+/// The text of a fix-it.
 struct Remedy: FixItMessage {
     var message: String
     var fixItID: MessageID { MessageID(domain: "Strata", id: message) }

@@ -1,20 +1,20 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// One index of a model: one list of `#Index<Model>(...)` or `#Unique<Model>(...)`.
+/// One index of a model, from one list of `#Index<Model>(...)` or `#Unique<Model>(...)`.
 struct ModelIndex {
-    /// The case of `IndexKind`.
+    /// The name of the case of `IndexKind`.
     var kind: String
     var properties: [String]
 
-    /// An expression of type `IndexDescription`.
+    /// The index as an expression of type `IndexDescription`.
     var description: String {
         "IndexDescription(properties: [\(properties.map { "\"\($0)\"" }.joined(separator: ", "))], kind: .\(kind))"
     }
 }
 
 extension ModelClass {
-    /// Reads the indexes among the members; other macros are left alone.
+    /// Reads the index if the member is `#Index` or `#Unique`. Ignores other macros.
     mutating func readIndexes(_ member: MemberBlockItemSyntax) {
         guard let macro = member.decl.as(MacroExpansionDeclSyntax.self) else { return }
         let kind: String

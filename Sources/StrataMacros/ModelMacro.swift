@@ -2,10 +2,10 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// `@Model`: makes a class a `PersistentModel`.
+/// The implementation of `@Model`, which makes a class a `PersistentModel`.
 ///
-/// It reads the stored properties in the order of their declaration, gives each its numbers, and hands each to the macro
-/// that writes its accessors. What is wrong is said once, where the members are made.
+/// It reads the stored properties in the order of their declaration and numbers them. Each property gets the macro that
+/// writes its accessors. Errors are reported once, when the members are created.
 public struct ModelMacro {}
 
 extension ModelMacro: MemberMacro {

@@ -1,35 +1,35 @@
 import SwiftSyntax
 
-/// A stored property of a model class, as far as it can be known from the source text.
+/// A stored property of a model class, as far as the source text describes it.
 struct ModelProperty {
     enum Kind: Equatable {
         case attribute(AttributeOptions)
-        /// Numbers among the relationships of the class; a to-one also has a column.
+        /// A relationship, which has a number among the relationships of the class. A to-one relationship also has a column.
         case toOne(RelationshipOptions)
         case toMany(RelationshipOptions)
         case transient
     }
 
     struct AttributeOptions: Equatable {
-        /// "unique" or "indexed".
+        /// The index kind: "unique" or "indexed".
         var index: String?
-        /// The literal, with its quotes.
+        /// The former name as a literal, with its quotes.
         var renamedFrom: String?
         var preservesValueOnDeletion = false
     }
 
     struct RelationshipOptions: Equatable {
         var destination: String
-        /// The name of the property that leads back.
+        /// The name of the inverse property.
         var inverse: String?
-        /// An expression, as the user wrote it.
+        /// The delete rule as an expression from the source.
         var deleteRule: String?
-        /// The literal, with its quotes.
+        /// The former name as a literal, with its quotes.
         var renamedFrom: String?
     }
 
     var name: String
-    /// As written, with the backticks that the name may need.
+    /// The name in the source, with backticks if it needs them.
     var sourceName: String
     var kind: Kind
     var type: TypeSyntax?
@@ -39,7 +39,7 @@ struct ModelProperty {
     /// The position among the relationships.
     var relationship: Int?
 
-    /// What it was called before: the literal, with its quotes.
+    /// The former name as a literal, with its quotes.
     var renamedFrom: String? {
         switch kind {
         case .attribute(let options): options.renamedFrom
@@ -50,7 +50,7 @@ struct ModelProperty {
 
     var isTransient: Bool { kind == .transient }
 
-    /// Whether Swift gives the property nil when nothing is said.
+    /// Whether the property is nil without an explicit initial value.
     var isImplicitlyNil: Bool { type.map { $0.is(OptionalTypeSyntax.self) } ?? false }
 
     /// Whether an `init` must assign the property.
@@ -59,7 +59,7 @@ struct ModelProperty {
         return initialValue == nil && !isImplicitlyNil
     }
 
-    /// Whether the initial value is the same each time, so that it can stand in the entity's description.
+    /// Whether the initial value is the same each time, so that the entity's description can contain it.
     var hasConstantInitialValue: Bool {
         guard let initialValue else { return false }
         if let prefix = initialValue.as(PrefixOperatorExprSyntax.self) { return prefix.expression.isLiteral }
@@ -69,7 +69,7 @@ struct ModelProperty {
         return initialValue.isLiteral
     }
 
-    /// The type as written, or as plain from the initial value.
+    /// The type in the source, or the type of a literal initial value.
     var typeText: String? {
         if let type { return type.trimmedDescription }
         guard let initialValue else { return nil }
@@ -85,7 +85,7 @@ struct ModelProperty {
 }
 
 extension LabeledExprSyntax {
-    /// The literal of `renamedFrom:`; nil unless it is plain text other than the name of now.
+    /// Returns the literal of `renamedFrom:`, or nil unless it is plain text and differs from the current name.
     func formerName(of name: String) -> String? {
         guard let text = expression.as(StringLiteralExprSyntax.self)?.representedLiteralValue, !text.isEmpty, text != name else {
             return nil
@@ -95,7 +95,7 @@ extension LabeledExprSyntax {
 }
 
 extension ExprSyntax {
-    /// The type that a literal has when nothing else is said.
+    /// The type of a literal without a type annotation.
     var literalType: String? {
         switch kind {
         case .integerLiteralExpr: "Int"
@@ -106,7 +106,7 @@ extension ExprSyntax {
         }
     }
 
-    /// A literal without parts that are computed.
+    /// Whether the expression is a literal without interpolation.
     fileprivate var isLiteral: Bool {
         if let text = self.as(StringLiteralExprSyntax.self) { return text.representedLiteralValue != nil }
         return literalType != nil
@@ -114,13 +114,13 @@ extension ExprSyntax {
 }
 
 extension TypeSyntax {
-    /// `X` of `X?` or `Optional<X>`.
+    /// The type `X` of `X?` or `Optional<X>`.
     var wrappedByOptional: TypeSyntax? {
         if let optional = self.as(OptionalTypeSyntax.self) { return optional.wrappedType.trimmed }
         return argument(of: "Optional")
     }
 
-    /// `X` of `[X]` or `Array<X>`.
+    /// The type `X` of `[X]` or `Array<X>`.
     var wrappedByArray: TypeSyntax? {
         if let array = self.as(ArrayTypeSyntax.self) { return array.element.trimmed }
         return argument(of: "Array")
@@ -133,7 +133,7 @@ extension TypeSyntax {
         return TypeSyntax("\(argument.argument.trimmed)")
     }
 
-    /// The last part of a dotted name: what the entity is called.
+    /// The last part of a dotted name, which is the name of the entity.
     var lastName: String {
         if let member = self.as(MemberTypeSyntax.self) { return member.name.plainName }
         return self.as(IdentifierTypeSyntax.self)?.name.plainName ?? trimmedDescription

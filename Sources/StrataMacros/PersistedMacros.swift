@@ -2,13 +2,13 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// The accessors of an attribute: `@PersistedAttribute(column)`.
+/// The implementation of an attribute's accessors: `@PersistedAttribute(column)`.
 public struct PersistedAttributeMacro {}
 
-/// The accessors of a relationship to one object: `@PersistedToOne(relationship, column: column)`.
+/// The implementation of a to-one relationship's accessors: `@PersistedToOne(relationship, column: column)`.
 public struct PersistedToOneMacro {}
 
-/// The accessors of a relationship to many objects: `@PersistedToMany(relationship)`.
+/// The implementation of a to-many relationship's accessors: `@PersistedToMany(relationship)`.
 public struct PersistedToManyMacro {}
 
 extension PersistedAttributeMacro: AccessorMacro, PeerMacro {
@@ -57,7 +57,7 @@ extension PersistedToManyMacro: AccessorMacro, PeerMacro {
             set: "setToMany(\(relationship)")
     }
 
-    /// A new object is related to nobody, so nobody must say so.
+    /// Creates a placeholder that needs no value: a new object has no related objects.
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
@@ -67,10 +67,10 @@ extension PersistedToManyMacro: AccessorMacro, PeerMacro {
 
 /// The property whose accessors are written.
 ///
-/// Its storage is a placeholder without size. That is what makes Swift demand a value for it in each initializer.
+/// Its storage is a placeholder without size, which makes Swift require a value for it in each initializer.
 private struct AccessedProperty {
     var name: String
-    /// Whether an `init` must assign it.
+    /// Whether an `init` must assign the property.
     var needsValue: Bool
 
     init?(_ declaration: some DeclSyntaxProtocol) {
@@ -82,7 +82,7 @@ private struct AccessedProperty {
         needsValue = binding.initializer == nil && !isOptional
     }
 
-    /// The three calls, the first and the last without their last argument.
+    /// Returns the three accessors. Each argument is a call; `initialize` and `set` lack their last argument.
     func accessors(initialize: String, get: String, set: String) -> [AccessorDeclSyntax] {
         [
             """
@@ -107,7 +107,7 @@ private struct AccessedProperty {
 }
 
 extension AttributeSyntax {
-    /// An argument that is a number.
+    /// Returns the numeric argument at a position.
     fileprivate func number(_ position: Int) -> String? {
         guard case .argumentList(let arguments) = arguments, position < arguments.count else { return nil }
         return arguments[arguments.index(arguments.startIndex, offsetBy: position)].expression.trimmedDescription

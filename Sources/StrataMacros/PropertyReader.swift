@@ -1,16 +1,16 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// Reads one stored property of a model class and says what is wrong with it.
+/// A reader of one stored property of a model class, which also reports its errors.
 struct PropertyReader {
     private let variable: VariableDeclSyntax
     private(set) var misuses: [Diagnostic] = []
 
-    /// Members that every model has.
+    /// The names of members that every model has.
     private static let reservedNames: Set<String> = [
         "id", "version", "hashValue", "managedObject", "managedObjectContext", "modelAnchor", "isDeleted", "hasChanges",
     ]
-    /// Attributes that are no property wrappers.
+    /// Attributes that are not property wrappers.
     private static let knownAttributes: Set<String> = [
         "Attribute", "Relationship", "Transient", "available", "objc", "nonobjc", "usableFromInline", "inlinable", "MainActor",
         "PersistedAttribute", "PersistedToOne", "PersistedToMany",
@@ -18,7 +18,7 @@ struct PropertyReader {
 
     init(_ variable: VariableDeclSyntax) { self.variable = variable }
 
-    /// nil when the property cannot be used.
+    /// Returns the property, or nil if it cannot be stored.
     mutating func read() -> ModelProperty? {
         guard let binding = variable.bindings.first else { return nil }
         guard variable.bindings.count == 1 else { return misuse(.severalInOne, variable.bindings) }
@@ -52,7 +52,7 @@ struct PropertyReader {
         return property
     }
 
-    /// `let`, `lazy`, `weak`, observers and wrappers cannot be stored.
+    /// Reports `let`, `lazy`, `weak`, observers and wrappers, which cannot be stored.
     private mutating func checkStorage(_ binding: PatternBindingSyntax) -> Bool {
         let before = misuses.count
         if variable.bindingSpecifier.tokenKind == .keyword(.let) {
