@@ -1,9 +1,9 @@
 internal import CLMDB
 internal import Platform
 
-/// Where maps lie.
+/// The process's address space.
 enum AddressSpace {
-    /// Whether a map of so many bytes would find room beside those that there are.
+    /// Returns whether the address space has room for another map of this size.
     static func hasRoom(for byteCount: Int) -> Bool {
         let map = mmap(nil, byteCount, PROT_NONE, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0)
         guard let map, map != MAP_FAILED else { return false }
@@ -13,7 +13,7 @@ enum AddressSpace {
 }
 
 extension Environment {
-    /// What LMDB takes when it is told to adopt the size that another process has given the file.
+    /// Returns the map size that LMDB uses when it adopts the size set by another process.
     func sizeInFile() throws(LMDBError) -> Int {
         max(try MetaPages.mapSize(try fileDescriptor(), pageSize: pageSize), 1)
     }

@@ -1,10 +1,10 @@
 internal import CLMDB
 
 extension Environment {
-    /// Has the system set room aside for the file between two places, so that what is written there later cannot meet a full disk.
-    /// The file's size stays. Does nothing where the file system has no such service.
+    /// Reserves disk space for a range of the file, so that later writes to it cannot run out of space. The file's size stays
+    /// the same. Does nothing if the file system does not support reservations.
     ///
-    /// - Throws: ``LMDBError`` `.diskFull`, also when the process may not make a file so large.
+    /// - Throws: ``LMDBError`` `.diskFull`, also if the process may not make a file so large.
     public func setAside(from start: Int, to end: Int) throws(LMDBError) {
         let file = try fileDescriptor()
         try check(.setAside) { strata_set_aside(file, Int64(start), Int64(end)) }

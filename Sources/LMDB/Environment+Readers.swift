@@ -1,19 +1,19 @@
 internal import CLMDB
 internal import Platform
 
-/// One slot of the table of readers in the lock file, with a read transaction in it.
+/// A slot of the reader table in the lock file that has a read transaction.
 public struct ReaderSlot: Sendable, Hashable {
     public var processID: Int32
-    /// The number of the commit that it reads.
+    /// The number of the commit that the transaction reads.
     public var transactionNumber: UInt64
 }
 
 extension Environment {
-    /// The read transactions of all processes. Slots kept for reuse are left out. O(slots).
+    /// Returns the read transactions of all processes, without the slots kept for reuse. O(slots).
     public func activeReaders() throws(LMDBError) -> [ReaderSlot] {
         var lines = ""
         let code = try staying { () throws(LMDBError) in try listReaders(into: &lines) }
-        // The count of lines, or an error.
+        // The result is the number of lines, or an error.
         guard code >= 0 else { throw LMDBError(returnCode: code, call: .readerList) }
         return lines.split(separator: "\n").compactMap(Self.slot)
     }
@@ -30,7 +30,8 @@ extension Environment {
         }
     }
 
-    /// A line is a process id, a thread and a transaction number, or "-" for none. The first line names the columns.
+    /// Parses a line of a process id, a thread and a transaction number, where "-" means no transaction. The first line
+    /// contains the column names.
     private static func slot(_ line: Substring) -> ReaderSlot? {
         let parts = line.split(separator: " ", omittingEmptySubsequences: true)
         guard parts.count == 3, let process = Int32(parts[0]), let transaction = UInt64(parts[2]) else { return nil }
@@ -38,10 +39,10 @@ extension Environment {
     }
 }
 
-// MARK: When every slot is taken
+// MARK: When all slots are in use
 
 extension Environment.Readers {
-    /// Gives the slots back that are kept for reuse.
+    /// Releases the slots that are kept for reuse.
     mutating func dropUnused() {
         for unused in idle + [spare].compactMap(\.self) { mdb_txn_abort(unused.pointer) }
         idle = []
@@ -50,8 +51,8 @@ extension Environment.Readers {
 }
 
 extension Environment {
-    /// Keeps a slot for a read transaction that begins when all others are taken. Who is about to commit asks for it, so as
-    /// to read what it has written. About 20 ns when there is one.
+    /// Reserves a slot for a read transaction that begins when all other slots are in use. A writer calls it before a commit,
+    /// so that it can read its own commit. Takes about 20 ns if the slot is already reserved.
     /// - Throws: ``LMDBError`` `.readersFull`.
     public func reserveReader() throws(LMDBError) {
         let outcome: Result<Void, LMDBError> = readers.withLock { readers in
@@ -72,7 +73,7 @@ extension Environment {
         try outcome.get()
     }
 
-    /// A new read transaction, in a slot of a dead process if need be.
+    /// Begins a new read transaction. If all slots are in use, clears the slots of dead processes and tries again.
     func beginOrClearDead() throws(LMDBError) -> Reader {
         do throws(LMDBError) {
             return try begin()
@@ -82,7 +83,7 @@ extension Environment {
         }
     }
 
-    /// A new one that counts as live from its beginning on: the map stays where it is.
+    /// Begins a new read transaction that counts as live from its beginning, so that the map is not moved.
     func beginCounted() throws(LMDBError) -> Reader {
         let outcome: Result<Reader, LMDBError> = readers.withLock { readers in
             do throws(LMDBError) {
@@ -104,8 +105,8 @@ extension Environment {
         return Reader(pointer: begun)
     }
 
-    /// Runs a call that takes a slot by itself, once more when all were taken: without the slots kept here for reuse, and those of
-    /// dead processes.
+    /// Runs a call that takes a slot by itself. If all slots are in use, frees the slots kept for reuse and those of dead
+    /// processes, and tries once more.
     func takingSlot<R>(_ body: () throws(LMDBError) -> R) throws(LMDBError) -> R {
         do throws(LMDBError) {
             return try body()

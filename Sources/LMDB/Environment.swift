@@ -1,25 +1,26 @@
 internal import CLMDB
 internal import Platform
 
-/// One open LMDB file (with its lock file beside it).
+/// An open LMDB file with its lock file.
 ///
-/// A file must be open once in a process: LMDB's file locks break otherwise. Whoever opens sees to that.
-/// `@unchecked Sendable` is right because LMDB locks what threads share of an environment, the pool of readers has a lock of
-/// its own, and the map is replaced only while no transaction of this process lives.
+/// A process must open a file only once, because LMDB's file locks break otherwise. The caller is responsible for this.
+///
+/// `@unchecked Sendable` is right for three reasons. LMDB locks what threads share of an environment. The pool of readers has
+/// its own lock. The map is replaced only while this process has no transaction.
 public final class Environment: @unchecked Sendable {
     public enum Access: Sendable, Hashable {
         case readWrite
-        /// For a file that nobody writes: makes no lock file beside it.
+        /// For a file without writers. Creates no lock file.
         case readOnlyWithoutLock
-        /// For a file that nobody else knows: makes no lock file beside it.
+        /// For a file that no other process uses. Creates no lock file.
         case readWriteWithoutLock
-        /// Takes part in the table of readers, so that writers of other processes keep the pages that it reads.
+        /// Uses the reader table, so that writers of other processes keep the pages that this environment reads.
         case readOnly
     }
 
     public struct Options: Sendable {
         public var mapSize: Int
-        /// The map is halved until the address space takes it, down to this.
+        /// The lower bound of the map size. The map is halved until it fits into the address space, down to this size.
         public var smallestMapSize: Int
         public var maximumReaders: Int
         public var maximumDatabases: Int
@@ -40,21 +41,23 @@ public final class Environment: @unchecked Sendable {
     }
 
     /// A read transaction of LMDB.
-    /// `@unchecked Sendable` is right because without thread-local slots (MDB_NOTLS) any thread may use one, one at a time.
+    ///
+    /// `@unchecked Sendable` is right because without thread-local slots (MDB_NOTLS) any thread may use the transaction, one
+    /// at a time.
     struct Reader: @unchecked Sendable {
-        // Right because the pool, or the `ReadTransaction` that took it from there, owns it alone.
+        // Right because one owner uses it: the pool, or the `ReadTransaction` that took it from the pool.
         let pointer: OpaquePointer
     }
 
     struct Readers {
-        /// Reset transactions that keep their reader slots, for reuse.
+        /// Reset transactions that keep their reader slots for reuse.
         var idle: [Reader] = []
-        /// One more, for when every slot is taken: see ``Environment/reserveReader()``.
+        /// A transaction reserved for the time when all slots are in use; see ``Environment/reserveReader()``.
         var spare: Reader?
         var live = 0
-        /// Calls that use the environment without a transaction of the pool.
+        /// The number of running calls that use the environment without a transaction of the pool.
         var calls = 0
-        /// Set before the environment is closed; transactions and calls begun later fail.
+        /// Whether the environment is about to be closed. Later transactions and calls fail.
         var isRetired = false
 
         func checkUsable() throws(LMDBError) {
@@ -62,18 +65,18 @@ public final class Environment: @unchecked Sendable {
         }
     }
 
-    /// Reader slots that are kept for reuse at most.
+    /// The maximum number of reader slots kept for reuse.
     static let maximumIdleReaders = 16
 
-    // Right because it is made in `init` and closed in `close()`, after the last transaction.
+    // Right because `init` creates it and `close()` closes it, after the last transaction.
     let pointer: OpaquePointer
     let readers = Mutex(Readers())
-    /// In bytes, a power of two.
+    /// The page size in bytes, a power of two.
     public let pageSize: Int
     private let isClosed = Atomic(false)
     private let processForks: Int
 
-    /// Blocking: reads the file's first pages, takes its lock file.
+    /// Opens an environment. Blocks: reads the file's first pages and acquires its lock file.
     public init(path: String, options: Options) throws(LMDBError) {
         processForks = ForkCount.current
         var size = options.mapSize
@@ -81,7 +84,7 @@ public final class Environment: @unchecked Sendable {
             do throws(LMDBError) {
                 let opened = try Self.open(path, options, mapSize: size)
                 var statistics = MDB_stat()
-                // Of an open environment it cannot fail.
+                // The call cannot fail for an open environment.
                 mdb_env_stat(opened, &statistics)
                 (pointer, pageSize) = (opened, Int(statistics.ms_psize))
                 return
@@ -102,7 +105,8 @@ public final class Environment: @unchecked Sendable {
             try check(.setMapSize) { mdb_env_set_mapsize(made, mapSize) }
             try check(.setMaxDatabases) { mdb_env_set_maxdbs(made, UInt32(clamping: options.maximumDatabases)) }
             try check(.setMaxReaders) { mdb_env_set_maxreaders(made, Self.readerSlots(options.maximumReaders)) }
-            // Never MDB_WRITEMAP, MDB_NOSYNC or MDB_NOMETASYNC: a power cut must neither damage the file nor lose a commit.
+            // Never MDB_WRITEMAP, MDB_NOSYNC or MDB_NOMETASYNC: a power failure must neither damage the file nor lose a
+            // commit.
             let access: Int32 =
                 switch options.access {
                 case .readWrite: 0
@@ -119,21 +123,22 @@ public final class Environment: @unchecked Sendable {
         return made
     }
 
-    /// A slot takes 64 bytes of the lock file: no more of them than a machine has use for.
+    /// Limits the number of slots to what a machine can use. A slot takes 64 bytes of the lock file.
     private static func readerSlots(_ wanted: Int) -> UInt32 { UInt32(min(max(wanted, 1), 1 << 20)) }
 
     deinit { close() }
 
-    /// Closes the file. Precondition: no transaction lives. Does nothing the second time, and after a fork.
+    /// Closes the file. Precondition: there are no transactions. Does nothing on a second call, and after a fork.
     public func close() {
         guard isClosed.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
-        // A child of a fork shares the reader table: closing would free the parent's slots.
+        // A forked child shares the reader table with its parent. Closing would free the parent's slots.
         guard ForkCount.current == processForks else { return }
         dropIdleReaders()
         mdb_env_close(pointer)
     }
 
-    /// Refuses everything from now on, unless a read transaction or another call is under way: then false.
+    /// Refuses all later transactions and calls. Returns false, and changes nothing, if a read transaction or another call is
+    /// running.
     public func retire() -> Bool {
         readers.withLock { readers in
             guard readers.live == 0, readers.calls == 0 else { return false }
@@ -154,10 +159,11 @@ public final class Environment: @unchecked Sendable {
         return try body()
     }
 
-    /// Whether the process is a fork of the one that opened the environment: then nothing may be called any more. About 1 ns.
+    /// A Boolean value that indicates whether this process is a fork of the process that opened the environment. If true, no
+    /// method may be called. About 1 ns.
     public var isOfForkedParent: Bool { ForkCount.current != processForks }
 
-    // MARK: Facts
+    // MARK: Information
 
     public struct Information: Sendable, Hashable {
         public var mapSize: Int
@@ -167,10 +173,10 @@ public final class Environment: @unchecked Sendable {
         public var usedReaderSlots: Int
     }
 
-    /// About 40 ns: reads the meta pages in the map.
+    /// Returns the map size and the last page. About 40 ns: reads the meta pages in the map.
     public func information() throws(LMDBError) -> Information {
         var info = MDB_envinfo()
-        // Under the lock, because the map is replaced under it.
+        // Acquires the lock, because the map is replaced under it.
         let outcome: Result<Void, LMDBError> = readers.withLock { readers in
             do throws(LMDBError) {
                 try readers.checkUsable()
@@ -185,35 +191,36 @@ public final class Environment: @unchecked Sendable {
             readerSlots: Int(info.me_maxreaders), usedReaderSlots: Int(info.me_numreaders))
     }
 
-    /// The descriptor of the open file. The environment closes it.
+    /// Returns the descriptor of the open file. The environment closes it.
     public func fileDescriptor() throws(LMDBError) -> Int32 {
         var file: mdb_filehandle_t = -1
         try check(.fileDescriptor) { mdb_env_get_fd(pointer, &file) }
         return file
     }
 
-    /// Frees the slots of readers whose process has died.
-    /// - Returns: how many there were.
+    /// Frees the slots of readers whose process has ended.
+    /// - Returns: The number of freed slots.
     @discardableResult
     public func clearDeadReaders() throws(LMDBError) -> Int {
         try staying { () throws(LMDBError) in try clearDeadReadersNow() }
     }
 
-    /// Frees the slots of dead readers. The caller holds the lock of the readers.
+    /// Frees the slots of dead readers. The caller must have acquired the lock of the readers.
     func clearDeadReadersNow() throws(LMDBError) -> Int {
         var dead: Int32 = 0
         try check(.readerCheck) { mdb_reader_check(pointer, &dead) }
         return Int(dead)
     }
 
-    /// Writes a copy of the newest state to a new file, without free pages. Blocking; readers and writers go on.
+    /// Writes a copy of the newest state to a new file, without free pages. Blocks; readers and writers continue.
     public func copy(to path: String) throws(LMDBError) {
         try takingSlot { () throws(LMDBError) in
             try check(.copy) { mdb_env_copy2(pointer, path, UInt32(MDB_CP_COMPACT)) }
         }
     }
 
-    /// Writes such a copy to a descriptor: a file, pipe or socket. Blocking; readers and writers go on.
+    /// Writes a copy of the newest state to a descriptor of a file, pipe or socket, without free pages. Blocks; readers and
+    /// writers continue.
     public func copy(to descriptor: Int32) throws(LMDBError) {
         try takingSlot { () throws(LMDBError) in
             try staying { () throws(LMDBError) in
@@ -224,18 +231,18 @@ public final class Environment: @unchecked Sendable {
 
     // MARK: The map
 
-    /// Makes the map larger; 0 adopts the size that another process has given the file.
+    /// Enlarges the map. Pass 0 to adopt the size that another process has given the file.
     ///
-    /// Precondition: no write transaction of this process lives.
-    /// - Returns: false, and nothing is done, while a read transaction of this process lives: the map cannot move below it; and when
-    ///   the address space has no room for the new map beside the old one.
+    /// Precondition: this process has no write transaction.
+    /// - Returns: False, without a change, if this process has a read transaction, because the map cannot move then. Also
+    ///   false if the address space has no room for the new map beside the old one.
     public func resizeMap(to size: Int) throws(LMDBError) -> Bool {
-        // Under the lock, so that no reader begins meanwhile.
+        // Acquires the lock, so that no reader begins meanwhile.
         let outcome: Result<Bool, LMDBError> = readers.withLock { readers in
             guard readers.live == 0 else { return .success(false) }
             do throws(LMDBError) {
                 try readers.checkUsable()
-                // LMDB gives the old map up before it asks for the new one, and crashes at its next call when there is none.
+                // LMDB unmaps the old map before it requests the new one. If that fails, LMDB crashes at its next call.
                 guard AddressSpace.hasRoom(for: size > 0 ? size : try sizeInFile()) else { return .success(false) }
                 readers.dropUnused()
                 try check(.setMapSize) { mdb_env_set_mapsize(pointer, size) }
@@ -249,7 +256,7 @@ public final class Environment: @unchecked Sendable {
 
     func dropIdleReaders() { readers.withLock { $0.dropUnused() } }
 
-    /// Read transactions of this process that are in use.
+    /// The number of read transactions of this process in use.
     public var liveReaders: Int { readers.withLock { $0.live } }
 }
 
@@ -261,6 +268,7 @@ extension DatabaseStatistics {
             entries: Self.possible(stat.ms_entries))
     }
 
-    /// The counts stand in the file, where damage may say anything: more than 2^40 no file has, and who goes by them multiplies.
+    /// Limits a count read from the file. In a damaged file it can be any number, and callers multiply counts. No file has
+    /// more than 2^40.
     private static func possible(_ count: Int) -> Int { min(max(0, count), 1 << 40) }
 }

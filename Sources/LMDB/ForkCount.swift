@@ -1,7 +1,7 @@
 internal import Platform
 import Synchronization
 
-/// How often the process has been forked off: a process id check without a system call.
+/// A count of the forks that led to this process: a check of the process id without a system call.
 enum ForkCount {
     private static let forks = Atomic(0)
 

@@ -1,6 +1,6 @@
 internal import CLMDB
 
-/// The C functions that we call, for errors and for injected faults.
+/// The C functions that this module calls, for errors and for injected faults.
 public enum LMDBCall: String, Sendable, Hashable, CaseIterable {
     case environmentCreate = "mdb_env_create"
     case environmentOpen = "mdb_env_open"
@@ -13,7 +13,7 @@ public enum LMDBCall: String, Sendable, Hashable, CaseIterable {
     case copyToDescriptor = "mdb_env_copyfd2"
     case copy = "mdb_env_copy2"
     case fileDescriptor = "mdb_env_get_fd"
-    /// Of the system: `fallocate`, `F_PREALLOCATE`.
+    /// A call of the system: `fallocate`, `F_PREALLOCATE`.
     case setAside = "fallocate"
     case begin = "mdb_txn_begin"
     case renew = "mdb_txn_renew"
@@ -32,9 +32,9 @@ public enum LMDBCall: String, Sendable, Hashable, CaseIterable {
     case cursorCount = "mdb_cursor_count"
 }
 
-/// The library that is linked.
+/// The linked LMDB library.
 public enum LMDBLibrary {
-    /// Files of one line are not read by another.
+    /// The release line of the library. One line cannot read files of another line.
     public static let line: String = {
         var major: Int32 = 0
         var minor: Int32 = 0
@@ -44,20 +44,21 @@ public enum LMDBLibrary {
     }()
 }
 
-/// Makes calls fail on purpose, in DEBUG builds.
+/// A way to make calls fail on purpose, in DEBUG builds.
 public enum LMDBFaults {
-    /// Asked before each call, in the task that has set it; a number is returned in place of the call's.
+    /// A closure that runs before each call, in the task that has set it. If it returns a number, the call is skipped and
+    /// returns that number.
     @TaskLocal public static var injector: (@Sendable (LMDBCall) -> Int32?)?
 }
 
-/// Runs one C call and turns a return code into an error.
+/// Runs one C call and throws if its return code is an error.
 @inline(__always)
 func check(_ call: LMDBCall, _ body: () -> Int32) throws(LMDBError) {
     let code = answer(call, body)
     guard code == MDB_SUCCESS else { throw LMDBError(returnCode: code, call: call) }
 }
 
-/// As ``check(_:_:)``; false stands for "no such key" and "is there already".
+/// Runs one C call like ``check(_:_:)``. Returns false for "no such key" and for "already exists".
 @inline(__always)
 func found(_ call: LMDBCall, _ body: () -> Int32) throws(LMDBError) -> Bool {
     let code = answer(call, body)

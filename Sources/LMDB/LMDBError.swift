@@ -1,10 +1,10 @@
 internal import CLMDB
 internal import Platform
 
-/// What LMDB, or the system below it, answered: which call, which code, what usually causes it and what helps.
+/// An error of LMDB, or of the system below it: the call, its code, the usual cause and the remedy.
 public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Code: Sendable, Hashable {
-        /// `MDB_KEYEXIST`: the key, or the pair, is there already.
+        /// `MDB_KEYEXIST`: the key, or the pair, already exists.
         case keyExists
         /// `MDB_NOTFOUND`
         case notFound
@@ -16,27 +16,27 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case versionMismatch
         /// `MDB_MAP_FULL`: the map has no room for what the transaction writes.
         case mapFull
-        /// `MDB_MAP_RESIZED`: another process has made the file larger than our map.
+        /// `MDB_MAP_RESIZED`: another process has made the file larger than this process's map.
         case mapResized
         /// `MDB_DBS_FULL`: more sub-databases than the environment was opened for.
         case databasesFull
-        /// `MDB_READERS_FULL`: every reader slot is taken.
+        /// `MDB_READERS_FULL`: every reader slot is in use.
         case readersFull
         /// `MDB_TXN_FULL`: one transaction has written too many pages.
         case transactionFull
-        /// `MDB_BAD_TXN`: the transaction failed before, or has ended.
+        /// `MDB_BAD_TXN`: the transaction has failed before, or has ended.
         case badTransaction
         /// `MDB_BAD_VALSIZE`: a key that is empty or longer than 511 bytes, or a number of another width.
         case badValueSize
         /// `MDB_INCOMPATIBLE`, `MDB_BAD_DBI`: a sub-database was opened with other flags.
         case incompatible
-        /// `MDB_BAD_RSLOT`: a thread used a reader slot of another.
+        /// `MDB_BAD_RSLOT`: a thread used the reader slot of another thread.
         case badReaderSlot
         /// `ENOSPC`, `EDQUOT`, `EFBIG`
         case diskFull
         /// `EACCES`, `EROFS`, `EPERM`
         case permission
-        /// Any other number of the system.
+        /// Any other error number of the system.
         case system(Int32)
     }
 
@@ -51,15 +51,15 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         self.call = call
     }
 
-    /// The error of a map without room, for those who find out before LMDB does.
+    /// The error of a full map, for callers that detect it before LMDB does.
     public static let noRoom = LMDBError(returnCode: MDB_MAP_FULL, call: .put)
 
     public var description: String { "\(call.rawValue): \(reason) (\(returnCode)). \(remedy)" }
 
-    /// The library's own words.
+    /// The description by the library.
     public var reason: String { mdb_strerror(returnCode).map { String(cString: $0) } ?? "unknown error" }
 
-    /// What usually causes the error, and what helps.
+    /// The usual cause of the error, and the remedy.
     public var remedy: String {
         switch code {
         case .keyExists: "The key is there already: put without the flag that forbids it, or delete first."

@@ -1,9 +1,10 @@
 internal import CLMDB
 internal import Platform
 
-/// What lies under a file.
+/// The file system that contains a file.
 public enum FileSystem {
-    /// The kind of a file system whose locks or maps do not hold between machines or drivers; nil for a local one.
+    /// Returns the kind of a file system whose locks or maps do not work across machines or drivers; nil for a local file
+    /// system.
     public static func remoteKind(ofFolder path: String) -> String? {
         var status = statfs()
         guard statfs(path, &status) == 0 else { return nil }
@@ -18,7 +19,7 @@ public enum FileSystem {
         #endif
     }
 
-    /// By the numbers of statfs(2).
+    /// The kinds by their numbers in statfs(2).
     package static let remoteKinds: [UInt32: String] = [
         0x6969: "nfs", 0xFF53_4D42: "cifs", 0xFE53_4D42: "smb2", 0x517B: "smb", 0x6573_5546: "fuse", 0x0102_1997: "9p",
         0x00C3_6400: "ceph", 0x5346_414F: "afs", 0x6B41_4653: "afs", 0x7375_7245: "coda", 0x564C: "ncp",

@@ -1,6 +1,6 @@
-/// A leaf page of LMDB 0.9 in the map. Its entries are read here at 1 to 2 ns each; a call of LMDB takes 20.
+/// A leaf page of LMDB 0.9 in the map. Reading an entry here takes 1 to 2 ns; a call of LMDB takes 20.
 struct LeafPage {
-    /// The layout that LMDB gives a page, its entries and their flags.
+    /// The layout of LMDB's pages and entries, and their flags.
     enum Layout {
         static let headerSize = 16
         static let flagsOffset = 10
@@ -11,15 +11,15 @@ struct LeafPage {
         static let keySizeOffset = 6
     }
 
-    // Right because the page lies in the map, and whoever makes this keeps the read transaction.
+    // Right because the page is in the map, and the caller keeps the read transaction alive.
     private let bytes: UnsafeRawBufferPointer
-    /// How many entries it has.
+    /// The number of entries.
     let count: Int
 
-    /// The page of a key that a cursor of a read transaction has given; nil when that is no leaf page.
+    /// Creates the page around a key that a cursor of a read transaction returned. Returns nil if it is not a leaf page.
     init?(around key: UnsafeRawBufferPointer, pageSize: Int) {
         guard let address = key.baseAddress else { return nil }
-        // Pages lie in the map at multiples of their size, a power of two.
+        // Pages are in the map at multiples of their size, a power of two.
         bytes = UnsafeRawBufferPointer(start: address - Int(bitPattern: address) & (pageSize - 1), count: pageSize)
         guard bytes.loadUnaligned(fromByteOffset: Layout.flagsOffset, as: UInt16.self) & Layout.leaf != 0 else { return nil }
         let lower = Int(bytes.loadUnaligned(fromByteOffset: Layout.lowerOffset, as: UInt16.self))
@@ -27,14 +27,14 @@ struct LeafPage {
         count = (lower - Layout.headerSize) / 2
     }
 
-    /// Where an entry begins; nil when that would be outside of the page.
+    /// Returns the offset of an entry, or nil if it is outside the page.
     private func place(_ position: Int) -> Int? {
         let place = Int(bytes.loadUnaligned(fromByteOffset: Layout.headerSize + 2 * position, as: UInt16.self))
         guard place + Layout.entryHeaderSize <= bytes.count else { return nil }
         return place
     }
 
-    /// nil when it would lie outside of the page, as in a damaged file.
+    /// Returns the key of an entry, or nil if it is outside the page, as in a damaged file.
     func key(_ position: Int) -> UnsafeRawBufferPointer? {
         guard let place = place(position) else { return nil }
         let start = place + Layout.entryHeaderSize
@@ -42,7 +42,8 @@ struct LeafPage {
         return end <= bytes.count ? UnsafeRawBufferPointer(rebasing: bytes[start..<end]) : nil
     }
 
-    /// The number that is the only value of an entry; nil when it has several, or one of another kind.
+    /// Returns the only value of an entry as a number. Returns nil if the entry has several values, or a value of another
+    /// kind.
     @inline(__always)
     func onlyNumber(_ position: Int) -> UInt64? {
         guard let place = place(position), bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self) == 8,
@@ -54,14 +55,15 @@ struct LeafPage {
         return start + 8 <= bytes.count ? bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self) : nil
     }
 
-    /// The position of the entry whose key lies at this address.
+    /// Returns the position of the entry whose key is at this address.
     func position(of key: UnsafeRawBufferPointer) -> Int? {
         guard let address = key.baseAddress, let base = bytes.baseAddress else { return nil }
         let place = address - base - Layout.entryHeaderSize
         return (0..<count).first { self.place($0) == place }
     }
 
-    /// The first position from `start` on at which a condition holds that holds for all keys behind it as well.
+    /// Returns the first position from `start` on that satisfies a condition. All keys after it must satisfy the condition as
+    /// well.
     func first(from start: Int, where isPast: (UnsafeRawBufferPointer) -> Bool) -> Int {
         var (low, high) = (start, count)
         while low < high {

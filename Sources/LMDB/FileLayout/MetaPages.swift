@@ -1,13 +1,14 @@
 internal import Platform
 
-/// What the two meta pages of an LMDB 0.9 file say, read without trusting a byte and without opening it as one.
+/// The content of the two meta pages of an LMDB 0.9 file. It is read without trusting the bytes and without opening the file
+/// with LMDB.
 public struct MetaPages: Sendable, Hashable {
     public enum Finding: Sendable, Hashable {
-        /// No bytes yet: opening makes a new file.
+        /// The file has no bytes. Opening it creates a new file.
         case empty
         case sound(MetaPages)
         case notLMDB(String)
-        /// LMDB, but of another line; the number is the file's format version.
+        /// The file belongs to another release line of LMDB. The number is the file's format version.
         case otherVersion(UInt32)
         case damaged(String)
     }
@@ -17,10 +18,10 @@ public struct MetaPages: Sendable, Hashable {
     public var lastTransaction: UInt64
     var freeRoot: UInt64
     var mainRoot: UInt64
-    /// Bytes that there should be: up to the last page.
+    /// The expected size of the file in bytes, up to the last page.
     public var expectedByteCount: UInt64 { (lastPage &+ 1) &* UInt64(pageSize) }
 
-    // Offsets on a page, of a 64-bit build. The format of LMDB 0.9 writes numbers in the machine's order.
+    // Offsets on a page, for a 64-bit build. The format of LMDB 0.9 writes numbers in the machine's byte order.
     private static let flagsOffset = 10
     private static let magicOffset = 16
     private static let versionOffset = 20
@@ -36,7 +37,7 @@ public struct MetaPages: Sendable, Hashable {
     private static let formatVersion: UInt32 = 1
 
     /// Reads the meta pages of a file.
-    /// - Throws: a system error when it cannot be opened or read.
+    /// - Throws: A system error if the file cannot be opened or read.
     public static func read(path: String) throws(LMDBError) -> Finding {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
@@ -49,7 +50,7 @@ public struct MetaPages: Sendable, Hashable {
             case .success(let found): pages = found
             }
             let numbers = pages.map(\.lastTransaction)
-            // Each commit writes the other of the two: the even ones the first, the odd ones the second.
+            // Each commit writes the other meta page: even commits the first, odd commits the second.
             let isSound =
                 numbers == [0, 0] || (numbers[0] % 2 == 0 && (numbers[0] &+ 1 == numbers[1] || numbers[1] &+ 1 == numbers[0]))
             if isSound { return .sound(numbers[1] > numbers[0] ? pages[1] : pages[0]) }
@@ -79,7 +80,7 @@ public struct MetaPages: Sendable, Hashable {
         return .success([one, two])
     }
 
-    /// The meta page of a commit, the newest for nil; nil when it has been written over.
+    /// Returns the meta page of a commit, or of the newest commit for nil. Returns nil if the page has been overwritten.
     static func commit(_ transaction: UInt64?, path: String) throws(LMDBError) -> MetaPages? {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
@@ -91,12 +92,12 @@ public struct MetaPages: Sendable, Hashable {
         return [one, two].first { $0.lastTransaction == transaction }
     }
 
-    /// Whether one of a file's meta pages is of a commit.
+    /// Returns whether one of a file's meta pages belongs to a commit.
     public static func hasCommit(_ transaction: UInt64, path: String) throws(LMDBError) -> Bool {
         try commit(transaction, path: path) != nil
     }
 
-    /// The larger map of the two meta pages of an open file, at least up to its last page.
+    /// Returns the larger map size of the two meta pages of an open file, at least up to its last page.
     static func mapSize(_ file: Int32, pageSize: Int) throws(LMDBError) -> Int {
         var size = 0
         for offset in [0, pageSize] {
@@ -127,7 +128,7 @@ public struct MetaPages: Sendable, Hashable {
             guard lastPage >= 1, lastPage < UInt64(Int64.max) / UInt64(pageSize) - 1 else {
                 return .failure(Problem(finding: .damaged("its meta page gives \(lastPage) as the last page")))
             }
-            // No file comes so far; LMDB would count past the end of its numbers.
+            // No file reaches this number, and LMDB would overflow its counter.
             guard number(transactionOffset, UInt64.self) < 1 << 62 else {
                 return .failure(Problem(finding: .damaged("its meta page gives an impossible number of commits")))
             }

@@ -1,14 +1,14 @@
 internal import Platform
 
-/// Walks the pages of an LMDB 0.9 file without trusting a byte, and without LMDB, which would crash on damage.
+/// A check of the pages of an LMDB 0.9 file. It trusts no bytes, and does not use LMDB, which would crash on damage.
 ///
-/// Reads the trees of one commit. While a read transaction of that commit lives, nobody writes over them.
+/// It reads the trees of one commit. While a read transaction of that commit exists, no writer overwrites them.
 public struct TreeCheck {
-    /// How much is read.
+    /// The part of the file to read.
     public enum Scope: Sendable {
-        /// The main tree and the root page of each other: some pages, for opening.
+        /// The main tree and the root page of each other tree: a few pages, for opening.
         case roots
-        /// Every page of every tree, each once.
+        /// Every page of every tree, once.
         case everything
     }
 
@@ -18,24 +18,24 @@ public struct TreeCheck {
         static let overflow: UInt16 = 4
         static let numbers: UInt16 = 0x20
         static let kinds = branch | leaf | overflow
-        /// Of an entry: its value lies on pages of its own; is a tree; has several values.
+        /// Flags of an entry: its value is on pages of its own, is a tree, or has several values.
         static let bigValue: UInt16 = 1
         static let subTree: UInt16 = 2
         static let duplicates: UInt16 = 4
     }
 
-    /// What a tree may hold: LMDB goes by the flags of a tree in one place and by those of pages and entries in another, and crashes
-    /// where they disagree.
+    /// The allowed content of a tree. LMDB uses the flags of a tree in one place and those of pages and entries in another.
+    /// It crashes where they disagree.
     private struct Rules {
         var isMain = false
         var isFreeList = false
-        /// Several values a key, numbers of 8 bytes.
+        /// Whether a key has several values, which are numbers of 8 bytes.
         var hasNumberValues = false
         var hasNumberKeys = false
-        /// The values of one key.
+        /// Whether the tree contains the values of one key.
         var isValues = false
 
-        /// By the flags of a tree's record; nil for a kind that we never make.
+        /// Creates the rules from the flags of a tree's record. Returns nil for a kind that Strata never creates.
         init?(flags: UInt16) {
             switch flags {
             case 0: break
@@ -63,13 +63,13 @@ public struct TreeCheck {
             rules.isValues = true
             return rules
         }()
-        /// For a look at roots only: other programs' files have other kinds.
+        /// The rules for checking only roots, because other programs' files have other kinds of trees.
         static let unknown = Rules()
     }
 
     private static let headerSize = LeafPage.Layout.headerSize
     private static let entryHeaderSize = LeafPage.Layout.entryHeaderSize
-    /// A record of a tree: flags, depth, counts, and the root at 40.
+    /// The size of a tree's record: flags, depth, counts, and the root at offset 40.
     private static let treeSize = 48
     private static let entriesOffset = 32
     private static let rootOffset = 40
@@ -81,19 +81,21 @@ public struct TreeCheck {
     private let meta: MetaPages
     private let scope: Scope
     private let filePages: UInt64
-    /// A bit a page, where every page is looked at.
+    /// One bit per page, if every page is checked.
     private var seen: [UInt64]
-    /// The pages of a look at roots: damage may lead to the same ones again and again.
+    /// The pages visited in a check of roots. Damage may lead to the same pages again and again.
     private var visited: Set<UInt64> = []
-    /// Entries of the tree that is being walked.
+    /// The number of entries in the current tree.
     private var entryCount: UInt64 = 0
     private var findings: [String] = []
     private var freeLists: [[UInt8]] = []
 
-    /// What is wrong, in words; nil when the commit has been written over, or was while we read: ask again with a newer one.
+    /// Returns the faults, in words. Returns nil if the commit was overwritten before or during the check. In that case, call
+    /// again with a newer commit.
     ///
-    /// - Parameter transaction: a commit that a read transaction keeps; nil for the newest.
-    /// O(pages in scope), each read once. Memory: a bit a page.
+    /// - Parameter transaction: A commit that a read transaction keeps; nil for the newest.
+    ///
+    /// O(pages in scope), each read once. Memory: one bit per page.
     public static func findings(
         path: String, transaction: UInt64? = nil, scope: Scope
     ) throws(LMDBError) -> [String]? {
@@ -105,7 +107,7 @@ public struct TreeCheck {
         guard fstat(file, &status) == 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
         var check = TreeCheck(file: file, meta: meta, scope: scope, byteCount: Int(status.st_size))
         check.walk()
-        // Without a reader that keeps them, another process may have used the pages anew.
+        // Without a reader that keeps the pages, another process may have reused them.
         if transaction == nil, !check.findings.isEmpty, try MetaPages.commit(nil, path: path) != meta { return nil }
         return check.findings
     }
@@ -125,11 +127,11 @@ public struct TreeCheck {
         tree(meta.freeRoot, "the free list", level: 0, .freeList)
         if isShort { checkMissing() }
         guard scope == .everything else { return }
-        // After all trees, so that it is known which pages are in use.
+        // Runs after all trees, when the pages in use are known.
         for list in freeLists { checkFree(list) }
     }
 
-    /// A list of free pages: their count, and their numbers. What is in use must not be handed out.
+    /// Checks a list of free pages, which consists of a count and page numbers. A page in use must not be free.
     private mutating func checkFree(_ list: [UInt8]) {
         let owner = "the free list"
         guard list.count >= 8, case let count = Self.number(list, 0, UInt64.self), count <= UInt64(list.count / 8 - 1) else {
@@ -142,14 +144,15 @@ public struct TreeCheck {
                 return report("\(owner) has a list with page \(page) of \(meta.lastPage), or out of order")
             }
             last = page
-            // Pages at the end may be free and not there.
+            // Free pages at the end may be missing from the file.
             if page < filePages, !take(page, count: 1, owner) { return }
         }
     }
 
-    /// LMDB does not write pages that one transaction took and gave back, so a sound file may end before its last page: with free ones.
+    /// Checks the missing end of the file. LMDB does not write pages that one transaction allocated and freed. A sound file
+    /// may therefore end before its last page, if the missing pages are free.
     private mutating func checkMissing() {
-        // More than this is never a tail of free pages, and would take long to check.
+        // More missing pages than this are never a tail of free pages, and would take long to check.
         guard findings.isEmpty, meta.lastPage - filePages < 1 << 16 else { return reportShort() }
         var missing = Set(filePages...meta.lastPage)
         for list in freeLists {
@@ -224,7 +227,7 @@ public struct TreeCheck {
             return report("page \(root) of \(owner) is neither a branch nor a leaf")
         }
         let isNumbers = flags & Flags.numbers != 0
-        // Others are LMDB's own while it writes: a page that brings them along would be left out of a commit.
+        // All other flags are used by LMDB only while it writes. A commit would leave out a page that has them.
         guard scope == .roots || flags == kind | flags & Flags.numbers else {
             return report("page \(root) of \(owner) has flags that no page in a file has")
         }
@@ -235,13 +238,13 @@ public struct TreeCheck {
         if isNumbers { return }
         guard let entries = entries(bytes, 0..<meta.pageSize, root, owner) else { return }
         if scope == .roots, !rules.isMain, !rules.isFreeList { return }
-        // LMDB steps down between two entries; its free list may be caught in between.
+        // LMDB descends between two entries. Its free list may temporarily have fewer.
         guard entries.count >= (kind == Flags.branch && !rules.isFreeList ? 2 : 1) else {
             return report("page \(root) of \(owner) has too few entries")
         }
         for (position, entry) in entries.enumerated() {
             if kind == Flags.branch {
-                // The first one's key is never looked at.
+                // LMDB never reads the key of the first entry.
                 if position > 0, !checkKey(bytes, entry, root, owner, rules) { return }
                 let low = UInt64(Self.number(bytes, entry, UInt32.self))
                 tree(low | UInt64(Self.number(bytes, entry + 4, UInt16.self)) << 32, owner, level: level + 1, rules)
@@ -259,7 +262,7 @@ public struct TreeCheck {
         return false
     }
 
-    /// The places of a page's entries, whose headers and keys lie inside of it.
+    /// Returns the offsets of a page's entries, whose headers and keys are inside the page.
     private mutating func entries(_ bytes: [UInt8], _ range: Range<Int>, _ number: UInt64, _ owner: String) -> [Int]? {
         let lower = Int(Self.number(bytes, range.lowerBound + 12, UInt16.self))
         let upper = Int(Self.number(bytes, range.lowerBound + 14, UInt16.self))
@@ -281,7 +284,7 @@ public struct TreeCheck {
         return entries
     }
 
-    /// A page of numbers of one size without headers.
+    /// Checks a page of numbers of one size without headers.
     private mutating func numbers(_ bytes: [UInt8], _ range: Range<Int>, _ number: UInt64, _ owner: String) {
         let size = Int(Self.number(bytes, range.lowerBound + 8, UInt16.self))
         let count = (Int(Self.number(bytes, range.lowerBound + 12, UInt16.self)) - Self.headerSize) / 2
@@ -304,7 +307,7 @@ public struct TreeCheck {
         if flags & Flags.subTree != 0, size != Self.treeSize {
             return report("page \(number) of \(owner) has a record of a tree that is too short")
         }
-        // Several values count one by one.
+        // If an entry has several values, each value counts.
         if flags & Flags.duplicates == 0 { entryCount += 1 }
         switch flags {
         case 0:
@@ -316,7 +319,7 @@ public struct TreeCheck {
             let name = String(decoding: bytes[(start - keyCount)..<start], as: UTF8.self)
             record(bytes, start, name, level: 0, Rules(flags: Self.number(bytes, start + 4, UInt16.self)))
         case Flags.subTree | Flags.duplicates where rules.hasNumberValues:
-            // The width of its numbers stands in the record too.
+            // The record also contains the width of the tree's numbers.
             guard Self.number(bytes, start, UInt32.self) == 8 else {
                 return report("page \(number) of \(owner) has values of a wrong width")
             }
@@ -330,7 +333,7 @@ public struct TreeCheck {
         }
     }
 
-    /// A tree by its record, which lies on its page.
+    /// Checks a tree by its record, which is on the page.
     private mutating func record(_ bytes: [UInt8], _ start: Int, _ name: String, level: Int, _ rules: Rules?) {
         guard let rules = rules ?? (scope == .roots ? .unknown : nil) else {
             return report("\(name) is a tree of a kind that no store has")
@@ -345,8 +348,8 @@ public struct TreeCheck {
         entryCount = rules.isValues ? outer + entryCount : outer
     }
 
-    /// A value on pages of its own. LMDB keeps a longer run of them when a value shrinks within a transaction, so the first page's
-    /// header counts, not the value's size.
+    /// Checks a value on pages of its own. If a value shrinks within a transaction, LMDB keeps the longer run of pages. The
+    /// header of the first page therefore determines the number of pages, not the value's size.
     private mutating func bigValue(_ first: UInt64, size: Int, _ owner: String, _ rules: Rules) {
         let needed = UInt64((Self.headerSize + size - 1) / meta.pageSize + 1)
         guard take(first, count: 1, owner), let bytes = page(first, owner) else { return }

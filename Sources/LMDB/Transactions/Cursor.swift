@@ -1,17 +1,18 @@
 internal import CLMDB
 
-/// A place in a sub-database. Valid inside the `withCursor` that made it; what it returns is valid until the transaction
-/// ends, in a write transaction until the next write.
+/// A position in a sub-database. It is valid inside the `withCursor` that created it. Its results are valid until the
+/// transaction ends; in a write transaction, until the next write.
 public struct Cursor {
     public struct Entry {
-        // Right because both point into the map, or the write transaction's own pages, and the caller keeps the transaction.
+        // Right because both point into the map, or into the write transaction's own pages, and the caller keeps the
+        // transaction alive.
         public let key: UnsafeRawBufferPointer
-        // As the key.
+        // Right for the same reason as the key.
         public let value: UnsafeRawBufferPointer
 
-        /// The key of a sub-database with number keys.
+        /// The key as a number, for a sub-database with number keys.
         @inlinable public var number: UInt64 { Self.number(key) }
-        /// The value of a sub-database with number values.
+        /// The value as a number, for a sub-database with number values.
         @inlinable public var valueNumber: UInt64 { Self.number(value) }
 
         @usableFromInline static func number(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
@@ -19,12 +20,12 @@ public struct Cursor {
         }
     }
 
-    /// Where to go.
+    /// The direction of a move.
     public enum Step: Sendable {
         case first, last, next, previous
-        /// The next key, past the remaining values of this one.
+        /// The next key, past the remaining values of the current key.
         case nextKey
-        /// The last value of the key before this one.
+        /// The last value of the previous key.
         case previousKey
         /// The next value of the same key.
         case nextValue
@@ -42,9 +43,10 @@ public struct Cursor {
         }
     }
 
-    // Right because `withCursor` closes it after the body to which the cursor is passed.
+    // Right because `withCursor` closes it after the body that uses the cursor.
     let pointer: OpaquePointer
-    /// In a read transaction, where every page lies in the map; nil in a write transaction, whose own pages lie elsewhere.
+    /// The page size in a read transaction, where every page is in the map. nil in a write transaction, whose own pages are
+    /// outside the map.
     private let mapPageSize: Int?
 
     init(_ transaction: OpaquePointer, _ database: Database, mapPageSize: Int?) throws(LMDBError) {
@@ -59,14 +61,14 @@ public struct Cursor {
 
     // MARK: Moving
 
-    /// nil at the end. About 10 to 20 ns for the next entry.
+    /// Moves the cursor and returns its entry, or nil at the end. About 10 to 20 ns for the next entry.
     public func move(_ step: Step) throws(LMDBError) -> Entry? {
         var key = MDB_val()
         var value = MDB_val()
         return try get(&key, &value, step.operation) ? Entry(key: key.bytes, value: value.bytes) : nil
     }
 
-    /// Goes to a key and its first value.
+    /// Moves to a key and its first value.
     public func find(_ key: UInt64) throws(LMDBError) -> Entry? {
         try withNumber(key) { (key) throws(LMDBError) in try seek(&key, MDB_SET_KEY) }
     }
@@ -76,7 +78,7 @@ public struct Cursor {
         return try seek(&key, MDB_SET_KEY)
     }
 
-    /// Goes to the first key that is not before `key`.
+    /// Moves to the first key that is not before `key`.
     public func seek(_ key: UInt64) throws(LMDBError) -> Entry? {
         try withNumber(key) { (key) throws(LMDBError) in try seek(&key, MDB_SET_RANGE) }
     }
@@ -86,7 +88,7 @@ public struct Cursor {
         return try seek(&key, MDB_SET_RANGE)
     }
 
-    /// Whether a key has a value; goes there if so.
+    /// Returns whether a key has a value, and if so, moves to it.
     public func has(_ key: UnsafeRawBufferPointer, value: UInt64) throws(LMDBError) -> Bool {
         var key = MDB_val(key)
         return try withNumber(value) { (value) throws(LMDBError) in try get(&key, &value, MDB_GET_BOTH) }
@@ -108,18 +110,19 @@ public struct Cursor {
         try found(.cursorGet) { mdb_cursor_get(pointer, &key, &value, operation) }
     }
 
-    // MARK: The values of one key, where they are numbers
+    // MARK: Number values of one key
 
-    /// How many values the key has at which the cursor stands.
+    /// Returns the number of values of the current key.
     public func valueCount() throws(LMDBError) -> Int {
         var count = 0
         try check(.cursorCount) { mdb_cursor_count(pointer, &count) }
         return count
     }
 
-    /// Appends the values of the key at which the cursor stands, from `first`, its first value, on. About 1 ns a value.
+    /// Appends the values of the current key, from its first value, `first`, on. About 1 ns per value.
     public func appendValues(after first: Entry, to numbers: inout [UInt64]) throws(LMDBError) {
-        // Asked first: of a single value after a key with several that was passed over, LMDB 0.9 gives those once more.
+        // The count is needed because of a quirk of LMDB 0.9. For a single value after a skipped key with several values, it
+        // would return the values of that key again.
         guard try valueCount() > 1 else { return numbers.append(first.value.loadUnaligned(as: UInt64.self)) }
         var key = MDB_val()
         var value = MDB_val(first.value)
@@ -131,9 +134,12 @@ public struct Cursor {
         }
     }
 
-    /// Appends the values of the key at which the cursor stands, at its first value, and of those behind it, until `isPast` says that
-    /// a key lies beyond them, as all behind it do. Some nanoseconds a key with one value, more in a write transaction.
-    /// - Returns: whether these were all; false when there are more than `limit`, of which some may have been appended.
+    /// Appends the values of the current key, from its first value on, and of the following keys. Stops when `isPast` returns
+    /// true for a key; all following keys must be past as well.
+    ///
+    /// Takes some nanoseconds per key with one value, more in a write transaction.
+    /// - Returns: Whether all values were appended. False if there are more than `limit` values, of which some may have been
+    ///   appended.
     public func appendValues(
         from first: Entry, to numbers: inout [UInt64], limit: Int, until isPast: (UnsafeRawBufferPointer) -> Bool
     ) throws(LMDBError) -> Bool {
@@ -149,7 +155,7 @@ public struct Cursor {
                     position += 1
                 }
                 if position == past, past < page.count { return true }
-                // LMDB goes on at the last key taken, or at one with several values.
+                // LMDB continues at the last key taken, or at a key with several values.
                 let rest = position == page.count ? position - 1 : position
                 guard let key = page.key(rest), let found = try find(key) else { return true }
                 if rest < position {
@@ -166,18 +172,18 @@ public struct Cursor {
         }
     }
 
-    // MARK: Writing, in a write transaction
+    // MARK: Writing, in write transactions
 
-    /// How a put treats the order of keys.
+    /// The order in which keys are put.
     public enum Order: Sendable {
         case any
-        /// The key is greater than all others: about twice as fast, and pages are filled.
+        /// The key is greater than all existing keys. About twice as fast, and fills the pages.
         case ascending
 
         var flags: UInt32 { self == .any ? 0 : UInt32(MDB_APPEND) }
     }
 
-    /// Reserves room for a value and returns it, to be filled before the next call.
+    /// Reserves room for a value and returns it. The caller fills it before the next call.
     public func reserve(_ key: UInt64, byteCount: Int, order: Order) throws(LMDBError) -> UnsafeMutableRawBufferPointer {
         var value = MDB_val(mv_size: byteCount, mv_data: nil)
         try withNumber(key) { (key) throws(LMDBError) in
@@ -186,8 +192,8 @@ public struct Cursor {
         return UnsafeMutableRawBufferPointer(start: value.mv_data, count: value.mv_size)
     }
 
-    /// Adds one value to a key; one that is there already stays.
-    /// - Returns: whether it is new.
+    /// Adds a value to a key. An existing value is kept.
+    /// - Returns: Whether the value is new.
     @discardableResult
     public func add(_ key: UnsafeRawBufferPointer, value: UInt64) throws(LMDBError) -> Bool {
         var key = MDB_val(key)
@@ -205,12 +211,12 @@ public struct Cursor {
         try found(.cursorPut) { mdb_cursor_put(pointer, &key, &value, UInt32(MDB_NODUPDATA)) }
     }
 
-    /// Deletes the key at which the cursor stands, with all of its values.
+    /// Deletes the current key with all of its values.
     public func deleteKey() throws(LMDBError) {
         try delete(UInt32(MDB_NODUPDATA))
     }
 
-    /// Deletes the entry at which the cursor stands.
+    /// Deletes the current entry.
     public func delete() throws(LMDBError) { try delete(0) }
 
     private func delete(_ flags: UInt32) throws(LMDBError) {

@@ -1,18 +1,19 @@
 internal import CLMDB
 
-/// A handle of a sub-database. Valid in every transaction that begins after the one that opened it has been committed.
+/// A handle of a sub-database. It is valid in every transaction that begins after the transaction that opened it was
+/// committed.
 public struct Database: Sendable, Hashable {
     let handle: UInt32
 
-    /// How keys and values are ordered. Fixed when the sub-database is made.
+    /// The types and order of keys and values. Fixed when the sub-database is created.
     public enum Kind: Sendable, Hashable {
-        /// Keys are bytes, one value each.
+        /// Keys are bytes, with one value each.
         case bytes
-        /// Keys are 64-bit numbers in their own order, one value each.
+        /// Keys are 64-bit numbers in numeric order, with one value each.
         case integers
-        /// Keys are bytes; the values of a key are 64-bit numbers in their own order.
+        /// Keys are bytes; the values of a key are 64-bit numbers in numeric order.
         case bytesToIntegers
-        /// Keys are 64-bit numbers; the values of a key are 64-bit numbers in their own order.
+        /// Keys are 64-bit numbers; the values of a key are 64-bit numbers in numeric order.
         case integersToIntegers
 
         var flags: UInt32 {
@@ -27,16 +28,17 @@ public struct Database: Sendable, Hashable {
         }
     }
 
-    /// The unnamed database, whose keys are the names of the others.
+    /// The unnamed database, whose keys are the names of the sub-databases.
     public static let main = Database(handle: 1)
-    /// The pages that are free: keys are transaction numbers, values lists of page numbers with their count first.
+    /// The database of free pages. Keys are transaction numbers; values are lists of page numbers that begin with their
+    /// count.
     public static let free = Database(handle: 0)
-    /// A placeholder for a sub-database that a file does not have. Look-ups and statistics treat it as empty; it has no cursors and
-    /// cannot be written.
+    /// A placeholder for a sub-database that a file does not have. Lookups and statistics treat it as empty. It has no
+    /// cursors and cannot be written.
     public static let absent = Database(handle: .max)
 }
 
-/// Pages and entries of one sub-database, or of the main one.
+/// The page and entry counts of one sub-database, or of the main database.
 public struct DatabaseStatistics: Sendable, Hashable {
     public var pageSize: Int
     public var depth: Int

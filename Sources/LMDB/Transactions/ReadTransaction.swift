@@ -1,20 +1,22 @@
 internal import CLMDB
 internal import Platform
 
-/// One immutable state of the file. Ends when the last reference goes; its reader slot is then kept for reuse.
+/// One immutable state of the file. The transaction ends when its last reference is released. Its reader slot is then kept
+/// for reuse.
 ///
-/// Any number of threads may use it: calls take turns behind a lock held for the look-up only. What they return lies in the
-/// map and stays valid and unchanged as long as the transaction is referenced.
+/// Any number of threads may use it. A lock serializes the calls and is acquired only for the lookup. Results point into the
+/// map. They stay valid and unchanged as long as the transaction is referenced.
+///
 /// `@unchecked Sendable` is right because of that lock.
 public final class ReadTransaction: @unchecked Sendable {
     public let environment: Environment
-    // Right because it is used under `lock` only, and goes back to the environment's pool in `deinit`.
+    // Right because it is used only under `lock`, and returns to the environment's pool in `deinit`.
     private let reader: Environment.Reader
-    // Threads that share a snapshot take it for a moment at each page that they look up.
+    // Threads that share a snapshot acquire it briefly for each page that they look up.
     private let lock = PthreadMutex(())
     private let isEnded = Atomic(false)
 
-    /// About 1 µs; less when a reader slot is kept for reuse. Never waits for a writer.
+    /// Begins a transaction. Takes about 1 µs, and less if a reader slot is kept for reuse. Never waits for a writer.
     public init(_ environment: Environment) throws(LMDBError) {
         self.environment = environment
         reader = try environment.beginReader()
@@ -22,16 +24,17 @@ public final class ReadTransaction: @unchecked Sendable {
 
     deinit { end() }
 
-    /// Ends the transaction now, not with the last reference: for who closes the environment next. Nothing may be read after.
+    /// Ends the transaction before its last reference is released, so that the environment can be closed. No reads may
+    /// follow.
     public func end() {
         guard isEnded.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
         environment.endReader(reader)
     }
 
-    /// The number of the commit that made this state.
+    /// The number of the commit that created this state.
     public var transactionNumber: UInt64 { UInt64(mdb_txn_id(reader.pointer)) }
 
-    /// The value of a key. O(depth of the tree), 0.1 to 0.3 µs.
+    /// Returns the value of a key. O(depth of the tree), 0.1 to 0.3 µs.
     public func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try withPointer { (pointer) throws(LMDBError) in try lookUp(pointer, database, key) }
     }
@@ -40,7 +43,7 @@ public final class ReadTransaction: @unchecked Sendable {
         try withPointer { (pointer) throws(LMDBError) in try lookUp(pointer, database, key) }
     }
 
-    /// Runs `body` with a cursor; other threads wait for it, so it should be short.
+    /// Runs `body` with a cursor. Other threads wait for it, so it should be short.
     public func withCursor<R>(_ database: Database, _ body: (Cursor) throws -> R) throws -> R {
         try withPointer { pointer in
             let cursor = try Cursor(pointer, database, mapPageSize: environment.pageSize)
@@ -99,7 +102,7 @@ extension Environment {
     }
 
     func endReader(_ reader: Reader) {
-        // In a forked child the slot belongs to the parent.
+        // In a forked child, the slot belongs to the parent.
         guard !isOfForkedParent else { return }
         readers.withLock { readers in
             readers.live -= 1

@@ -1,6 +1,6 @@
 internal import CLMDB
 
-/// What copying a whole sub-database needs: its name and kind, and entries added in order.
+/// A sub-database to copy: its name, kind and handle.
 public struct TableDescription: Sendable, Hashable {
     public var name: String
     public var kind: Database.Kind
@@ -8,7 +8,8 @@ public struct TableDescription: Sendable, Hashable {
 }
 
 extension HandleTransaction {
-    /// The sub-databases that the main one names, with handles that stay valid. nil when one is of a kind that we never make.
+    /// Returns the sub-databases in the main database, with handles that stay valid. Returns nil if one has a kind that
+    /// Strata never creates.
     public func tables() throws -> [TableDescription]? {
         var names: [String] = []
         let cursor = try Cursor(pointer, .main, mapPageSize: nil)
@@ -16,7 +17,7 @@ extension HandleTransaction {
         while let entry = try cursor.move(.next) { names.append(String(decoding: entry.key, as: UTF8.self)) }
         var tables: [TableDescription] = []
         for name in names {
-            // Flags are those of the file, whatever is asked for.
+            // The flags are those of the file, whatever flags are requested.
             guard let database = try open(name, .bytes), let kind = Database.Kind(flags: try flags(database)) else { return nil }
             tables.append(TableDescription(name: name, kind: kind, database: database))
         }
@@ -31,7 +32,7 @@ extension HandleTransaction {
 }
 
 extension Database.Kind {
-    /// nil for a combination that is none of ours.
+    /// Creates the kind from flags. Returns nil for a combination that Strata does not use.
     init?(flags: UInt32) {
         let known: [Database.Kind] = [.bytes, .integers, .bytesToIntegers, .integersToIntegers]
         guard let kind = known.first(where: { $0.flags == flags }) else { return nil }
@@ -40,15 +41,15 @@ extension Database.Kind {
 }
 
 extension Cursor {
-    /// Where an entry stands that is added behind all others.
+    /// The position of an entry that is added after all existing entries.
     public enum Place: Sendable {
-        /// Its key is greater than all others.
+        /// The key is greater than all existing keys.
         case newKey
-        /// Its key is the last one, its value greater than all of that.
+        /// The key is the last key, and the value is greater than all of its values.
         case sameKey
     }
 
-    /// Adds an entry behind all others, which fills LMDB's pages. The entry is of another file.
+    /// Adds an entry of another file after all existing entries, which fills LMDB's pages.
     public func append(_ entry: Entry, _ place: Place) throws(LMDBError) {
         var key = MDB_val(entry.key)
         var value = MDB_val(entry.value)

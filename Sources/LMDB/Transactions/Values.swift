@@ -1,7 +1,8 @@
 internal import CLMDB
 
 extension MDB_val {
-    /// Right because LMDB does not write through keys, and values are copied before a call returns.
+    /// Creates a value without copying the bytes. Right because LMDB does not write through keys, and copies values before a
+    /// call returns.
     @inline(__always)
     init(_ bytes: UnsafeRawBufferPointer) {
         self.init(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
@@ -10,7 +11,7 @@ extension MDB_val {
     @inline(__always)
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: mv_data, count: mv_size) }
 
-    /// A 64-bit number as the machine writes it; 0 when the value has another size.
+    /// The value as a 64-bit number in the machine's byte order; 0 if the value has another size.
     @inline(__always)
     var number: UInt64 {
         guard mv_size == 8, let data = mv_data else { return 0 }
@@ -18,7 +19,7 @@ extension MDB_val {
     }
 }
 
-/// Calls `body` with a number as key or value bytes.
+/// Calls `body` with a number as the bytes of a key or value.
 @inline(__always)
 func withNumber<R, E: Error>(_ number: UInt64, _ body: (inout MDB_val) throws(E) -> R) throws(E) -> R {
     var number = number

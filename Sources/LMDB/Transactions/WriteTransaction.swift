@@ -1,12 +1,13 @@
 internal import CLMDB
 internal import Platform
 
-/// The one write transaction of a file, on the thread that began it. Not `Sendable`; ended by ``Environment/write(_:)``.
+/// The single write transaction of a file, on the thread that began it. It is not `Sendable`. ``Environment/write(_:)`` ends
+/// it.
 public final class WriteTransaction {
-    // Right because `Environment.write` ends the transaction after its body, and nobody keeps it longer.
+    // Right because `Environment.write` ends the transaction after its body, and no caller keeps it longer.
     let pointer: OpaquePointer
 
-    /// Whether something may have been written.
+    /// Whether the transaction may have written anything.
     public private(set) var isChanged = false
 
     fileprivate init(_ pointer: OpaquePointer) { self.pointer = pointer }
@@ -14,7 +15,7 @@ public final class WriteTransaction {
     /// The number that this commit will have.
     public var transactionNumber: UInt64 { UInt64(mdb_txn_id(pointer)) }
 
-    /// The value of a key, valid until the next write in this transaction.
+    /// Returns the value of a key, which is valid until the next write in this transaction.
     public func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try lookUp(pointer, database, key)
     }
@@ -39,7 +40,7 @@ public final class WriteTransaction {
     }
 
     /// Deletes a key with all its values.
-    /// - Returns: whether it was there.
+    /// - Returns: Whether the key existed.
     @discardableResult
     public func delete(_ database: Database, _ key: UInt64) throws(LMDBError) -> Bool {
         isChanged = true
@@ -56,7 +57,7 @@ public final class WriteTransaction {
     }
 
     /// Deletes one value of a key.
-    /// - Returns: whether it was there.
+    /// - Returns: Whether the value existed.
     @discardableResult
     public func delete(_ database: Database, _ key: UInt64, value: UInt64) throws(LMDBError) -> Bool {
         isChanged = true
@@ -82,7 +83,7 @@ public final class WriteTransaction {
         try check(.drop) { mdb_drop(pointer, database.handle, 0) }
     }
 
-    /// Opens a sub-database, making it when there is none of that name.
+    /// Opens a sub-database, and creates it if it does not exist.
     public func open(_ name: String, _ kind: Database.Kind) throws(LMDBError) -> Database {
         guard let opened = try openDatabase(pointer, name, kind.flags | UInt32(MDB_CREATE)) else {
             throw LMDBError(returnCode: MDB_NOTFOUND, call: .openDatabase)
@@ -94,7 +95,7 @@ public final class WriteTransaction {
         try databaseStatistics(pointer, database)
     }
 
-    /// Runs `body` with a cursor, which is valid inside only. Counts as a change.
+    /// Runs `body` with a cursor, which is valid only inside `body`. Counts as a change.
     public func withCursor<R>(_ database: Database, _ body: (Cursor) throws -> R) throws -> R {
         isChanged = true
         let cursor = try Cursor(pointer, database, mapPageSize: nil)
@@ -104,10 +105,10 @@ public final class WriteTransaction {
 }
 
 extension Environment {
-    /// Runs the one write transaction on the calling thread and commits it: on disk when the call returns.
+    /// Runs the single write transaction on the calling thread and commits it. The commit is on disk when the call returns.
     ///
-    /// Waits while another thread or process writes. A thrown error aborts and leaves nothing. Not to be nested: a thread
-    /// that calls it inside `body` waits for itself.
+    /// Waits while another thread or process writes. If `body` throws, the transaction is aborted and changes nothing. Do not
+    /// nest calls: a thread that calls it inside `body` waits for itself.
     public func write<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
         var begun: OpaquePointer?
         try check(.begin) { mdb_txn_begin(pointer, nil, 0, &begun) }
@@ -123,10 +124,10 @@ extension Environment {
         return result
     }
 
-    /// The transaction has ended when this returns or throws.
+    /// Commits a transaction. The transaction has ended when this method returns or throws.
     private func commit(_ transaction: OpaquePointer) throws(LMDBError) {
         #if DEBUG
-            // A call that is made to fail must end the transaction all the same: the next would wait for it for ever.
+            // An injected failure must also end the transaction. Otherwise the next transaction would wait for it forever.
             if let fault = LMDBFaults.injector?(.commit) {
                 mdb_txn_abort(transaction)
                 throw LMDBError(returnCode: fault, call: .commit)
@@ -136,12 +137,13 @@ extension Environment {
         guard code == MDB_SUCCESS else { throw LMDBError(returnCode: try cause(of: code), call: .commit) }
     }
 
-    /// LMDB tells a write of which only a part found room as EIO: whether the disk is full is asked of the system.
+    /// Returns the real cause of a failed write. LMDB reports a partial write for lack of space as EIO, so the system is
+    /// asked whether the disk is full.
     private func cause(of code: Int32) throws(LMDBError) -> Int32 {
         guard code == EIO else { return code }
         let used = try (information().lastPage + 1) * pageSize
         do throws(LMDBError) {
-            // At most what a small transaction takes.
+            // The maximum space that a small transaction needs.
             try setAside(from: used, to: used + 1 << 20)
             return code
         } catch {
@@ -149,7 +151,7 @@ extension Environment {
         }
     }
 
-    /// Opens sub-databases in a read transaction of their own, so that the handles stay valid when `body` returns.
+    /// Opens sub-databases in a read transaction of their own, so that the handles stay valid after `body` returns.
     public func openDatabases<R>(_ body: (HandleTransaction) throws -> R) throws -> R {
         let begun = try takingSlot { () throws(LMDBError) in try beginCounted().pointer }
         defer { readers.withLock { $0.live -= 1 } }
@@ -160,20 +162,21 @@ extension Environment {
             mdb_txn_abort(begun)
             throw error
         }
-        // Committing keeps the handles; an abort would forget them.
+        // A commit keeps the handles; an abort would close them.
         try commit(begun)
         return result
     }
 }
 
-/// A read transaction in which sub-databases are opened. Not `Sendable`; valid in ``Environment/openDatabases(_:)`` only.
+/// A read transaction in which sub-databases are opened. It is not `Sendable`, and is valid only in
+/// ``Environment/openDatabases(_:)``.
 public struct HandleTransaction {
-    // Right because the transaction outlives the body to which this is passed.
+    // Right because the transaction outlives the body that uses it.
     let pointer: OpaquePointer
 
     fileprivate init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
-    /// nil when there is none of that name.
+    /// Opens a sub-database. Returns nil if it does not exist.
     public func open(_ name: String, _ kind: Database.Kind) throws(LMDBError) -> Database? {
         try openDatabase(pointer, name, kind.flags)
     }
