@@ -1,11 +1,13 @@
 import StoreInterface
 
 extension LayeredView {
-    /// The groups of an aggregation with the layers' changes applied.
+    /// Returns the groups of an aggregation, including the layers' changes.
     ///
-    /// The base computes over what no layer touches, by itself when none touches what the condition looks at; touched objects
-    /// are added here at O(touched) reads. A condition that follows relationships into touched entities reads every object, and so do
-    /// values of references that may lead to nothing.
+    /// If no layer changes an object that the condition reads, the base computes the groups. Otherwise it computes those of the
+    /// unchanged objects,
+    /// and this view adds the changed objects in O(changed) reads. Every object is read in two cases: the condition follows
+    /// relationships into
+    /// changed entities, or a value is a reference whose destination may be missing.
     public func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
         let entity = aggregation.entity
         let query = StoreQuery(entity: entity, predicate: aggregation.predicate)
@@ -27,7 +29,7 @@ extension LayeredView {
         }
     }
 
-    /// The same over given objects, which exist.
+    /// Returns the groups of an aggregation over the given objects, which must exist.
     func groups(_ aggregation: StoreAggregation, of keys: [ObjectKey]) throws -> AggregateGroups {
         var groups = AggregateGroups(aggregation)
         for key in keys { try add(key, to: &groups, aggregation) }
@@ -47,14 +49,14 @@ extension LayeredView {
         try shown(value(entity, key, column) ?? .null, entity, column)
     }
 
-    /// Whether values are wanted of references that may lead to nothing: no store takes such a one as nil.
+    /// Whether the aggregation reads references whose destination may be missing, which stores do not treat as nil.
     private func readsDangling(_ aggregation: StoreAggregation) -> Bool {
         guard schema.mayDangle else { return false }
         let columns = aggregation.groupBy + aggregation.aggregates.compactMap(\.column)
         return columns.contains { schema.mayDangle(aggregation.entity, $0) }
     }
 
-    /// Ascending.
+    /// Returns the keys of the objects that layers change, ascending.
     private func touchedKeys(_ entity: Int) -> [ObjectKey] {
         touchedPages(entity).sorted { $0.key < $1.key }.flatMap { number, mask in
             SlotIterator(mask).map { PageAddress.key(page: number, slot: $0) }

@@ -1,8 +1,8 @@
 import StoreInterface
 
-/// The objects that a query can select at all. Where its condition names keys, as a batch of a stream does, no others are looked at.
+/// The objects that a query can select at all. If its condition lists keys, as in a batch of a stream, only those objects are read.
 extension LayeredView {
-    /// Which slots of which pages any layer has a row for and the query can select. O(pages touched), or O(keys named).
+    /// Returns the slots, by page, that have a row in a layer and that the query can select. O(pages changed), or O(keys listed).
     func touchedPages(of query: StoreQuery) -> [UInt64: UInt64] {
         guard let keys = query.predicate.requiredKeys else { return touchedPages(query.entity) }
         return Self.pages(of: keys).reduce(into: [:]) { pages, page in
@@ -12,7 +12,7 @@ extension LayeredView {
         }
     }
 
-    /// Every object that exists in this view and that the query can select, ascending. O(objects of the entity, or keys named).
+    /// Returns every object in this view that the query can select, ascending. O(objects of the entity, or keys listed).
     func candidates(of query: StoreQuery) throws -> [ObjectKey] {
         guard let keys = query.predicate.requiredKeys else { return try allKeys(query.entity) }
         return try keys.sorted().filter { try exists(query.entity, $0) }
@@ -24,7 +24,7 @@ extension LayeredView {
 }
 
 extension StorePredicate {
-    /// The keys that the condition confines its objects to; nil when it names none.
+    /// The keys to which the condition restricts its objects; nil if it lists none.
     var requiredKeys: Set<ObjectKey>? {
         switch form {
         case .keys(let keys): keys

@@ -1,11 +1,12 @@
 import StoreInterface
 
 extension LayeredView {
-    /// The keys that a query selects, with the layers' changes applied before sorting, offset and limit.
+    /// Returns the keys that a query selects. The layers' changes are applied before sorting, offset and limit.
     ///
-    /// When no layer touches what the query looks at, the base answers alone. Otherwise the base answers for the untouched
-    /// objects and only touched ones are evaluated here, at O(touched) value reads plus O(touched · log result) to place them. A
-    /// predicate that follows relationships into touched entities is evaluated on every object.
+    /// If no layer changes an object that the query reads, the base runs the query. Otherwise the base finds the unchanged objects, and
+    /// the
+    /// changed objects are evaluated here: O(changed) value reads, plus O(changed · log result) to place them. A predicate that
+    /// follows relationships into changed entities is evaluated on every object.
     public func keys(_ query: StoreQuery) throws -> [ObjectKey] {
         guard query.limit ?? 1 > 0 else { return [] }
         switch scope(of: query) {
@@ -17,7 +18,7 @@ extension LayeredView {
         }
     }
 
-    /// How many keys ``keys(_:)`` would return, without building them where the base can count. O(touched) reads besides.
+    /// Returns the number of keys that ``keys(_:)`` would return, without building them if the base can count. Adds O(changed) reads.
     public func count(_ query: StoreQuery) throws -> Int {
         let total: Int
         switch scope(of: query) {
@@ -32,7 +33,7 @@ extension LayeredView {
         return min(rest, max(0, query.limit ?? rest))
     }
 
-    /// What ``keys(_:)`` does, in words: what the base says, and what the layers add.
+    /// Returns a description of what ``keys(_:)`` does: the base's plan, and the objects that the layers add.
     public func explain(_ query: StoreQuery) throws -> String {
         switch scope(of: query) {
         case .base: return try base.explain(query)
@@ -43,7 +44,7 @@ extension LayeredView {
         }
     }
 
-    /// How much of a query the layers may change.
+    /// The part of a query's result that the layers may change.
     enum Scope { case base, touched, everything }
 
     func scope(of query: StoreQuery) -> Scope {
@@ -58,7 +59,7 @@ extension LayeredView {
         return touches(entity: query.entity) ? .touched : .base
     }
 
-    // MARK: The base's answer with the touched objects replaced
+    // MARK: The base's result with the changed objects replaced
 
     private func mergedKeys(_ query: StoreQuery) throws -> [ObjectKey] {
         let touched = touchedPages(of: query)
@@ -103,7 +104,7 @@ extension LayeredView {
         return try query.predicate.matches(query.entity, key: key, in: self)
     }
 
-    /// Which slots of which pages any layer has a row for.
+    /// Returns the slots, by page, that have a row in a layer.
     func touchedPages(_ entity: Int) -> [UInt64: UInt64] {
         var touched: [UInt64: UInt64] = [:]
         for layer in layers {
@@ -113,7 +114,7 @@ extension LayeredView {
         return touched
     }
 
-    /// Every object of the entity that exists in this view, ascending. O(objects).
+    /// Returns every object of the entity in this view, ascending. O(objects).
     func allKeys(_ entity: Int) throws -> [ObjectKey] {
         var keys: [ObjectKey] = []
         let touched = touchedPages(entity)
@@ -131,7 +132,7 @@ extension LayeredView {
 
     // MARK: Order
 
-    /// Sorts ascending keys by the query's order; ties stay in the order of keys.
+    /// Sorts ascending keys by the query's order. Ties stay in the order of keys.
     private func sorted(_ keys: [ObjectKey], by query: StoreQuery) throws -> [ObjectKey] {
         guard !query.sort.isEmpty, keys.count > 1 else { return keys }
         let order = SortOrder(query.sort)
@@ -142,7 +143,7 @@ extension LayeredView {
         return candidates.map(\.entry.key)
     }
 
-    /// Places each of `pending` in `untouched` by binary search; both are in the query's order.
+    /// Inserts `pending` into `untouched` by binary search. Both are in the query's order.
     private func merge(
         _ untouched: [ObjectKey], _ pending: [ObjectKey], by query: StoreQuery
     ) throws -> [ObjectKey] {
@@ -177,7 +178,7 @@ extension LayeredView {
         return Array(keys[offset..<end])
     }
 
-    /// nil when the sum does not fit, which means no limit.
+    /// Returns the sum; nil if it overflows, which means no limit.
     private static func sum(_ parts: Int...) -> Int? {
         var total = 0
         for part in parts {

@@ -1,7 +1,7 @@
 import StoreInterface
 
 extension LayeredView {
-    /// The rows of a request of values, in the order of its columns. No object is made.
+    /// Returns the rows of a value request, in the order of its columns, without creating objects.
     func rows(_ query: ValueQuery) throws -> [[Value]] {
         if query.isGrouped { return try groupedRows(query) }
         let entity = query.objects.entity
@@ -53,7 +53,7 @@ extension LayeredView {
         return Array(values.dropFirst(query.objects.offset).prefix(query.objects.limit ?? .max))
     }
 
-    /// The store groups by references; what lies behind them is read here, once a reference.
+    /// Replaces references by the values at the end of their paths, one read per reference. The store groups by references.
     private func resolved(_ groups: AggregateGroups, _ query: ValueQuery) throws -> AggregateGroups {
         guard query.groupBy.contains(where: { !$0.steps.isEmpty }) else { return groups }
         var result = AggregateGroups(query.aggregation)
@@ -86,8 +86,7 @@ extension ValueQuery {
     }
 }
 
-/// Reads many values of a view, remembering the last page of each entity, so that reading in the order of keys asks for a page
-/// once.
+/// Reads many values of a view. It caches the last page of each entity, so that reading in key order loads each page once.
 struct PagedReader {
     private let view: LayeredView
     private var pages: [Int: Page] = [:]
@@ -103,7 +102,7 @@ struct PagedReader {
         mayDangle = view.schema.mayDangle
     }
 
-    /// Null for an object that does not exist, and for a reference to one.
+    /// Returns the value of a column; null for a missing object, and for a reference to one.
     mutating func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value {
         let value = try stored(entity, key, column)
         return mayDangle ? try view.shown(value, entity, column) : value
@@ -129,7 +128,7 @@ struct PagedReader {
         return path.steps.isEmpty ? first : try value(behind: first, path)
     }
 
-    /// What lies at the end of a path whose first reference is known.
+    /// Returns the value at the end of a path whose first reference is known.
     mutating func value(behind reference: Value, _ path: ValueQuery.Path) throws -> Value {
         var reference = reference
         for (position, step) in path.steps.enumerated() {

@@ -1,13 +1,15 @@
 import StoreInterface
 
-/// What a context or a live result sees: layers of changes over a snapshot.
+/// The state that a context or live result reads: layers of changes over a snapshot.
 ///
-/// A value: copying it is O(1), and reading it changes nothing. It may cross threads when every layer is sealed; a view
-/// with an open layer belongs to the executor of that layer's owner. Reads cost O(layers) dictionary look-ups plus, when no
-/// layer answers, one read of the base.
+/// A view is a value: copying it is O(1), and reading does not change it. It may be sent to another thread if every layer is sealed. A
+/// view
+/// with an open layer belongs to the executor of that layer's owner. A read costs O(layers) dictionary look-ups. If no
+/// layer has the value, it also costs one read of the base.
 public struct LayeredView: ObjectReader {
+    /// The snapshot below the layers.
     public let base: any StoreSnapshot
-    /// Newest first.
+    /// The layers, newest first.
     public let layers: [Layer]
 
     public init(base: any StoreSnapshot, layers: [Layer] = []) {
@@ -17,7 +19,7 @@ public struct LayeredView: ObjectReader {
 
     public var schema: StoreSchema { base.schema }
 
-    /// The newest row that any layer has for the object; nil when the base alone speaks of it.
+    /// Returns the newest row that a layer has for the object; nil if only the base may contain it.
     public func row(_ entity: Int, _ key: ObjectKey) -> Row? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
@@ -27,7 +29,9 @@ public struct LayeredView: ObjectReader {
         return nil
     }
 
-    /// The newest layer that has the column set answers; an inserting row ends the search, a deleting one says nil.
+    /// Returns the value from the newest layer that has the column set, else from the base. An inserting row ends the search; a
+    /// deleting row
+    /// returns nil.
     public func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
@@ -41,10 +45,10 @@ public struct LayeredView: ObjectReader {
         return try page.value(slot, column)
     }
 
-    /// The save that last wrote the object: unsaved for one that was never saved, nil for one that does not exist.
+    /// Returns the save that last wrote the object: unsaved if it was never saved, nil if it does not exist.
     ///
-    /// Rows that no writer has accepted carry no version, so the newest row below them, or the base, answers. For the writer alone,
-    /// which gives rows their versions.
+    /// Rows that no writer has accepted have no version, so older rows or the base determine it. Only the writer may call this,
+    /// because it stamps rows with their versions.
     public func version(_ entity: Int, _ key: ObjectKey) throws -> RowVersion? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
@@ -57,14 +61,16 @@ public struct LayeredView: ObjectReader {
         return .committed(try page.version(slot))
     }
 
-    /// Whether the object exists in this view. Asks no versions, which a writer may be giving to rows just now.
+    /// Returns whether the object exists in this view. Reads no versions, because the writer may be stamping rows at the same time.
     public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
         if let isThere = existsInLayers(entity, key) { return isThere }
         let page = try base.page(entity, PageAddress.page(of: key))
         return try page?.contains(PageAddress.slot(of: key)) ?? false
     }
 
-    /// nil: the base tells. An update makes no object: it may be one of an object that has been deleted below it since.
+    /// Returns whether the object exists according to the layers; nil if only the base decides. An update alone does not make an object
+    /// exist,
+    /// because the object may have been deleted below it.
     func existsInLayers(_ entity: Int, _ key: ObjectKey) -> Bool? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
@@ -75,12 +81,12 @@ public struct LayeredView: ObjectReader {
         return nil
     }
 
-    /// Whether an update is of an object that is gone. Such updates have every value; see `ManagedObjectContext.keepOrphans`.
+    /// Whether an update belongs to a deleted object. Such updates contain every value; see `ManagedObjectContext.keepOrphans`.
     private func isOrphan(_ row: Row, _ entity: Int, _ key: ObjectKey) throws -> Bool {
         try row.set.count == row.columnCount && !exists(entity, key)
     }
 
-    /// The keys at the far end of a to-many relationship, ascending; deleted objects are left out.
+    /// Returns the keys of a to-many relationship's destinations, ascending, without deleted objects.
     public func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
         switch relation {
         case .referrers(let entity, let column):

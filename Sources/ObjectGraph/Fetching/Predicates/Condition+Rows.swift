@@ -1,8 +1,8 @@
 import StoreInterface
 
-/// Conditions on the rows of a result, by the names of its columns: what `having` is.
+/// Conditions on the rows of a result, by the names of its columns, as used in `having`.
 extension Condition {
-    /// Throws for a name that is no column, and for conditions that only objects can satisfy.
+    /// Throws for a name that is not a column, and for conditions that apply only to objects.
     func checkNames(_ names: Set<String>, _ entity: String) throws {
         switch form {
         case .always: break
@@ -16,7 +16,9 @@ extension Condition {
         }
     }
 
-    /// Two-valued, as everywhere. Precondition: ``checkNames(_:_:)`` has passed.
+    /// Returns whether a row satisfies the condition. The result is never unknown, as for other predicates.
+    ///
+    /// - Precondition: ``checkNames(_:_:)`` has passed.
     func matches(_ value: (String) -> Value) -> Bool {
         switch form {
         case .always: true

@@ -1,19 +1,20 @@
 import StoreInterface
 
-/// A condition by names, for entities known at run time and for what `#Predicate` cannot say.
+/// A condition by property names, for entities known at run time and for tests that `#Predicate` cannot express.
 ///
-/// A name is that of a property, or a path through to-one relationships: `"artist.name"`. A path that meets nil behaves as
-/// `?.` does: comparisons are false, and the value equals nil.
+/// A name is that of a property, or a path through to-one relationships: `"artist.name"`. A nil in a path behaves as
+/// with `?.`: the value equals nil, and other comparisons are false.
 ///
-/// Lists may have any number of parts. Nesting is bounded by ``maximumDepth``: a condition that is nested deeper keeps its depth and
-/// drops its parts, and every request that has it throws ``FetchError/conditionTooDeep(entity:depth:limit:)``.
+/// Lists may have any number of parts. Nesting is limited to ``maximumDepth`` levels. A condition that is nested deeper keeps its depth
+/// and
+/// drops its parts. Every request with such a condition throws ``FetchError/conditionTooDeep(entity:depth:limit:)``.
 public struct Condition: Sendable, Hashable {
     /// The greatest ``depth`` that a request may have, on every store.
     public static let maximumDepth = 64
 
     let form: Form
-    /// The number of nested levels. A comparison has one level for each name of its path; `not`, a list and a condition on
-    /// related objects have one more than their deepest part. A list in a list of its own kind is merged into it.
+    /// The number of nested levels. A comparison has one level per name of its path. `not`, a list and a condition on
+    /// related objects have one more level than their deepest part. A list in a list of the same kind is merged into it.
     public let depth: Int
 
     indirect enum Form: Sendable, Hashable {
@@ -29,7 +30,7 @@ public struct Condition: Sendable, Hashable {
         case ids([ObjectID])
         case related(String, StorePredicate.Quantifier, Condition)
         case relatedCount(String, Condition, StorePredicate.Comparison, Int)
-        /// Nested deeper than ``Condition/maximumDepth``. No request gets as far as looking at it.
+        /// Nested deeper than ``Condition/maximumDepth``. Every request throws before it evaluates this.
         case tooDeep
     }
 
@@ -53,54 +54,62 @@ extension Condition: CustomStringConvertible {
     public var description: String { "\(form)" }
 }
 
-// MARK: Making conditions
+// MARK: Creating conditions
 
 extension Condition {
-    /// True for every object.
+    /// A condition that every object satisfies.
     public static let always = Condition(.always)
 
+    /// Returns a condition that is true if all parts are true.
     public static func all(_ parts: [Condition]) -> Condition {
         let parts = parts.flatMap { if case .all(let inner) = $0.form { inner } else { [$0] } }
         return Condition(.all(parts), depth: depth(over: parts))
     }
 
+    /// Returns a condition that is true if any part is true.
     public static func any(_ parts: [Condition]) -> Condition {
         let parts = parts.flatMap { if case .any(let inner) = $0.form { inner } else { [$0] } }
         return Condition(.any(parts), depth: depth(over: parts))
     }
 
+    /// Returns the negation of a condition.
     public static func not(_ part: Condition) -> Condition { Condition(.not(part), depth: part.depth + 1) }
 
+    /// Returns a condition that compares a property with a value.
     public static func compare(_ name: String, _ comparison: StorePredicate.Comparison, _ value: Value) -> Condition {
         Condition(.compare(name, comparison, value), path: name)
     }
 
+    /// Returns a condition that a property equals a value.
     public static func equal(_ name: String, _ value: Value) -> Condition { .compare(name, .equal, value) }
 
+    /// Returns a condition that a property is nil.
     public static func isNil(_ name: String) -> Condition { Condition(.isNil(name), path: name) }
 
+    /// Returns a condition that a property equals one of the values.
     public static func isIn(_ name: String, _ values: [Value]) -> Condition { Condition(.isIn(name, values), path: name) }
 
-    /// Both bounds belong to the range.
+    /// Returns a condition that a property is in a range that includes both bounds.
     public static func between(_ name: String, _ lower: Value, _ upper: Value) -> Condition {
         Condition(.between(name, lower, upper), path: name)
     }
 
+    /// Returns a condition that a string property contains, begins with or ends with a pattern, as `match` selects.
     public static func string(
         _ name: String, _ match: StorePredicate.StringMatch, _ pattern: String, _ sensitivity: StorePredicate.CaseSensitivity
     ) -> Condition {
         Condition(.string(name, match, pattern, sensitivity), path: name)
     }
 
-    /// The object itself is one of these.
+    /// Returns a condition that the object's id is one of these.
     public static func ids(_ ids: [ObjectID]) -> Condition { Condition(.ids(ids)) }
 
-    /// Any, all or none of the objects of a to-many relationship satisfy a condition.
+    /// Returns a condition that any, all or none of the objects of a to-many relationship satisfy a condition.
     public static func related(_ name: String, _ quantifier: StorePredicate.Quantifier, _ part: Condition) -> Condition {
         Condition(.related(name, quantifier, part), path: name, over: part.depth)
     }
 
-    /// How many objects of a to-many relationship satisfy a condition, compared with a number.
+    /// Returns a condition that compares a number with the count of objects of a to-many relationship that satisfy a condition.
     public static func relatedCount(
         _ name: String, _ part: Condition, _ comparison: StorePredicate.Comparison, _ number: Int
     ) -> Condition {
@@ -163,7 +172,7 @@ extension Condition {
     }
 }
 
-/// Finds properties by name. Every closure of a ``Condition`` speaks of its own object only, so there is one scope.
+/// Resolves properties by name. Each condition refers only to its own object, so there is one scope.
 private struct ConditionLowering {
     let lowering: PredicateLowering
 
@@ -181,7 +190,7 @@ private struct ConditionLowering {
         return result
     }
 
-    /// A column at the end of a path; a to-one relationship counts as its reference.
+    /// Returns a column at the end of a path. A to-one relationship is represented by its reference.
     func value(_ name: String, on entity: Int) throws -> PredicateTerm {
         let term = try term(name, on: entity)
         if case .object(var path) = term, let column = path.steps.popLast() {

@@ -1,13 +1,13 @@
 import StoreInterface
 
-/// A captured value that is no attribute value but means something in a predicate.
+/// A captured value that is not an attribute value but has a meaning in a predicate.
 protocol PredicateConstant {
-    /// nil when an element is of a type that no column can hold.
+    /// The value as a term; nil if an element has a type that columns cannot store.
     var predicateTerm: PredicateTerm? { get }
 }
 
 extension PredicateTerm {
-    /// nil when no column could hold such a value.
+    /// Creates a term from a captured value; nil if columns cannot store such a value.
     init?<T>(captured value: T) {
         if let constant = value as? any PredicateConstant {
             guard let term = constant.predicateTerm else { return nil }
@@ -21,7 +21,7 @@ extension PredicateTerm {
         }
     }
 
-    /// All ids, or all values.
+    /// Creates a term from elements that are all ids, or all attribute values.
     fileprivate init?(elements: some Sequence) {
         var ids: [ObjectID] = []
         var values: [Value] = []

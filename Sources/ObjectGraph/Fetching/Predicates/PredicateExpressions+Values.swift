@@ -45,7 +45,7 @@ extension PredicateExpressions.KeyPath: LowerableExpression {
 }
 
 extension PredicateLowering {
-    /// The stored property behind a key path, or the object's id.
+    /// Returns the stored property of a key path, or the object's id.
     func property<Owner>(
         _ keyPath: AnyKeyPath, of type: Owner.Type, isID: Bool, at path: PredicatePath
     ) throws -> PredicateTerm {
@@ -60,7 +60,7 @@ extension PredicateLowering {
         return term
     }
 
-    /// nil when the entity has no such property.
+    /// Returns the property with this name; nil if the entity has no such property.
     func property(named name: String, at path: PredicatePath) -> PredicateTerm? {
         let entity = model.entities[path.entity]
         if let column = entity.column(named: name) {

@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// Comparing two terms. Both `==` and the orders give conditions that are never nil.
+/// Comparisons of two terms. Equality and order comparisons return conditions that are never nil.
 extension PredicateLowering {
     func equal(_ left: PredicateTerm, _ right: PredicateTerm) throws -> StorePredicate {
         switch (left, right) {
@@ -48,7 +48,9 @@ extension PredicateLowering {
         return .any([.negating(try exists(a.path)), both])
     }
 
-    /// `comparison` is an order, never `notEqual`.
+    /// Returns an order comparison.
+    ///
+    /// - Parameter comparison: An order, never `equal` or `notEqual`.
     func ordered(
         _ left: PredicateTerm, _ comparison: StorePredicate.Comparison, _ right: PredicateTerm
     ) throws -> StorePredicate {
@@ -62,7 +64,7 @@ extension PredicateLowering {
         }
     }
 
-    /// False when the scalar is nil and has no fallback.
+    /// Returns a comparison that is false if the scalar is nil and has no fallback.
     private func compare(
         _ scalar: PredicateScalar, _ comparison: StorePredicate.Comparison, _ value: Value
     ) throws -> StorePredicate {
@@ -109,7 +111,7 @@ extension PredicateLowering {
         }
     }
 
-    /// Ids of another entity, or of another store, select nothing.
+    /// Returns whether the object at the end of a path has one of the ids. Ids of another entity or store select nothing.
     private func isOne(_ path: PredicatePath, of ids: [ObjectID]) throws -> StorePredicate {
         let keys = request.keys(ids, of: path.entity)
         guard !keys.isEmpty else { return .constant(false) }
@@ -147,7 +149,7 @@ extension PredicateLowering {
         }
     }
 
-    /// For error messages.
+    /// Returns a description of a term for error messages.
     static func kind(_ term: PredicateTerm) -> String {
         switch term {
         case .truth: "a condition"

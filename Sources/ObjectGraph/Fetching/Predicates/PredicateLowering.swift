@@ -6,23 +6,24 @@ import StoreInterface
     import Foundation
 #endif
 
-/// A part of a Foundation predicate that can be turned into column numbers.
+/// A part of a Foundation predicate that can be converted to a term with column numbers.
 protocol LowerableExpression {
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm
 }
 
-/// Turns a Foundation predicate into a `StorePredicate`, once a request.
+/// Converts a Foundation predicate to a `StorePredicate`, once per request.
 ///
-/// Optionals follow Swift: a comparison with nil is false, but nil equals nil. `!` on nil, which would stop Swift, is like `?`.
+/// Optionals follow Swift: nil equals nil, and other comparisons with nil are false. `!` on nil, which would trap in Swift, behaves
+/// like `?`.
 struct PredicateLowering {
     let model: Model
-    /// What the ids among captured values are looked up in.
+    /// The scope in which ids among captured values are looked up.
     let request: RequestScope
-    /// How many collections enclose the part at hand.
+    /// The number of collections that enclose the current part.
     private(set) var scope = 0
-    /// The entity that the request fetches, for messages.
+    /// The entity that the request fetches, for error messages.
     private var fetched = 0
-    /// The number of parts that enclose the one at hand.
+    /// The number of parts that enclose the current part.
     private var depth = 0
     private var bindings: [PredicateExpressions.VariableID: PredicateTerm] = [:]
 
@@ -39,7 +40,7 @@ struct PredicateLowering {
         lowering.bindings[predicate.variable.key] = .object(PredicatePath(scope: 0, entity: entity))
         let lowered = try lowering.truth(predicate.expression).isTrue
             .withoutDangling(on: entity, request.model.storeSchema)
-        // Equality of conditions and `?:` become several levels each, and a view adds a few of its own.
+        // Equality of conditions and `?:` each become several levels, and a view adds a few of its own.
         let limit = StorePredicate.maximumDepth - 8
         guard lowered.depth <= limit else { throw lowering.tooDeep(lowered.depth, limit: limit) }
         return lowered
@@ -61,7 +62,8 @@ struct PredicateLowering {
         return try lowerable.lower(&self)
     }
 
-    /// The parts of a chain of `&&` or `||`, in their order. A chain nests as deep as it is long, so it is walked in a loop.
+    /// Returns the parts of a chain of `&&` or `||`, in order. A chain nests as deep as it is long, so this uses a loop instead of
+    /// recursion.
     mutating func chain(
         _ expression: any PredicateExpression,
         _ sides: (any PredicateExpression) -> (left: any PredicateExpression, right: any PredicateExpression)?
@@ -97,7 +99,7 @@ struct PredicateLowering {
         return term
     }
 
-    /// Lowers a part in which a variable stands for a term, as in `?.`.
+    /// Converts a part in which a variable stands for a term, as in `?.`.
     mutating func lower<E: PredicateExpression>(
         _ expression: E, binding key: PredicateExpressions.VariableID, to term: PredicateTerm
     ) throws -> PredicateTerm {
@@ -105,7 +107,7 @@ struct PredicateLowering {
         return try self.term(expression)
     }
 
-    /// Lowers the condition of a closure over the elements of a collection.
+    /// Converts the condition of a closure over the elements of a collection.
     mutating func condition<E: PredicateExpression>(
         _ expression: E, binding key: PredicateExpressions.VariableID, toElementsOf collection: PredicateCollection
     ) throws -> StorePredicate {
@@ -122,7 +124,7 @@ struct PredicateLowering {
         return collection
     }
 
-    /// `Comparison`, for `PredicateExpressions.Comparison<…>`.
+    /// Returns the name of an expression type: `Comparison` for `PredicateExpressions.Comparison<…>`.
     static func name(of type: (some PredicateExpression).Type) -> String {
         let name = String(describing: type)
         return String(name.prefix { $0 != "<" })
@@ -130,7 +132,8 @@ struct PredicateLowering {
 
     // MARK: Conditions on paths
 
-    /// A condition on the object at the end of a path, as one on the object at its start; false when there is none.
+    /// Returns a condition on the object at the end of a path as a condition on the object at its start. It is false if there is no
+    /// such object.
     func along(_ path: PredicatePath, _ condition: StorePredicate) throws -> StorePredicate {
         guard path.scope == scope else {
             throw FetchError.unsupportedPredicate(part: "a closure's condition on an object outside of the closure")
@@ -138,7 +141,7 @@ struct PredicateLowering {
         return path.steps.reversed().reduce(condition) { .toOne($1, $0) }
     }
 
-    /// Whether there is an object at the end of a path.
+    /// Returns a condition that there is an object at the end of a path.
     func exists(_ path: PredicatePath) throws -> StorePredicate {
         guard let last = path.steps.last else { return .constant(true) }
         var prefix = path
@@ -146,7 +149,7 @@ struct PredicateLowering {
         return try along(prefix, .compare(last, .notEqual, .null))
     }
 
-    /// Whether a scalar is not nil, before its fallback.
+    /// Returns a condition that a scalar is not nil, without its fallback.
     func isPresent(_ scalar: PredicateScalar) throws -> StorePredicate {
         guard scalar.mayBeNil else { return .constant(true) }
         switch scalar.source {
@@ -155,7 +158,7 @@ struct PredicateLowering {
         }
     }
 
-    /// A condition on a column that is false for nil, with what the fallback makes of nil.
+    /// Returns a condition on a column. For nil, the result is that of the fallback, or false if there is none.
     func on(
         _ scalar: PredicateScalar, _ leaf: (Int) -> StorePredicate, fallback matches: (Value) -> Bool
     ) throws -> StorePredicate {

@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// What a part of a predicate means once its key paths are columns.
+/// The meaning of a part of a predicate, with column numbers instead of key paths.
 enum PredicateTerm {
     case truth(PredicateTruth)
     case constant(Value)
@@ -14,13 +14,13 @@ enum PredicateTerm {
     case collection(PredicateCollection)
 }
 
-/// A way from the object that a condition is asked about, through to-one relationships.
+/// A path through to-one relationships from the object that a condition tests.
 struct PredicatePath: Equatable {
-    /// How many collections enclose the condition; a path from an outer one cannot be used inside.
+    /// The number of collections that enclose the condition. A path of an outer scope cannot be used in an inner scope.
     var scope: Int
-    /// The entity at the end.
+    /// The entity at the end of the path.
     var entity: Int
-    /// Reference columns, in order.
+    /// The reference columns, in order.
     var steps: [Int] = []
 
     func appending(_ column: Int, entity: Int) -> PredicatePath {
@@ -28,7 +28,7 @@ struct PredicatePath: Equatable {
     }
 }
 
-/// A value at the end of a path: a column, or how many related objects there are.
+/// A value at the end of a path: a column, or a count of related objects.
 struct PredicateScalar {
     enum Source: Equatable {
         case column(Int, isOptional: Bool)
@@ -37,10 +37,10 @@ struct PredicateScalar {
 
     var path: PredicatePath
     var source: Source
-    /// What `??` puts in place of nil.
+    /// The replacement for nil in a `??` expression.
     var fallback: Value?
 
-    /// Whether Swift could find nil here.
+    /// Whether the value can be nil in Swift.
     var mayBeNil: Bool {
         if !path.steps.isEmpty { return true }
         if case .column(_, let isOptional) = source { return isOptional }
@@ -48,14 +48,14 @@ struct PredicateScalar {
     }
 }
 
-/// The objects at the far end of a to-many relationship that satisfy a condition.
+/// The destinations of a to-many relationship that satisfy a condition.
 struct PredicateCollection {
     var path: PredicatePath
     var relation: Relation
     var condition: StorePredicate = .constant(true)
 }
 
-/// A condition that may itself be nil, as `$0.title?.contains("x")` is.
+/// A condition that may itself be nil, such as `$0.title?.contains("x")`.
 struct PredicateTruth {
     var isTrue: StorePredicate
     var isDefined: StorePredicate = .constant(true)
@@ -76,7 +76,7 @@ struct PredicateRange {
 }
 
 extension StorePredicate {
-    /// `and` with constants folded and nested ones flattened.
+    /// Returns `and`, with constants folded and nested conjunctions flattened.
     static func all(_ parts: [StorePredicate]) -> StorePredicate {
         var kept: [StorePredicate] = []
         for part in parts {
@@ -90,7 +90,7 @@ extension StorePredicate {
         return kept.count == 1 ? kept[0] : (kept.isEmpty ? .constant(true) : .and(kept))
     }
 
-    /// `or` with constants folded and nested ones flattened.
+    /// Returns `or`, with constants folded and nested disjunctions flattened.
     static func any(_ parts: [StorePredicate]) -> StorePredicate {
         var kept: [StorePredicate] = []
         for part in parts {
@@ -104,7 +104,7 @@ extension StorePredicate {
         return kept.count == 1 ? kept[0] : (kept.isEmpty ? .constant(false) : .or(kept))
     }
 
-    /// `not`, pushed into the leaves that have an exact opposite.
+    /// Returns `not`, replaced by the exact opposite for conditions that have one.
     static func negating(_ part: StorePredicate) -> StorePredicate {
         switch part.form {
         case .constant(let value): .constant(!value)
@@ -119,7 +119,7 @@ extension StorePredicate {
 }
 
 extension StorePredicate.Comparison {
-    /// The same comparison with its sides exchanged.
+    /// The comparison for exchanged operands.
     var flipped: StorePredicate.Comparison {
         switch self {
         case .equal, .notEqual: self

@@ -1,8 +1,10 @@
 import StoreInterface
 
-/// References that may lead to nothing, because deletions leave them (`noAction`): such a reference is nil in every answer (S053).
+/// References whose destination may be missing, because the delete rule `noAction` keeps them. In every result such a reference is nil
+/// (S053).
 extension StorePredicate {
-    /// Returns the condition with each reference that leads to nothing taken as nil. O(parts); the same condition if the model has no
+    /// Returns the condition with each reference to a missing object treated as nil. O(parts). Returns the condition unchanged if the
+    /// model has no
     /// such relationships.
     func withoutDangling(on entity: Int, _ schema: StoreSchema) -> StorePredicate {
         schema.mayDangle ? rewritten(entity, schema) : self
@@ -51,21 +53,21 @@ extension StorePredicate {
         value.isNull ? .not(leads(column)) : .all([.compare(column, .equal, value), leads(column)])
     }
 
-    /// Whether the reference leads to an object.
+    /// Returns a condition that the reference leads to an existing object.
     private static func leads(_ column: Int) -> StorePredicate { .toOne(column, .constant(true)) }
 }
 
 extension StoreSchema {
     var mayDangle: Bool { relationships.contains(where: \.mayDangle) }
 
-    /// Whether a column is a reference that may lead to nothing.
+    /// Whether a column is a reference whose destination may be missing.
     func mayDangle(_ entity: Int, _ column: Int) -> Bool {
         relationships.contains { $0.mayDangle && $0.entity == entity && $0.column == column }
     }
 }
 
 extension ObjectReader {
-    /// A value as properties show it: null for a reference that leads to nothing.
+    /// Returns a value as properties show it: null for a reference to a missing object.
     func shown(_ value: Value, _ entity: Int, _ column: Int) throws -> Value {
         guard let key = value.referenceKey, schema.mayDangle(entity, column),
             let destination = schema.entities[entity].columns[column].destination, try !exists(destination, key)

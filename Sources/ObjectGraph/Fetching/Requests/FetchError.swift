@@ -1,25 +1,26 @@
-/// Why a request cannot be answered. Thrown before any row is read.
+/// An error in a request. Except as noted, it is thrown before any row is read.
 public enum FetchError: Error, Sendable, Hashable {
-    /// A part of a predicate that no store can evaluate; `part` names it.
+    /// A part of a predicate cannot be evaluated by any store; `part` describes it.
     case unsupportedPredicate(part: String)
-    /// A condition is nested deeper than every store evaluates. `depth` is its number of levels; for a `#Predicate` the level at
-    /// which lowering ended. A list counts as one level, however many parts it has.
+    /// A condition is nested deeper than stores evaluate. A list counts as one level, however many parts it has.
+    ///
+    /// `depth` is the number of levels. For a `#Predicate`, it is the level at which its conversion stopped.
     case conditionTooDeep(entity: String, depth: Int, limit: Int)
     /// The entity or model type is not in the context's model.
     case unknownEntity(String)
-    /// The entity has no stored property of that name, or the key path leads to a computed or transient one.
+    /// The entity has no stored property with this name, or the key path refers to a computed or transient property.
     case unknownProperty(entity: String, property: String)
-    /// Results sort by attributes of the fetched entity only.
+    /// The sort is not by an attribute of the fetched entity.
     case unsupportedSort(entity: String, property: String)
-    /// A function that the property's type does not have: only numbers add up.
+    /// The function is not available for the property's type. Only numbers have sums and averages.
     case unsupportedAggregate(function: String, entity: String, property: String)
-    /// A row that is a group has one value of group-by properties only.
+    /// A grouped row contains a property that is not in the group-by properties, so it has no single value.
     case notGrouped(entity: String, property: String)
-    /// `having` is a condition on groups.
+    /// `having` is used without groups. It is a condition on groups.
     case havingWithoutGroups(entity: String)
-    /// The sum of integers is larger than the attribute's type. Found when the rows have been read.
+    /// The sum of integers is larger than the attribute's type. Thrown after the rows were read.
     case sumTooLarge(entity: String, property: String)
-    /// A live result needs at least one sort, because positions mean nothing without an order.
+    /// A live result has no sort. It needs one, because its changes are described by position.
     case sortRequired(entity: String)
 }
 

@@ -6,23 +6,27 @@ import StoreInterface
     import Foundation
 #endif
 
-/// What to fetch of a model type: a value, made once and used in any context.
+/// A request for objects of a model type. A request is a value that you can use in any context.
 ///
-/// Making one reads nothing. What it asks is checked when it is used, before any row is read: see ``FetchError``.
+/// Creating a request reads nothing. It is checked when it is used, before any row is read: see ``FetchError``.
 public struct FetchRequest<M: PersistentModel>: Sendable {
-    /// A condition checked by the compiler; nil selects every object.
+    /// A condition that the compiler checks; nil selects every object.
     public var predicate: Predicate<M>?
-    /// A further condition, by names: for what `#Predicate` cannot say, such as suffixes and case-insensitive matches.
+    /// An additional condition by property names, for tests that `#Predicate` cannot express, such as suffixes and case-insensitive
+    /// matches.
     public var condition: Condition
+    /// The order of the result.
     public var sortBy: [SortBy<M>]
-    /// nil: no limit.
+    /// The maximum number of objects; nil for no limit.
     public var limit: Int?
+    /// The number of objects to skip.
     public var offset: Int
-    /// Whether unsaved changes of the context count. When false, the context's parents and the store answer alone.
+    /// A Boolean value that indicates whether the result includes unsaved changes of the context. If false, only its parents and the
+    /// store are read.
     public var includesPendingChanges = true
-    /// How many objects are made at a time by `fetchInBatches(_:)` and streams; 0: their own default.
+    /// The number of objects per batch in `fetchInBatches(_:)` and streams; 0 for their default.
     public var fetchBatchSize = 0
-    /// Relationships, by name or as a path of names, whose objects are read together with the result.
+    /// Relationships, as names or paths of names, whose objects are read together with the result.
     public var relationshipKeyPathsForPrefetching: [String] = []
 
     public init(
@@ -37,19 +41,24 @@ public struct FetchRequest<M: PersistentModel>: Sendable {
     }
 }
 
-/// What to fetch of an entity that may be known only at run time. The same as ``FetchRequest``, by names.
+/// A request for objects of an entity that may be known only at run time. It equals ``FetchRequest``, with names instead of key paths.
 public struct EntityFetchRequest: Sendable, Hashable {
+    /// The name of the entity.
     public var entityName: String
+    /// The condition on the objects.
     public var condition: Condition
+    /// The order of the result.
     public var sortBy: [AttributeSort]
-    /// nil: no limit.
+    /// The maximum number of objects; nil for no limit.
     public var limit: Int?
+    /// The number of objects to skip.
     public var offset: Int
-    /// Whether unsaved changes of the context count. When false, the context's parents and the store answer alone.
+    /// A Boolean value that indicates whether the result includes unsaved changes of the context. If false, only its parents and the
+    /// store are read.
     public var includesPendingChanges = true
-    /// How many objects are made at a time by `fetchInBatches(_:)` and streams; 0: their own default.
+    /// The number of objects per batch in `fetchInBatches(_:)` and streams; 0 for their default.
     public var fetchBatchSize = 0
-    /// Relationships, by name or as a path of names, whose objects are read together with the result.
+    /// Relationships, as names or paths of names, whose objects are read together with the result.
     public var relationshipKeyPathsForPrefetching: [String] = []
 
     public init(
@@ -65,14 +74,14 @@ public struct EntityFetchRequest: Sendable, Hashable {
 }
 
 extension FetchRequest {
-    /// The same request, reading the objects of these relationships together with its result.
+    /// Returns a copy of the request that also reads the objects of these relationships together with its result.
     public func prefetching(_ relationships: PartialKeyPath<M>...) -> FetchRequest {
         var copy = self
         copy.relationshipKeyPathsForPrefetching += relationships.map { M.name(of: $0) }
         return copy
     }
 
-    /// The request in column numbers. Costs microseconds; throws ``FetchError``.
+    /// Returns the request with column numbers. Takes microseconds; throws ``FetchError``.
     func storeQuery(in scope: RequestScope) throws -> StoreQuery {
         guard let entity = scope.model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
         var parts = [try condition.storePredicate(on: entity, in: scope)]
@@ -86,7 +95,7 @@ extension FetchRequest {
 }
 
 extension EntityFetchRequest {
-    /// The request in column numbers. Costs microseconds; throws ``FetchError``.
+    /// Returns the request with column numbers. Takes microseconds; throws ``FetchError``.
     func storeQuery(in scope: RequestScope) throws -> StoreQuery {
         guard let entity = scope.model.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
         return StoreQuery(

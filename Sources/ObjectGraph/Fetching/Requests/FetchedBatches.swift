@@ -1,10 +1,11 @@
 import StoreInterface
 
-/// The result of a request whose objects are made a batch at a time, when they are asked for (S025).
+/// The result of a request, whose objects are created one batch at a time, on access (S025).
 ///
-/// It holds the keys, eight bytes an object, and the batch that was used last; others go when nobody holds them. In child contexts
-/// and for unsaved objects too. It belongs to its context, as objects do. The keys are those of the time of the fetch: an
-/// object that is deleted later reads as one.
+/// It stores the keys, eight bytes per object, and the batch used last. Objects of other batches are released if the program does not
+/// retain
+/// them. Batches also work in child contexts and for unsaved objects. Use the result on its context's executor, like objects.
+/// The keys are those at the time of the fetch: an object deleted later reads as deleted.
 public struct FetchedBatches<Element>: RandomAccessCollection {
     private final class Batch {
         var number = -1
@@ -34,8 +35,9 @@ public struct FetchedBatches<Element>: RandomAccessCollection {
     public var startIndex: Int { 0 }
     public var endIndex: Int { keys.count }
 
-    /// Makes the objects of the batch and reads the relationships to prefetch, unless it is the last one used. A damaged page stops
-    /// the program, as it does when a property is read.
+    /// Returns the object at a position. If its batch is not the last one used, its objects are created and relationships prefetched.
+    ///
+    /// A damaged page stops the program, as it does when a property is read.
     public subscript(position: Int) -> Element {
         precondition(keys.indices.contains(position), "no object at \(position) of \(keys.count)")
         let number = position / batchSize
@@ -54,13 +56,13 @@ public struct FetchedBatches<Element>: RandomAccessCollection {
 }
 
 extension ManagedObjectContext {
-    /// What a request selects, made `fetchBatchSize` objects at a time (64 when the request does not say). Costs the keys.
+    /// Fetches the objects of a request in batches of `fetchBatchSize` (default 64). Reads only the keys.
     public func fetchInBatches<M: PersistentModel>(_ request: FetchRequest<M>) throws -> FetchedBatches<M> {
         checkIsolation()
         return try FetchedBatches(self, request.storeQuery(in: requestScope), request.options) { self.wrapped($0, as: M.self) }
     }
 
-    /// The same by names.
+    /// Fetches the objects of a request by names in batches of `fetchBatchSize` (default 64). Reads only the keys.
     public func fetchInBatches(_ request: EntityFetchRequest) throws -> FetchedBatches<ManagedObject> {
         checkIsolation()
         return try FetchedBatches(self, request.storeQuery(in: requestScope), request.options) { $0 }

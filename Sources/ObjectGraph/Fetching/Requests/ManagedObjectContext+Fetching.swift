@@ -1,18 +1,19 @@
 import StoreInterface
 
-/// Fetching. Synchronous, on the context's executor; reads the context's own snapshot and never waits for a writer.
+/// Fetching is synchronous, on the context's executor. It reads the context's own snapshot and never waits for a writer.
 ///
-/// Throws ``FetchError`` before any row is read, `StoreError` when the store cannot be read. Results hold until the caller
-/// drops them; objects among them are registered, and faults until a property is read.
+/// Methods throw ``FetchError`` before any row is read, and `StoreError` if the store cannot be read. Fetched objects are registered in
+/// the
+/// context. They are faults until a property is read.
 extension ManagedObjectContext {
-    /// The objects that a request selects, in its order, pending changes included (S130).
+    /// Returns the objects that a request selects, in its order, including pending changes (S130).
     public func fetch<M: PersistentModel>(_ request: FetchRequest<M>) throws -> [M] {
         let query = try request.storeQuery(in: requestScope)
         let keys = try keys(query, request.options)
         return keys.map { wrapped(object(query.entity, $0), as: M.self) }
     }
 
-    /// The objects that a request by names selects.
+    /// Returns the objects that a request by names selects.
     public func fetch(_ request: EntityFetchRequest) throws -> [ManagedObject] {
         let query = try request.storeQuery(in: requestScope)
         return try keys(query, request.options).map { object(query.entity, $0) }
@@ -26,35 +27,35 @@ extension ManagedObjectContext {
         return keys
     }
 
-    /// The ids of what a request selects: no object is made.
+    /// Returns the ids of the objects that a request selects, without creating objects.
     public func fetchIDs<M: PersistentModel>(_ request: FetchRequest<M>) throws -> [ObjectID] {
         try fetchIDs(request.storeQuery(in: requestScope), request.includesPendingChanges)
     }
 
-    /// The ids of what a request by names selects: no object is made.
+    /// Returns the ids of the objects that a request by names selects, without creating objects.
     public func fetchIDs(_ request: EntityFetchRequest) throws -> [ObjectID] {
         try fetchIDs(request.storeQuery(in: requestScope), request.includesPendingChanges)
     }
 
-    /// How many objects `fetch` would return (S131).
+    /// Returns the number of objects that `fetch` would return (S131).
     public func count<M: PersistentModel>(_ request: FetchRequest<M>) throws -> Int {
         let query = try request.storeQuery(in: requestScope)
         return try answer(request.includesPendingChanges) { try $0.count(query) }
     }
 
-    /// How many objects `fetch` would return (S131).
+    /// Returns the number of objects that `fetch` would return (S131).
     public func count(_ request: EntityFetchRequest) throws -> Int {
         let query = try request.storeQuery(in: requestScope)
         return try answer(request.includesPendingChanges) { try $0.count(query) }
     }
 
-    /// What `fetch` would do, in words: which indexes are read and how, or a scan, and what unsaved objects add (S135).
+    /// Returns a description of what `fetch` would do: the indexes or scans that it uses, and the unsaved objects that it adds (S135).
     public func explain<M: PersistentModel>(_ request: FetchRequest<M>) throws -> String {
         let query = try request.storeQuery(in: requestScope)
         return try answer(request.includesPendingChanges) { try $0.explain(query) }
     }
 
-    /// What `fetch` would do, in words: which indexes are read and how, or a scan, and what unsaved objects add (S135).
+    /// Returns a description of what `fetch` would do: the indexes or scans that it uses, and the unsaved objects that it adds (S135).
     public func explain(_ request: EntityFetchRequest) throws -> String {
         let query = try request.storeQuery(in: requestScope)
         return try answer(request.includesPendingChanges) { try $0.explain(query) }
@@ -65,7 +66,7 @@ extension ManagedObjectContext {
         return keys.map { ObjectID(store: storeIdentity, entity: query.entity, key: $0) }
     }
 
-    /// Without pending changes, what lies below the context's own layers answers.
+    /// Runs a query on the context's view. Without pending changes, the view leaves out the context's own layers.
     func answer<R>(_ includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R) throws -> R {
         checkIsolation()
         if includesPendingChanges { return try ask(view) }

@@ -1,10 +1,10 @@
 import StoreInterface
 
-/// Relationships whose objects are read together with those of a request: by name, or a path of names, "album.artist".
+/// Relationships whose objects are read together with those of a request, as names or paths of names, such as "album.artist".
 struct PrefetchPlan {
     let paths: [String]
 
-    /// nil when nothing is to be prefetched.
+    /// Creates the plan of a request; nil if it prefetches nothing.
     init?(_ options: FetchOptions) {
         guard !options.relationshipKeyPathsForPrefetching.isEmpty else { return nil }
         paths = options.relationshipKeyPathsForPrefetching
@@ -12,7 +12,7 @@ struct PrefetchPlan {
 }
 
 extension ManagedObjectContext {
-    /// Throws for a path that is no relationship, before anything is read.
+    /// Throws if a path is not a relationship, before anything is read.
     func check(_ plan: PrefetchPlan, _ entity: Int) throws {
         for path in plan.paths { _ = try relationships(path, entity) }
     }
@@ -28,9 +28,10 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Reads the pages of related objects into the context's cache, each page once, so that following the relationships and
-    /// reading properties asks the store no more until the context moves on. No object is made. In a child too, and for
-    /// unsaved objects: what layers hold needs no reading.
+    /// Reads the pages of related objects into the context's cache, each page once, without creating objects.
+    ///
+    /// Until the context moves to another state, following the relationships and reading properties then needs no access to the store.
+    /// This also works in child contexts. Unsaved objects need no reading, because they are in layers.
     func prefetch(_ plan: PrefetchPlan, of keys: [ObjectKey], _ entity: Int) throws {
         for path in plan.paths {
             var sources = keys

@@ -1,8 +1,8 @@
 import StoreInterface
 
-/// Which entities and links a predicate looks at besides the object that it is asked about.
+/// The entities and links that a predicate reads besides the object that it tests.
 struct QueryInvolvement: Sendable, Equatable {
-    /// Entities reached through relationships, the asked entity among them when a path leads back to it.
+    /// Entities reached through relationships, including the tested object's entity if a path leads back to it.
     var entities: Set<Int> = []
     var links: Set<Int> = []
 

@@ -1,11 +1,11 @@
 import StoreInterface
 
-/// What a request is lowered for: the model that its names are of, and the store that its ids must be of.
+/// The model and store for which a request is converted: the model defines its names, and the store its ids.
 struct RequestScope: Sendable {
     let model: Model
     let store: StoreIdentity
 
-    /// The keys of those ids that name objects of an entity here. Ids of other stores and other entities name none (S003).
+    /// Returns the keys of the ids that belong to an entity of this store. Other ids are left out (S003).
     func keys(_ ids: [ObjectID], of entity: Int) -> Set<ObjectKey> {
         Set(ids.lazy.filter { $0.store == store && $0.entity == entity }.map(\.key))
     }

@@ -1,35 +1,40 @@
 import StoreInterface
 
-/// How a sort compares strings.
+/// The comparison of strings in a sort.
 public enum StringComparison: Sendable, Hashable {
-    /// By Unicode code point: what indexes hold, and the fastest.
+    /// By Unicode code point. This is the order of indexes, and the fastest.
     case codePoints
-    /// By code point after `lowercased()` of both.
+    /// By code point after `lowercased()` of both strings.
     case caseInsensitive
 
     var caseSensitivity: StorePredicate.CaseSensitivity { self == .codePoints ? .sensitive : .insensitive }
 }
 
-/// One attribute to sort the results of a typed request by: `.init(\.title)`, `.init(\.playCount, .descending)`.
+/// A sort of a typed request by one attribute: `.init(\.title)`, `.init(\.playCount, .descending)`.
 ///
-/// nil comes first when ascending and last when descending. Objects that compare equal keep the order of their keys.
+/// nil comes first in ascending order and last in descending order. Objects with equal values are in the order of their keys.
 public struct SortBy<M: PersistentModel>: Sendable, Hashable {
+    /// The direction of the sort.
     public let direction: StoreSort.Direction
+    /// The comparison of strings.
     public let comparison: StringComparison
-    /// nil when the key path leads to no stored property; the request throws when it is used.
+    /// The name of the property; nil if the key path refers to no stored property. The request then throws when it is used.
     let property: String?
     let keyPathText: String
 
+    /// Creates a sort by an attribute.
     public init<V: AttributeValue>(_ keyPath: KeyPath<M, V>, _ direction: StoreSort.Direction = .ascending) {
         self.init(path: keyPath, direction, .codePoints)
     }
 
+    /// Creates a sort by a string attribute with a comparison.
     public init(
         _ keyPath: KeyPath<M, String>, _ direction: StoreSort.Direction = .ascending, comparing comparison: StringComparison
     ) {
         self.init(path: keyPath, direction, comparison)
     }
 
+    /// Creates a sort by an optional string attribute with a comparison.
     public init(
         _ keyPath: KeyPath<M, String?>, _ direction: StoreSort.Direction = .ascending,
         comparing comparison: StringComparison
@@ -50,10 +55,13 @@ public struct SortBy<M: PersistentModel>: Sendable, Hashable {
     }
 }
 
-/// One attribute, by name, to sort the results of a run-time request by.
+/// A sort of a request by names, by one attribute.
 public struct AttributeSort: Sendable, Hashable {
+    /// The name of the attribute.
     public var attribute: String
+    /// The direction of the sort.
     public var direction: StoreSort.Direction
+    /// The comparison of strings.
     public var comparison: StringComparison
 
     public init(

@@ -1,25 +1,25 @@
 import StoreInterface
 
-/// An object's place in a sorted result, as far as its prefix tells.
+/// An object's sort prefix and key, which determine its position in a sorted result unless prefixes tie.
 struct SortEntry: Sendable {
     var prefix: SortPrefix
     var key: ObjectKey
 }
 
-/// An object with the values that it is sorted by.
+/// An object with its sort values.
 struct SortCandidate: Sendable {
     var entry: SortEntry
-    /// Empty when the prefix tells all. Case-insensitive strings are lowercased.
+    /// The sort values; empty if the prefix is exact. Case-insensitive strings are lowercased.
     var values: [Value]
 }
 
-/// Compares objects by a request's sort; the key breaks every tie, ascending, so that the order is total.
+/// Compares objects by a request's sort. Ties are resolved by ascending key, so the order is total.
 struct SortOrder: Sendable {
     let sort: [StoreSort]
 
     init(_ sort: [StoreSort]) { self.sort = sort }
 
-    /// Reads the sort values of an object that exists.
+    /// Reads the sort values of an object, which must exist.
     func candidate(_ entity: Int, _ key: ObjectKey, in reader: some ObjectReader) throws -> SortCandidate {
         if sort.count == 1 {
             let value = try Self.read(sort[0], entity, key, in: reader)
@@ -46,7 +46,7 @@ struct SortOrder: Sendable {
         return precedes(a.values, a.entry.key, b.values, b.entry.key)
     }
 
-    /// For equal prefixes: the values decide, then the keys.
+    /// Compares objects with equal prefixes by their values, then by their keys.
     func precedes(_ a: [Value], _ keyOfA: ObjectKey, _ b: [Value], _ keyOfB: ObjectKey) -> Bool {
         for (sort, values) in zip(sort, zip(a, b)) {
             let result = values.0.order(values.1)

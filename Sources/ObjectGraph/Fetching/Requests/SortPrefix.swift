@@ -1,9 +1,9 @@
 import StoreInterface
 
-/// The first fifteen bytes of an object's sort values, encoded so that they order as the sort does.
+/// The first fifteen bytes of an object's sort values, encoded so that their order equals the sort order.
 ///
-/// Two words without references, because live results copy and compare them by the thousand. The last byte says how long
-/// the encoding is; when it is longer than fits, objects with the same prefix are told apart by their values.
+/// It is two words without references, because live results copy and compare it thousands of times. The last byte is the length
+/// of the encoding. If the encoding is longer than fifteen bytes, objects with the same prefix are compared by their values.
 struct SortPrefix: Sendable, Hashable, Comparable {
     private(set) var high: UInt64 = 0
     private(set) var low: UInt64 = 0
@@ -35,7 +35,7 @@ struct SortPrefix: Sendable, Hashable, Comparable {
         low |= count > Self.capacity ? Self.tooLong : UInt64(count)
     }
 
-    /// A class byte, then the value; each begins with its class, so null comes first.
+    /// Appends a class byte, then the value. Null has the lowest class byte, so it comes first.
     private mutating func append(_ value: Value, mask: UInt64, _ count: inout Int) {
         switch value {
         case .null: append(0, mask, &count)
@@ -57,7 +57,8 @@ struct SortPrefix: Sendable, Hashable, Comparable {
         for shift in stride(from: UInt64(56), through: 0, by: -8) { append(number >> shift & 0xFF, mask, &count) }
     }
 
-    /// Zero bytes are escaped, so that the end, two zero bytes, comes before any longer text.
+    /// Appends bytes and a terminator of two zero bytes. Zero bytes in the text are escaped, so that a prefix sorts before any longer
+    /// text.
     private mutating func append(bytes: some Sequence<UInt8>, _ mask: UInt64, _ count: inout Int) {
         append(1, mask, &count)
         for byte in bytes {
@@ -69,7 +70,7 @@ struct SortPrefix: Sendable, Hashable, Comparable {
         append(0, mask, &count)
     }
 
-    /// Bytes past the capacity are only counted.
+    /// Appends a byte. Bytes after the capacity are only counted.
     @inline(__always)
     private mutating func append(_ byte: UInt64, _ mask: UInt64, _ count: inout Int) {
         if count < 8 {
@@ -80,7 +81,7 @@ struct SortPrefix: Sendable, Hashable, Comparable {
         count += 1
     }
 
-    /// Minus zero equals zero; NaN comes last.
+    /// Returns the bits of a number in an order-preserving encoding. Minus zero equals zero, and NaN comes last.
     private static func ordered(_ number: Double) -> UInt64 {
         if number.isNaN { return .max }
         let bits = (number == 0 ? 0 : number).bitPattern

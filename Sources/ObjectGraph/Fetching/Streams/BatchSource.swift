@@ -1,19 +1,20 @@
 import StoreInterface
 
-/// Gives the keys of a request a batch at a time, of the state that its context showed when it was made.
+/// Returns the keys of a request one batch at a time, from the state that its context had when the source was created.
 ///
-/// It holds that state's snapshot until it is gone. Without a sort it holds one batch of keys and a number for every 64 objects;
-/// with one, all keys of the result, eight bytes each.
+/// It retains that state's snapshot. Without a sort, it stores one batch of keys and one number per 64 objects. With a sort, it stores
+/// all
+/// keys of the result, eight bytes each.
 final class BatchSource {
     let query: StoreQuery
     private var view: LayeredView
     private let batchSize: Int
-    /// A sorted result's keys.
+    /// The keys of a sorted result; nil without a sort.
     private var keys: [ObjectKey]?
-    /// Of an unsorted result: the entity's pages.
+    /// The page numbers of the entity; empty for a sorted result.
     private var pages: [UInt64] = []
     private var position = 0
-    /// What the pages read had beyond the batch: less than a page.
+    /// Keys from the last pages that exceed the batch: less than a page.
     private var surplus: [ObjectKey] = []
     private var toSkip: Int
     private var left: Int
@@ -31,10 +32,10 @@ final class BatchSource {
         }
     }
 
-    /// Releases the state that is read, and reads `closed` from now on.
+    /// Releases the snapshot. From now on, `closed` is read.
     func end(_ closed: StoreState) { view = closed.view }
 
-    /// nil at the end; never empty.
+    /// Returns the next batch, which is never empty; nil at the end.
     func next() throws -> [ObjectKey]? {
         if let keys {
             guard position < keys.count else { return nil }
@@ -50,7 +51,7 @@ final class BatchSource {
         return batch.isEmpty ? nil : batch
     }
 
-    /// The matching objects of so many pages as have the wanted number when all match; they may be none.
+    /// Reads as many pages as could contain the wanted number of objects, and returns the matching objects, possibly none.
     private func nextPages(wanting wanted: Int) throws -> [ObjectKey] {
         let end = min(pages.count, position + max(1, wanted / PageAddress.slots))
         let candidates = pages[position..<end].flatMap { number in

@@ -2,9 +2,11 @@ import StoreInterface
 
 /// The objects of a request as an asynchronous sequence: `for try await track in context.stream(request)` (S136).
 ///
-/// It is used where its context lives. Objects are made a batch at a time, and go when nobody holds them; the task may be
-/// suspended between batches, and a cancelled one throws there. What the sequence gives is what the context showed when the
-/// iteration began, whatever is saved meanwhile; objects that were deleted since are left out. It keeps that snapshot alive.
+/// Iterate on the context's executor. Objects are created one batch at a time and released if the program does not retain them.
+/// The task may be suspended between batches. A cancelled task throws there.
+/// The sequence returns the state that the context had when the iteration began, without objects deleted since then. Later saves do not
+/// change
+/// it. The iteration keeps that snapshot alive.
 public struct FetchStream<Element>: AsyncSequence {
     let context: ManagedObjectContext
     let makeSource: () throws -> BatchSource
@@ -39,22 +41,24 @@ public struct FetchStream<Element>: AsyncSequence {
 }
 
 extension ManagedObjectContext {
-    /// The objects of a request, a batch of `fetchBatchSize` at a time. Reading begins with the iteration, which throws as `fetch`.
+    /// Returns a stream of the objects of a request, in batches of `fetchBatchSize`. Iterating reads the objects and throws as `fetch`
+    /// does.
     public func stream<M: PersistentModel>(_ request: FetchRequest<M>) -> FetchStream<M> {
         FetchStream(
             context: self, makeSource: { try self.source(request.storeQuery(in: self.requestScope), request.options) },
             prefetching: PrefetchPlan(request.options), wrap: { self.wrapped($0, as: M.self) })
     }
 
-    /// The objects of a request by names, a batch at a time.
+    /// Returns a stream of the objects of a request by names, in batches.
     public func stream(_ request: EntityFetchRequest) -> FetchStream<ManagedObject> {
         FetchStream(
             context: self, makeSource: { try self.source(request.storeQuery(in: self.requestScope), request.options) },
             prefetching: PrefetchPlan(request.options), wrap: { $0 })
     }
 
-    /// The same for code that does not suspend, as in `perform`: calls `body` with each batch, whose objects go when it returns
-    /// unless they have changes or somebody holds them.
+    /// Calls `body` with each batch of a request's objects, for code that does not suspend, as in `perform`.
+    ///
+    /// After `body` returns, the objects are released if they have no changes and the program does not retain them.
     public func forEachBatch<M: PersistentModel>(of request: FetchRequest<M>, _ body: ([M]) throws -> Void) throws {
         let source = try source(request.storeQuery(in: requestScope), request.options)
         while let objects = try nextObjects(of: source, PrefetchPlan(request.options)) {
@@ -62,7 +66,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The same by names.
+    /// Calls `body` with each batch of the objects of a request by names.
     public func forEachBatch(of request: EntityFetchRequest, _ body: ([ManagedObject]) throws -> Void) throws {
         let source = try source(request.storeQuery(in: requestScope), request.options)
         while let objects = try nextObjects(of: source, PrefetchPlan(request.options)) { try body(objects) }
@@ -71,7 +75,7 @@ extension ManagedObjectContext {
     func source(_ query: StoreQuery, _ options: FetchOptions) throws -> BatchSource {
         checkIsolation()
         if let prefetching = PrefetchPlan(options) { try check(prefetching, query.entity) }
-        // What changes later goes into another top layer, so the layers below it stay as they are.
+        // Later changes go to another top layer, so the layers below it stay unchanged.
         sealTop()
         let batchSize = options.fetchBatchSize > 0 ? options.fetchBatchSize : 256
         let source = try answer(options.includesPendingChanges) { shown in
@@ -83,7 +87,7 @@ extension ManagedObjectContext {
         return source
     }
 
-    /// nil at the end; never empty.
+    /// Returns the objects of the next batch, which is never empty; nil at the end.
     func nextObjects(of source: BatchSource, _ prefetching: PrefetchPlan?) throws -> [ManagedObject]? {
         checkIsolation()
         try checkOpen()
@@ -97,7 +101,7 @@ extension ManagedObjectContext {
     }
 }
 
-/// What both kinds of request say of how they are answered.
+/// The options that both kinds of requests have.
 struct FetchOptions {
     var fetchBatchSize: Int
     var relationshipKeyPathsForPrefetching: [String]

@@ -6,12 +6,13 @@ import StoreInterface
     import Foundation
 #endif
 
-/// The bytes of a string (as UTF-8) or of data, part by part: `for try await part in try context.stream(track, \.payload)`.
+/// The bytes of a string (as UTF-8) or of data as a sequence of parts: `for try await part in try context.stream(track, \.payload)`.
 ///
-/// It gives the value that the context showed when the stream was made, whatever is saved meanwhile, and keeps that snapshot alive until it
-/// goes. It may be sent to another task, and is read where its `next` runs, not on the context's executor. It takes memory for one part
-/// (64 KiB) when the store keeps the value in chunks, as LMDB does with large ones; for the value where it is unsaved or the store gives it
-/// whole. Iterating twice reads twice.
+/// The stream returns the value that the context had when the stream was created, and keeps that snapshot alive. Later saves do not
+/// change it.
+/// It is `Sendable`: its parts are read on the executor of the iterating task instead of the context's.
+/// If the store keeps the value in chunks, as LMDB does with large values, the stream needs memory for one part (64 KiB). For other and
+/// unsaved values, it needs memory for the whole value. Iterating twice reads twice.
 public struct ValueStream: AsyncSequence, Sendable {
     public typealias Element = Data
 
@@ -19,7 +20,7 @@ public struct ValueStream: AsyncSequence, Sendable {
 
     init(_ parts: (any ValueParts)?) { self.parts = parts }
 
-    /// Of the whole value.
+    /// The size of the whole value in bytes.
     public var byteCount: Int { parts?.byteCount ?? 0 }
 
     public func makeAsyncIterator() -> Iterator { Iterator(parts: parts) }
@@ -27,7 +28,8 @@ public struct ValueStream: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         fileprivate var parts: (any ValueParts)?
 
-        /// The next part, whose indices begin at 0; nil at the end.
+        /// Returns the next part, whose indices begin at 0; nil at the end.
+        ///
         /// - Throws: `CancellationError`; `StoreError` `.damaged`.
         @concurrent public mutating func next() async throws -> Data? {
             try Task.checkCancellation()
@@ -37,30 +39,33 @@ public struct ValueStream: AsyncSequence, Sendable {
 }
 
 extension ManagedObjectContext {
-    /// A property's bytes, part by part. nil is an empty stream. O(log n), as reading a small property: nothing of the value is read yet.
+    /// Returns the bytes of a property as a stream. For nil, the stream is empty. O(log n); the value is read only by iterating.
     ///
-    /// - Throws: `StoreError` of the look-up.
+    /// - Throws: `StoreError` if the look-up fails.
     public func stream<M: PersistentModel>(_ object: M, _ keyPath: KeyPath<M, Data>) throws -> ValueStream {
         try object.managedObject.stream(M.name(of: keyPath))
     }
 
+    /// Returns the bytes of an optional data property as a stream. For nil, the stream is empty.
     public func stream<M: PersistentModel>(_ object: M, _ keyPath: KeyPath<M, Data?>) throws -> ValueStream {
         try object.managedObject.stream(M.name(of: keyPath))
     }
 
+    /// Returns the UTF-8 bytes of a string property as a stream.
     public func stream<M: PersistentModel>(_ object: M, _ keyPath: KeyPath<M, String>) throws -> ValueStream {
         try object.managedObject.stream(M.name(of: keyPath))
     }
 
+    /// Returns the UTF-8 bytes of an optional string property as a stream. For nil, the stream is empty.
     public func stream<M: PersistentModel>(_ object: M, _ keyPath: KeyPath<M, String?>) throws -> ValueStream {
         try object.managedObject.stream(M.name(of: keyPath))
     }
 }
 
 extension ManagedObject {
-    /// The bytes of a string or data property by its name, part by part; null is an empty stream. See ``ValueStream``.
+    /// Returns the bytes of a string or data property by name as a stream. For null, the stream is empty. See ``ValueStream``.
     ///
-    /// A programmer error for a property that is neither, or that there is not, and for an object in no context.
+    /// - Precondition: The object is in a context, and has a string or data property with this name.
     public func stream(_ name: String) throws -> ValueStream {
         let context = requiredContext
         guard let column = description.column(named: name), description.columns[column].type.isHeap else {
@@ -71,7 +76,7 @@ extension ManagedObject {
 }
 
 extension LayeredView {
-    /// As ``value(_:_:_:)``: the newest layer that has the column set, else the base.
+    /// Returns the parts of a value, found as in ``value(_:_:_:)``: in the newest layer that has the column set, else in the base.
     func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
@@ -85,6 +90,6 @@ extension LayeredView {
 }
 
 extension ColumnType {
-    /// Whether values of the type are bytes of any count.
+    /// Whether values of the type are bytes of any length.
     fileprivate var isHeap: Bool { self == .string || self == .data }
 }

@@ -1,9 +1,10 @@
 import StoreInterface
 
-/// Fetching values without objects (S133). As all fetching: synchronous, of the context's own snapshot and, unless the request says
-/// otherwise, with its unsaved changes. Throws ``FetchError`` before any row is read.
+/// Fetching values without creating objects (S133). Like all fetching, this is synchronous and reads the context's own snapshot. It
+/// includes
+/// unsaved changes unless the request excludes them. Methods throw ``FetchError`` before any row is read.
 extension ManagedObjectContext {
-    /// Chosen properties of each object, or one row a group. Costs a read of the wanted columns; no object is made.
+    /// Returns the requested properties of each object, or one row per group. Reads only the requested columns.
     public func fetch<M: PersistentModel>(_ request: ValueRequest<M>) throws -> [ResultRow] {
         let byName = try request.byName(in: model)
         let predicate = try request.predicate.map { predicate in
@@ -13,7 +14,7 @@ extension ManagedObjectContext {
         return try rows(ValueQuery(byName, also: predicate, in: requestScope))
     }
 
-    /// Chosen properties of each object, or one row a group, by names.
+    /// Returns the requested properties of each object, or one row per group, by names.
     public func fetch(_ request: EntityValueRequest) throws -> [ResultRow] { try rows(ValueQuery(request, in: requestScope)) }
 
     private func rows(_ query: ValueQuery) throws -> [ResultRow] {
@@ -22,14 +23,14 @@ extension ManagedObjectContext {
         return found.map { ResultRow(shape: shape, values: $0) }
     }
 
-    // MARK: One number
+    // MARK: Single values
 
-    /// A computed column of all that a request selects, its limit and offset included: `.sum("plays")`.
+    /// Returns a computed column over all objects that a request selects, applying its limit and offset: `.sum("plays")`.
     public func aggregate(_ column: ResultColumn, of request: EntityFetchRequest) throws -> Value {
         try aggregate(column, of: request.storeQuery(in: requestScope), request.entityName, request.includesPendingChanges)
     }
 
-    /// A computed column of all that a request selects, its limit and offset included: `.sum(\.plays)`.
+    /// Returns a computed column over all objects that a request selects, applying its limit and offset: `.sum(\.plays)`.
     public func aggregate<M: PersistentModel>(
         _ column: ModelColumn<M>, of request: FetchRequest<M> = FetchRequest()
     ) throws -> Value {
@@ -58,7 +59,7 @@ extension ManagedObjectContext {
         return result
     }
 
-    /// The sum of a number; zero of nothing. nil values do not count, also in the next three.
+    /// Returns the sum of a numeric attribute, or zero if there are no objects.
     public func sum<M: PersistentModel, V: AttributeValue & AdditiveArithmetic>(
         _ keyPath: KeyPath<M, V>, of request: FetchRequest<M> = FetchRequest()
     ) throws -> V {
@@ -67,6 +68,7 @@ extension ManagedObjectContext {
         return sum
     }
 
+    /// Returns the sum of an optional numeric attribute, ignoring nil, or zero if there are no values.
     public func sum<M: PersistentModel, V: AttributeValue & AdditiveArithmetic>(
         _ keyPath: KeyPath<M, V?>, of request: FetchRequest<M> = FetchRequest()
     ) throws -> V {
@@ -79,25 +81,27 @@ extension ManagedObjectContext {
         .sumTooLarge(entity: "\(M.self)", property: M.name(of: keyPath))
     }
 
-    /// The least value; nil of nothing.
+    /// Returns the least value of an attribute, or nil if there are no objects.
     public func minimum<M: PersistentModel, V: AttributeValue>(
         _ keyPath: KeyPath<M, V>, of request: FetchRequest<M> = FetchRequest()
     ) throws -> V? { try nonNull(aggregate(.min(keyPath), of: request)) }
 
+    /// Returns the least value of an optional attribute, ignoring nil, or nil if there are no values.
     public func minimum<M: PersistentModel, V: AttributeValue>(
         _ keyPath: KeyPath<M, V?>, of request: FetchRequest<M> = FetchRequest()
     ) throws -> V? { try nonNull(aggregate(.min(keyPath), of: request)) }
 
-    /// The greatest value; nil of nothing.
+    /// Returns the greatest value of an attribute, or nil if there are no objects.
     public func maximum<M: PersistentModel, V: AttributeValue>(
         _ keyPath: KeyPath<M, V>, of request: FetchRequest<M> = FetchRequest()
     ) throws -> V? { try nonNull(aggregate(.max(keyPath), of: request)) }
 
+    /// Returns the greatest value of an optional attribute, ignoring nil, or nil if there are no values.
     public func maximum<M: PersistentModel, V: AttributeValue>(
         _ keyPath: KeyPath<M, V?>, of request: FetchRequest<M> = FetchRequest()
     ) throws -> V? { try nonNull(aggregate(.max(keyPath), of: request)) }
 
-    /// The mean of a number; nil of nothing.
+    /// Returns the mean of a numeric attribute, ignoring nil, or nil if there are no values.
     public func average<M: PersistentModel, V: AttributeValue>(
         _ keyPath: KeyPath<M, V>, of request: FetchRequest<M> = FetchRequest()
     ) throws -> Double? { try nonNull(aggregate(.average(keyPath), of: request)) }

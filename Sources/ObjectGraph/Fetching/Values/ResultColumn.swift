@@ -1,23 +1,30 @@
 import StoreInterface
 
-/// One column of a result of values: a property, or a number computed from the objects of a group (S133). By names.
+/// A column of a value request: a property, or a value computed from the objects of a group (S133). By names.
 public struct ResultColumn: Sendable, Hashable {
+    /// The source of a column's values.
     public enum Source: Sendable, Hashable {
-        /// An attribute or a to-one relationship, or a path to one through to-one relationships: `"album.title"`.
+        /// An attribute, a to-one relationship, or a path to one of them through to-one relationships: `"album.title"`.
         case property(String)
+        /// The id of each object.
         case objectID
-        /// How many objects.
+        /// The number of objects.
         case count
-        /// How many objects have a value.
+        /// The number of objects that have a value.
         case countValues(String)
+        /// The sum of an attribute.
         case sum(String)
+        /// The least value of an attribute.
         case minimum(String)
+        /// The greatest value of an attribute.
         case maximum(String)
+        /// The mean of an attribute.
         case average(String)
     }
 
+    /// The source of the column's values.
     public var source: Source
-    /// What the result calls it.
+    /// The name of the column in the result.
     public var name: String
 
     public init(_ source: Source, as name: String? = nil) {
@@ -25,27 +32,27 @@ public struct ResultColumn: Sendable, Hashable {
         self.name = name ?? source.defaultName
     }
 
-    /// A property; its name is the path.
+    /// Returns a column of a property, named by its path.
     public static func property(_ path: String) -> ResultColumn { ResultColumn(.property(path)) }
-    /// The id of each object; its name is `objectID`.
+    /// A column of each object's id, named `objectID`.
     public static var objectID: ResultColumn { ResultColumn(.objectID) }
-    /// How many objects; its name is `count`.
+    /// A column of the number of objects, named `count`.
     public static var count: ResultColumn { ResultColumn(.count) }
-    /// How many objects have a value; its name is `count(attribute)`.
+    /// Returns a column of the number of objects that have a value, named `count(attribute)`.
     public static func count(_ attribute: String) -> ResultColumn { ResultColumn(.countValues(attribute)) }
-    /// Zero of nothing; its name is `sum(attribute)`.
+    /// Returns a column of an attribute's sum, named `sum(attribute)`. The sum of no values is zero.
     public static func sum(_ attribute: String) -> ResultColumn { ResultColumn(.sum(attribute)) }
-    /// Null of nothing; its name is `min(attribute)`.
+    /// Returns a column of an attribute's least value, named `min(attribute)`. It is null if there are no values.
     public static func min(_ attribute: String) -> ResultColumn { ResultColumn(.minimum(attribute)) }
-    /// Null of nothing; its name is `max(attribute)`.
+    /// Returns a column of an attribute's greatest value, named `max(attribute)`. It is null if there are no values.
     public static func max(_ attribute: String) -> ResultColumn { ResultColumn(.maximum(attribute)) }
-    /// A double, null of nothing; its name is `average(attribute)`.
+    /// Returns a column of an attribute's mean, a double, named `average(attribute)`. It is null if there are no values.
     public static func average(_ attribute: String) -> ResultColumn { ResultColumn(.average(attribute)) }
 
-    /// The same under another name.
+    /// Returns the column with another name.
     public func named(_ name: String) -> ResultColumn { ResultColumn(source, as: name) }
 
-    /// A condition on the column, for a request's `having`.
+    /// Returns a condition on the column, for a request's `having`.
     public func `is`(_ comparison: StorePredicate.Comparison, _ value: some AttributeValue) -> Condition {
         .compare(name, comparison, value.storeValue)
     }
@@ -66,41 +73,50 @@ extension ResultColumn.Source {
     }
 }
 
-/// A ``ResultColumn`` of a model type, by key paths.
+/// A ``ResultColumn`` of a model type, created with key paths.
 public struct ModelColumn<M: PersistentModel>: Sendable, Hashable {
+    /// The column, with names instead of key paths.
     public var column: ResultColumn
 
     private init(_ source: ResultColumn.Source) { column = ResultColumn(source) }
 
+    /// Returns a column of an attribute.
     public static func property<V: AttributeValue>(_ keyPath: KeyPath<M, V>) -> Self { Self(.property(M.name(of: keyPath))) }
-    /// A to-one relationship: the id of the related object.
+    /// Returns a column of a to-one relationship: the id of the related object.
     public static func property<N: PersistentModel>(_ keyPath: KeyPath<M, N?>) -> Self { Self(.property(M.name(of: keyPath))) }
-    /// An attribute of a related object.
+    /// Returns a column of an attribute of a related object.
     public static func property<N: PersistentModel, V: AttributeValue>(
         _ relationship: KeyPath<M, N?>, _ keyPath: KeyPath<N, V>
     ) -> Self { Self(.property(M.name(of: relationship) + "." + N.name(of: keyPath))) }
+    /// A column of each object's id.
     public static var objectID: Self { Self(.objectID) }
+    /// A column of the number of objects.
     public static var count: Self { Self(.count) }
+    /// Returns a column of the number of objects that have a value.
     public static func count<V: AttributeValue>(_ keyPath: KeyPath<M, V>) -> Self { Self(.countValues(M.name(of: keyPath))) }
+    /// Returns a column of an attribute's sum.
     public static func sum<V: AttributeValue>(_ keyPath: KeyPath<M, V>) -> Self { Self(.sum(M.name(of: keyPath))) }
+    /// Returns a column of an attribute's least value.
     public static func min<V: AttributeValue>(_ keyPath: KeyPath<M, V>) -> Self { Self(.minimum(M.name(of: keyPath))) }
+    /// Returns a column of an attribute's greatest value.
     public static func max<V: AttributeValue>(_ keyPath: KeyPath<M, V>) -> Self { Self(.maximum(M.name(of: keyPath))) }
+    /// Returns a column of an attribute's mean.
     public static func average<V: AttributeValue>(_ keyPath: KeyPath<M, V>) -> Self { Self(.average(M.name(of: keyPath))) }
 
-    /// The same under another name.
+    /// Returns the column with another name.
     public func named(_ name: String) -> Self {
         var copy = self
         copy.column.name = name
         return copy
     }
 
-    /// A condition on the column, for a request's `having`.
+    /// Returns a condition on the column, for a request's `having`.
     public func `is`(_ comparison: StorePredicate.Comparison, _ value: some AttributeValue) -> Condition {
         column.is(comparison, value)
     }
 }
 
 extension PersistentModel {
-    /// The name of a stored property; one that is not stored gets a name that no entity has, so that using it throws.
+    /// Returns the name of a stored property. For other key paths, returns a name that no entity has, so that using it throws.
     static func name(of keyPath: AnyKeyPath) -> String { columnsByKeyPath[keyPath] ?? "\(keyPath)" }
 }

@@ -1,26 +1,26 @@
 import StoreInterface
 
-/// One row of a result of values: a dictionary whose keys are the request's columns. Sendable, and independent of any context.
+/// A row of a value request, as a dictionary whose keys are the request's columns. `Sendable`, and independent of any context.
 public struct ResultRow: Sendable, Hashable {
     let shape: ResultShape
-    /// In the order of the request's columns.
+    /// The values in the order of the request's columns.
     public let values: [Value]
 
-    /// The names of the columns, in the request's order.
+    /// The names of the columns in the request's order.
     public var names: [String] { shape.names }
 
-    /// nil when the result has no such column; null is `.null`.
+    /// The value of a column; nil if the result has no such column. Null is `.null`.
     public subscript(_ name: String) -> Value? { shape.position(of: name).map { values[$0] } }
 
-    /// nil when there is no such column or its value is of another type.
+    /// The value of a column as a Swift type; nil if there is no such column or its value has another type.
     public subscript<V: AttributeValue>(_ name: String, as type: V.Type) -> V? { self[name].flatMap { V($0) } }
 
-    /// The value of a column by key path; nil as for a name.
+    /// Returns the value of a column by key path; nil if there is no such column or its value has another type.
     public func value<M: PersistentModel, V: AttributeValue>(_ keyPath: KeyPath<M, V>) -> V? {
         self[M.name(of: keyPath), as: V.self]
     }
 
-    /// The id in a column that is the object's own id or a to-one relationship; nil for null.
+    /// Returns the id in a column of ids or of a to-one relationship; nil for null.
     public func objectID(_ name: String) -> ObjectID? {
         guard let position = shape.position(of: name), let entity = shape.entities[position],
             let key = values[position].referenceKey
@@ -28,6 +28,7 @@ public struct ResultRow: Sendable, Hashable {
         return ObjectID(store: shape.store, entity: entity, key: key)
     }
 
+    /// The values by column name.
     public var dictionary: [String: Value] {
         Dictionary(zip(shape.names, values), uniquingKeysWith: { first, _ in first })
     }
@@ -37,10 +38,10 @@ public struct ResultRow: Sendable, Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(values) }
 }
 
-/// What all rows of one result share.
+/// The names and types that all rows of one result share.
 final class ResultShape: Sendable {
     let names: [String]
-    /// Of columns that hold ids: the entity that they belong to.
+    /// For each column of ids, the entity to which they belong; nil for other columns.
     let entities: [Int?]
     let store: StoreIdentity
 
@@ -50,6 +51,6 @@ final class ResultShape: Sendable {
         self.store = store
     }
 
-    /// Results have few columns.
+    /// Returns the position of a column. A linear search suffices, because results have few columns.
     func position(of name: String) -> Int? { names.firstIndex(of: name) }
 }

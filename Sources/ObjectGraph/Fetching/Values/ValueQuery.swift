@@ -1,13 +1,13 @@
 import StoreInterface
 
-/// A request of values in column numbers, checked before any row is read.
+/// A value request with column numbers, checked before any row is read.
 struct ValueQuery: Sendable {
-    /// A column at the end of a way through to-one relationships.
+    /// A column at the end of a path of to-one relationships.
     struct Path: Sendable, Hashable {
-        /// Reference columns with the entities that they lead to.
+        /// The reference columns, each with the entity to which it leads.
         var steps: [Step] = []
         var column: Int
-        /// The entity whose column it is.
+        /// The entity to which the column belongs.
         var entity: Int
 
         struct Step: Sendable, Hashable {
@@ -15,7 +15,7 @@ struct ValueQuery: Sendable {
             var entity: Int
         }
 
-        /// The column of the fetched entity that decides the value.
+        /// The first column of the path, which belongs to the fetched entity.
         var firstColumn: Int { steps.first?.column ?? column }
     }
 
@@ -31,7 +31,7 @@ struct ValueQuery: Sendable {
         var source: Source
     }
 
-    /// Sorted, with limit and offset, when rows are objects; else only its entity and predicate count.
+    /// The query for ungrouped rows, with sort, limit and offset. For groups, only its entity and predicate are used.
     var objects: StoreQuery
     var columns: [Column] = []
     var aggregates: [StoreAggregate] = []
@@ -72,7 +72,7 @@ struct ValueQuery: Sendable {
             entity: objects.entity, predicate: objects.predicate, groupBy: groupBy.map(\.firstColumn), aggregates: aggregates)
     }
 
-    /// By column: the entity of the ids that it holds.
+    /// For each column of ids, the entity to which they belong.
     var idEntities: [Int?] {
         columns.map { column in
             switch column.source {
@@ -139,7 +139,7 @@ struct ValueQuery: Sendable {
         guard isGrouped else { return [] }
         if !request.propertiesToGroupBy.isEmpty { return try request.propertiesToGroupBy.map { try path($0, entity) } }
         guard aggregates.isEmpty else { return [] }
-        // Distinct rows are the groups by all of their columns.
+        // Distinct rows are groups by all of their columns.
         return columns.compactMap { if case .value(let path) = $0.source { path } else { nil } }
     }
 
@@ -155,7 +155,7 @@ struct ValueQuery: Sendable {
         }
     }
 
-    /// A column's name stands for its property.
+    /// Returns the property of a column with this name, so that a column's name can be used for sorting.
     private func sortName(_ name: String) -> String {
         for column in request.propertiesToFetch where column.name == name {
             if case .property(let path) = column.source { return path }
@@ -165,7 +165,7 @@ struct ValueQuery: Sendable {
 }
 
 extension ResultColumn.Source {
-    /// Whether it is computed from a group.
+    /// Whether the column is computed from a group.
     var isComputed: Bool {
         switch self {
         case .property, .objectID: false

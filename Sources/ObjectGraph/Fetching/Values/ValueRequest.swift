@@ -6,27 +6,32 @@ import StoreInterface
     import Foundation
 #endif
 
-/// Which values to fetch of an entity, without making objects: chosen properties, or numbers computed from groups (S133). By names.
+/// A request for values of an entity without creating objects: chosen properties, or values computed from groups (S133). By names.
 ///
-/// With a computed column, or with ``propertiesToGroupBy``, each row is a group; properties among the columns must then be
+/// With a computed column, or with ``propertiesToGroupBy``, each row is a group. Property columns must then be
 /// group-by properties. Limit and offset apply to rows.
 public struct EntityValueRequest: Sendable, Hashable {
+    /// The name of the entity.
     public var entityName: String
+    /// The columns of the result.
     public var propertiesToFetch: [ResultColumn]
+    /// The condition on the objects.
     public var condition: Condition
-    /// Attributes, to-one relationships, and paths through to-one relationships.
+    /// The attributes, to-one relationships, and paths through to-one relationships by which objects are grouped.
     public var propertiesToGroupBy: [String]
     /// A condition on columns of the result, by their names.
     public var having: Condition = .always
-    /// Whether equal rows are given once.
+    /// A Boolean value that indicates whether equal rows are returned only once.
     public var returnsDistinctResults = false
-    /// By the names of columns; rows that are objects sort by attributes of theirs, fetched or not. Without it groups are in the
-    /// order of their group-by values, objects in the order of their keys.
+    /// The sort of the rows, by names of columns. Ungrouped rows can also be sorted by attributes that are not fetched.
+    ///
+    /// Without a sort, groups are in the order of their group-by values, and objects in the order of their keys.
     public var sortBy: [AttributeSort]
-    /// nil: no limit.
+    /// The maximum number of rows; nil for no limit.
     public var limit: Int?
+    /// The number of rows to skip.
     public var offset: Int
-    /// Whether unsaved changes of the context count.
+    /// A Boolean value that indicates whether the result includes unsaved changes of the context.
     public var includesPendingChanges = true
 
     public init(
@@ -45,21 +50,30 @@ public struct EntityValueRequest: Sendable, Hashable {
     }
 }
 
-/// The same as ``EntityValueRequest`` of a model type, by key paths.
+/// A request for values of a model type. It equals ``EntityValueRequest``, with key paths instead of names.
 public struct ValueRequest<M: PersistentModel>: Sendable {
+    /// A condition that the compiler checks; nil selects every object.
     public var predicate: Predicate<M>?
+    /// An additional condition by property names.
     public var condition: Condition
+    /// The columns of the result.
     public var propertiesToFetch: [ModelColumn<M>]
+    /// The columns by which objects are grouped.
     public var propertiesToGroupBy: [ModelColumn<M>]
     /// A condition on columns of the result: `.sum(\.plays).is(.greater, 100)`.
     public var having: Condition
+    /// A Boolean value that indicates whether equal rows are returned only once.
     public var returnsDistinctResults = false
+    /// The sort of the rows.
     public var sortBy: [Sort]
+    /// The maximum number of rows; nil for no limit.
     public var limit: Int?
+    /// The number of rows to skip.
     public var offset: Int
+    /// A Boolean value that indicates whether the result includes unsaved changes of the context.
     public var includesPendingChanges = true
 
-    /// A column of the result to sort by.
+    /// A sort by one column of the result.
     public struct Sort: Sendable, Hashable {
         var sort: AttributeSort
 
@@ -88,7 +102,7 @@ public struct ValueRequest<M: PersistentModel>: Sendable {
 }
 
 extension ValueRequest {
-    /// The same by names; the typed predicate stays apart.
+    /// Returns the request by names, without the typed predicate.
     func byName(in model: Model) throws -> EntityValueRequest {
         guard let entity = model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
         var request = EntityValueRequest(
