@@ -2,21 +2,22 @@ import StoreInterface
 
 /// Finds the objects whose membership in a result, or whose content, may differ between two views.
 ///
-/// Exact for the rows that changed; for conditions that follow relationships it walks back from what changed at the far
-/// end to the objects that look at it. Costs O(changes) reads, and one look-up per changed object and relationship step.
+/// Changed rows are found exactly. For conditions that follow relationships, the search goes back from changed destinations to the
+/// objects
+/// that refer to them. Costs O(changes) reads, and one look-up per changed object and relationship step.
 struct AffectedObjects {
     let old: LayeredView
     let new: LayeredView
     let changes: [ChangeSet]
 
-    /// All objects of the query's entity to look at again, ascending.
+    /// Returns all objects of the query's entity to evaluate again, ascending.
     func keys(for query: StoreQuery) throws -> [ObjectKey] {
         let related = try through(query.predicate, entity: query.entity).union(inverseEnds(of: query.entity))
         let changed = changedKeys(query.entity)
         return related.isEmpty ? changed : related.union(changed).sorted()
     }
 
-    /// The objects with a row in some change set, ascending.
+    /// Returns the objects with a row in any change set, ascending.
     private func changedKeys(_ entity: Int) -> [ObjectKey] {
         var pages: [UInt64: UInt64] = [:]
         for set in changes {
@@ -31,8 +32,8 @@ struct AffectedObjects {
         return keys
     }
 
-    /// The objects of which a to-many relationship gained or lost a member: both ends of changed links, and both the
-    /// former and the present targets of changed references.
+    /// Returns the objects whose to-many relationship gained or lost a member: both ends of changed links, and both the
+    /// former and the present destinations of changed references.
     private func inverseEnds(of entity: Int) throws -> Set<ObjectKey> {
         var keys: Set<ObjectKey> = []
         for set in changes {
@@ -49,7 +50,7 @@ struct AffectedObjects {
         return keys
     }
 
-    /// The objects of an entity whose reference may have changed: inserted, deleted, or updated in a page where some
+    /// Returns the objects of an entity whose reference may have changed: inserted, deleted, or updated in a page in which an
     /// updated object changed that column.
     private func changedReferences(_ entity: Int, _ column: Int) -> [ObjectKey] {
         var keys: [ObjectKey] = []
@@ -78,7 +79,7 @@ struct AffectedObjects {
 
     // MARK: Conditions that follow relationships
 
-    /// The objects of `entity` for which a condition may have changed because of other objects.
+    /// Returns the objects of `entity` for which a condition may have changed because of related objects.
     private func through(_ predicate: StorePredicate, entity: Int) throws -> Set<ObjectKey> {
         switch predicate.form {
         case .constant, .compare, .compareColumns, .isIn, .string, .keys, .tooDeep:
@@ -99,12 +100,14 @@ struct AffectedObjects {
         }
     }
 
-    /// The objects at the far end for which a part may have changed, for whatever reason.
+    /// Returns the destination objects for which a part may have changed, for any reason.
     private func looked(at part: StorePredicate, entity: Int) throws -> Set<ObjectKey> {
         try through(part, entity: entity).union(changedKeys(entity))
     }
 
-    /// Membership changes are found by ``inverseEnds(of:)`` of the root; those of inner steps are found here.
+    /// Returns the objects that refer to changed destinations, and those whose membership changed. For the root, ``inverseEnds(of:)``
+    /// finds the
+    /// membership changes; for inner steps, this method does.
     private func lookers(
         through relation: Relation, at part: StorePredicate, from entity: Int
     ) throws -> Set<ObjectKey> {

@@ -1,22 +1,23 @@
 import StoreInterface
 
-/// A fetch that stays true: it follows its context and says what changed, position by position.
+/// A live result: the result of a request that follows its context and reports changes by position.
 ///
-/// It belongs to its context like an object does and is used on the context's executor. It sees what the context shows, unsaved
-/// changes included, and follows saves of children and merges too. Computing happens off the executor; there, an update costs
-/// as much as its difference and the callback (S144). Changes that come close together are answered by one update.
-///
-/// Dropping it ends it.
+/// Use a controller on its context's executor. Its result includes unsaved changes, saves of children and merges.
+/// Updates are computed off the executor. On the executor, an update costs O(difference) plus the callback (S144).
+/// Changes in quick succession are combined into one update. Releasing the controller ends its updates.
 public final class FetchedResultsController<Element> {
+    /// The context of the result.
     public let context: ManagedObjectContext
-    /// What the last update brought; empty before ``performFetch()``.
+    /// The result after the last update; empty before ``performFetch()``.
     public private(set) var snapshot: ResultSnapshot
-    /// Called on the context's executor with every update, after ``snapshot`` was set.
+    /// A closure called on the context's executor with every update, after ``snapshot`` was set.
     public var onChange: ((ResultUpdate) -> Void)?
-    /// Called on the context's executor when the store could not be read. ``snapshot`` stays; the next change tries again.
+    /// A closure called on the context's executor if the store could not be read. ``snapshot`` is kept, and the next change tries
+    /// again.
     public var onFailure: ((any Error) -> Void)?
-    /// The least time between two updates. Longer ones spare the processor during imports; the first change after a pause is
-    /// answered at once. The default is one frame at 60 Hz.
+    /// The minimum time between two updates. The default is one frame at 60 Hz.
+    ///
+    /// A longer interval reduces the processor time during imports. The first change after a pause is reported at once.
     public var minimumInterval: Duration {
         didSet { worker.setInterval(minimumInterval) }
     }
@@ -29,10 +30,10 @@ public final class FetchedResultsController<Element> {
     private var continuations: [Int: AsyncStream<ResultUpdate>.Continuation] = [:]
     private var nextContinuation = 0
 
-    /// The way back from the worker.
+    /// The worker's weak reference to the controller.
     private final class WeakBox: @unchecked Sendable {
-        // `@unchecked Sendable` is right because `controller` is set before the worker begins and otherwise used on the context's
-        // executor only, where the controller lives and dies.
+        // `@unchecked Sendable` is safe because `controller` is set before the worker begins. Later it is used only on the context's
+        // executor, on which the controller is also released.
         weak var controller: FetchedResultsController?
     }
 
@@ -60,17 +61,20 @@ public final class FetchedResultsController<Element> {
 
     // MARK: Fetching
 
-    /// Runs the request now, on the context's executor, and follows the context from then on. O(result); see
-    /// ``performFetchInBackground()`` for large ones. Can be called again to start over; that is no update.
+    /// Runs the request on the context's executor and follows the context from then on. O(result).
     ///
-    /// Throws `StoreError` when the store cannot be read.
+    /// For large results, see ``performFetchInBackground()``. Call this again to start over, which posts no update.
+    ///
+    /// - Throws: `StoreError` if the store cannot be read.
     public func performFetch() throws {
         let live = try LiveQuery(query, in: observedView())
         fetch = worker.follow(live)
         snapshot = ResultSnapshot(live, store: context.storeIdentity)
     }
 
-    /// The same, computed off the context's executor, which is free meanwhile.
+    /// Runs the request off the context's executor and follows the context from then on.
+    ///
+    /// - Throws: `StoreError` if the store cannot be read.
     nonisolated(nonsending) public func performFetchInBackground() async throws {
         let view = observedView()
         let number = worker.beginFetch()
@@ -80,12 +84,12 @@ public final class FetchedResultsController<Element> {
         snapshot = ResultSnapshot(live, store: context.storeIdentity)
     }
 
-    /// Returns when the changes that the context has processed are answered and delivered.
+    /// Waits until the changes that the context has processed are computed and delivered.
     nonisolated(nonsending) func untilIdle() async { await worker.untilIdle() }
 
-    /// What the context shows now, and everything after it.
+    /// Starts to observe the context, and returns its present view.
     private func observedView() -> LayeredView {
-        // The view shows changes that were not processed yet; they shall not be told of as news.
+        // The view contains changes that were not processed yet. Process them now, so that they are not reported as an update.
         context.processPendingChanges()
         if isObserving { context.removeViewObserver(worker) }
         isObserving = true
@@ -94,15 +98,15 @@ public final class FetchedResultsController<Element> {
 
     // MARK: Reading
 
-    /// The object at a position of ``snapshot``: registered, or a fault. O(log count).
+    /// Returns the object at a position of ``snapshot``: a registered object, or a fault. O(log count).
     ///
-    /// It shows the context's present values, which may be newer than the snapshot until the next update.
+    /// It has the context's present values, which may be newer than the snapshot until the next update.
     public func object(at position: Int) -> Element { element(context.object(with: snapshot[position])) }
 
     /// All objects of ``snapshot``. O(count).
     public var fetchedObjects: [Element] { snapshot.ids.map { element(context.object(with: $0)) } }
 
-    /// The updates from now on, in order and without gaps; ended with the controller or the iteration.
+    /// The updates from now on, in order and without gaps. The sequence ends when the controller is released or the iteration ends.
     public var updates: AsyncStream<ResultUpdate> {
         let (stream, continuation) = AsyncStream<ResultUpdate>.makeStream()
         nextContinuation += 1
@@ -117,7 +121,7 @@ public final class FetchedResultsController<Element> {
         case .failure(let error):
             onFailure?(error)
         case .update(let update):
-            // One that was on its way when a newer fetch began.
+            // Ignore an update that was in delivery when a newer fetch began.
             guard number == fetch else { return }
             snapshot = update.snapshot
             onChange?(update)
@@ -129,9 +133,9 @@ public final class FetchedResultsController<Element> {
 }
 
 extension FetchedResultsController where Element: PersistentModel {
-    /// A live result of typed objects. Reads nothing yet.
+    /// Creates a live result of typed objects, without reading it yet.
     ///
-    /// Throws ``FetchError``: also ``FetchError/sortRequired(entity:)`` when the request has no sort (S140).
+    /// - Throws: ``FetchError``, including ``FetchError/sortRequired(entity:)`` if the request has no sort (S140).
     public convenience init(_ request: FetchRequest<Element>, context: ManagedObjectContext) throws {
         let query = try request.storeQuery(in: context.requestScope)
         try self.init(query, entityName: "\(Element.self)", context: context) {
@@ -141,9 +145,9 @@ extension FetchedResultsController where Element: PersistentModel {
 }
 
 extension FetchedResultsController where Element == ManagedObject {
-    /// A live result by names. Reads nothing yet.
+    /// Creates a live result by names, without reading it yet.
     ///
-    /// Throws ``FetchError``: also ``FetchError/sortRequired(entity:)`` when the request has no sort (S140).
+    /// - Throws: ``FetchError``, including ``FetchError/sortRequired(entity:)`` if the request has no sort (S140).
     public convenience init(_ request: EntityFetchRequest, context: ManagedObjectContext) throws {
         let query = try request.storeQuery(in: context.requestScope)
         try self.init(query, entityName: request.entityName, context: context) { $0 }

@@ -1,12 +1,12 @@
 import StoreInterface
 
-/// A query's result that follows the views it is given. Needs no context: a value that lives with its worker.
+/// A query's result that can be advanced to newer views. It is a value owned by a worker and needs no context.
 struct LiveQuery: Sendable {
     let query: StoreQuery
     private(set) var view: LayeredView
-    /// Every object that the query selects; offset and limit are applied by ``window``.
+    /// Every object that the query selects. ``window`` applies offset and limit.
     private(set) var list: ResultList
-    /// The sort values in ``list``, when the view is no snapshot in time and cannot be asked for them any more.
+    /// The sort values of the objects in ``list``, if the view is not a snapshot in time and no longer has them; otherwise nil.
     private var remembered: [ObjectKey: SortCandidate]?
 
     /// Runs the query. O(result).
@@ -15,14 +15,14 @@ struct LiveQuery: Sendable {
         adopt(try Self.fetch(query, in: view), of: view)
     }
 
-    /// A result with nothing in it yet.
+    /// Creates an empty result.
     init(empty query: StoreQuery, in view: LayeredView) {
         self.query = query
         self.view = view
         list = ResultList(order: SortOrder(query.sort))
     }
 
-    /// The positions of ``list`` that the query's offset and limit leave.
+    /// The positions of ``list`` that remain after the query's offset and limit.
     var window: Range<Int> {
         let start = min(query.offset, list.count)
         return start..<min(list.count, start + min(query.limit ?? .max, list.count))
@@ -40,7 +40,7 @@ struct LiveQuery: Sendable {
         return candidates
     }
 
-    /// Puts a whole result in place.
+    /// Replaces the whole result.
     private mutating func adopt(_ candidates: [SortCandidate], of view: LayeredView) {
         self.view = view
         let order = SortOrder(query.sort)
@@ -54,12 +54,12 @@ struct LiveQuery: Sendable {
         remembered = Dictionary(uniqueKeysWithValues: candidates.map { ($0.entry.key, $0) })
     }
 
-    /// Moves on to a newer view and says what changed in the window.
+    /// Advances to a newer view and returns the changes in the window.
     ///
     /// - Parameters:
-    ///   - changes: all that differs between the two views; nil when that is not known, which costs O(result).
-    ///   - saved: objects that probably look the same in both views, but must be looked at.
-    /// - Throws: what the store throws; the query then stays at the old view.
+    ///   - changes: All differences between the two views; nil if they are unknown, which costs O(result).
+    ///   - saved: Saved objects, which usually look the same in both views but must be checked.
+    /// - Throws: The store's error. The query then stays at the old view.
     mutating func advance(
         to next: LayeredView, changes: [ChangeSet]?, saved: [ChangeSet] = []
     ) throws -> ResultDifference {
@@ -78,9 +78,9 @@ struct LiveQuery: Sendable {
         return try replace(affected, in: next)
     }
 
-    // MARK: A few objects
+    // MARK: Replacing a few objects
 
-    /// What becomes of one object that is in the old list, the new list or both.
+    /// The old and the new place of one object.
     private struct Transition {
         var from: ResultList.Place?
         var to: SortCandidate?
@@ -125,7 +125,7 @@ struct LiveQuery: Sendable {
 
     private var isWindowed: Bool { query.offset > 0 || query.limit != nil }
 
-    /// Whether the object was in the list is asked of the list itself, under the sort values that the old view gives.
+    /// Returns an object's old and new place. The old place is looked up in the list, by the sort values in the old view.
     private func transition(of key: ObjectKey, in next: LayeredView) throws -> Transition {
         var transition = Transition(key: key)
         if let remembered {
@@ -139,7 +139,7 @@ struct LiveQuery: Sendable {
         return transition
     }
 
-    /// The values that the objects of the list are placed by.
+    /// Returns the values by which an object is placed in the list.
     private func oldValues(_ key: ObjectKey) throws -> [Value] {
         if let remembered { return remembered[key]?.values ?? [] }
         return try list.order.values(query.entity, key, in: view)
@@ -151,7 +151,7 @@ struct LiveQuery: Sendable {
         for candidate in arrived { remembered?[candidate.entry.key] = candidate }
     }
 
-    /// Whether an object's sort values are what they were.
+    /// Whether an object's sort values are unchanged.
     private func isSamePlace(_ place: ResultList.Place, _ key: ObjectKey, _ new: SortCandidate) throws -> Bool {
         guard list.entry(at: place).prefix == new.entry.prefix else { return false }
         if new.entry.prefix.isExact { return true }
@@ -159,9 +159,11 @@ struct LiveQuery: Sendable {
         return !list.order.precedes(old, key, new.values, key) && !list.order.precedes(new.values, key, old, key)
     }
 
-    // MARK: Everything
+    // MARK: Replacing everything
 
-    /// Runs the query again and compares. `updated` nil means that nobody knows which objects changed.
+    /// Runs the query again and compares the results.
+    ///
+    /// - Parameter updated: The changed objects; nil if they are unknown.
     private mutating func recompute(in next: LayeredView, updated: Set<ObjectKey>? = nil) throws -> ResultDifference {
         let oldKeys = list.keys(window)
         let old = view
@@ -171,7 +173,7 @@ struct LiveQuery: Sendable {
         let entity = query.entity
         let difference = try ResultDifference(from: oldKeys, to: after.list.keys(after.window)) { key in
             if let updated { return updated.contains(key) }
-            // The old values are not there to compare with.
+            // There are no old values to compare with, so count the object as updated.
             if isRemembered { return true }
             return try !old.looksTheSame(entity, key, in: next)
         }
@@ -181,14 +183,16 @@ struct LiveQuery: Sendable {
 
 }
 
-/// Old positions of objects that leave and new positions of those that arrive; some are in both.
+/// The old positions of leaving objects and the new positions of arriving objects. An object that moves is in both lists.
 private struct Positions {
-    /// Ascending by position.
+    /// The leaving objects, ascending by position.
     let leaving: [(key: ObjectKey, position: Int)]
-    /// Ascending by position.
+    /// The arriving objects, ascending by position.
     let arriving: [(key: ObjectKey, position: Int)]
 
-    /// - Parameter inPlace: old positions of objects that changed but stay between the same neighbours.
+    /// Returns the difference.
+    ///
+    /// - Parameter inPlace: Old positions of objects that changed but stay between the same neighbors.
     func difference(updating inPlace: [Int]) -> ResultDifference {
         var difference = ResultDifference()
         var sources: [ObjectKey: Int] = [:]
@@ -202,7 +206,7 @@ private struct Positions {
             }
         }
         difference.deletions = sources.values.map { leaving[$0].position }.sorted()
-        // An object among the same unchanged neighbours as before is updated, not moved.
+        // An object between the same unchanged neighbors as before counts as updated instead of moved.
         both.sort { $0.from < $1.from }
         var last = -1
         for pair in both {
@@ -220,13 +224,13 @@ private struct Positions {
         return difference
     }
 
-    /// Where an object that neither leaves nor arrives is now. O(log changes).
+    /// Returns the new position of an object that neither leaves nor arrives. O(log changes).
     private func newPosition(_ old: Int) -> Int {
         let rank = old - Self.count(leaving.count) { leaving[$0].position < old }
         return rank + Self.count(arriving.count) { arriving[$0].position - $0 <= rank }
     }
 
-    /// How many leading indices satisfy a condition that, once false, stays false.
+    /// Returns the number of leading indices that satisfy a condition. Once false, the condition must stay false.
     private static func count(_ count: Int, where condition: (Int) -> Bool) -> Int {
         var low = 0
         var high = count
@@ -239,7 +243,7 @@ private struct Positions {
 }
 
 extension LayeredView {
-    /// The objects of a change set that do not look the same in another view. O(objects · columns) reads.
+    /// Returns the objects of a change set that differ in another view. O(objects · columns) reads.
     fileprivate func differing(_ changes: ChangeSet, in next: LayeredView) throws -> ChangeSet {
         var changes = changes
         changes.links = []
@@ -270,7 +274,8 @@ extension LayeredView {
         }
     }
 
-    /// What changed from this view to another over the same base: all that their other layers speak of. nil over another base.
+    /// Returns the changes from this view to another over the same base: those of all layers that only one view has. Returns nil for
+    /// another base.
     fileprivate func changesWithin(_ next: LayeredView) -> [ChangeSet]? {
         guard base === next.base, !(base is AncestorSnapshot) else { return nil }
         let old = Set(layers.map(\.id))

@@ -1,21 +1,23 @@
 import StoreInterface
 
-/// Some thousand neighbours of a ``ResultList``. `Sendable` because it never changes after it is made; never empty.
+/// Some thousand consecutive objects of a ``ResultList``. It is `Sendable` because it is immutable; it is never empty.
 final class ResultBlock: Sendable {
-    /// Some hundred neighbours; never changes after it is made, never empty.
+    /// Some hundred consecutive objects. Immutable and never empty.
     final class Chunk: Sendable {
         let entries: ContiguousArray<SortEntry>
 
         init(_ entries: ContiguousArray<SortEntry>) { self.entries = entries }
     }
 
-    /// A chunk and what is asked of it most: chunks of other parts need not be touched.
+    /// A chunk with its first object and count. A search thus reads only the chunk that it needs.
     struct Part: Sendable {
         let chunk: Chunk
         let first: SortEntry
         let count: Int
 
-        /// Precondition: there are entries.
+        /// Creates a part.
+        ///
+        /// - Precondition: `entries` is not empty.
         init(_ entries: ContiguousArray<SortEntry>) {
             chunk = Chunk(entries)
             first = entries[0]
@@ -41,7 +43,8 @@ final class ResultBlock: Sendable {
         self.count = count
     }
 
-    /// The first place that does not precede, in the last part that begins with one that does.
+    /// Returns the first place whose object does not precede. If that would be the start of a part, returns the end of the part before
+    /// it.
     @inline(__always)
     func lowerBound<E: Error>(_ precedes: (SortEntry) throws(E) -> Bool) throws(E) -> (part: Int, index: Int) {
         var low = 0
@@ -62,7 +65,7 @@ final class ResultBlock: Sendable {
 
     // MARK: Replacing
 
-    /// The blocks that take this one's place, none when it loses all, and where the insertions are in them.
+    /// Returns the blocks that replace this one, none if it loses all objects, and the positions of the insertions in them.
     static func replacing(
         _ removals: ArraySlice<ResultList.Place>, with insertions: ArraySlice<(place: ResultList.Place, entry: SortEntry)>,
         in old: ResultBlock?
@@ -86,7 +89,7 @@ final class ResultBlock: Sendable {
                 guard let stop = ResultList.smallest(removed, inserted) else { break }
                 made.append(contentsOf: entries[copied..<stop])
                 copied = stop
-                // An object that goes where another leaves lies before it.
+                // An object inserted at the index of a removed object comes before it.
                 if stop == inserted, let arrived = insertions.popFirst() {
                     positions.append(builder.count + made.count)
                     made.append(arrived.entry)
@@ -102,11 +105,11 @@ final class ResultBlock: Sendable {
         return (builder.finish(), positions)
     }
 
-    /// Collects parts and cuts them into blocks.
+    /// Collects parts and divides them into blocks.
     struct Builder {
-        /// Objects to a chunk when it is built; one is split when it reaches twice as many.
+        /// The number of objects per new chunk. A chunk is split when it reaches twice this number.
         private static let chunkSize = 256
-        /// Parts to a block when it is built; one is split when it reaches twice as many.
+        /// The number of parts per new block. A block is split when it reaches twice this number.
         private static let blockSize = 64
 
         private var parts: [Part] = []
@@ -117,7 +120,7 @@ final class ResultBlock: Sendable {
             for part in whole { count += part.count }
         }
 
-        /// Appends as few chunks as fit, of even sizes; a small rest joins the chunk before it.
+        /// Appends as few chunks as possible, of equal sizes. A small number of entries is added to the previous chunk.
         mutating func append(_ entries: ContiguousArray<SortEntry>) {
             guard !entries.isEmpty else { return }
             count += entries.count
@@ -138,7 +141,7 @@ final class ResultBlock: Sendable {
             return Self.ranges(of: parts.count, size: Self.blockSize).map { ResultBlock(Array(parts[$0])) }
         }
 
-        /// Even ranges of about the size.
+        /// Returns ranges of equal length, each of about the given size.
         private static func ranges(of count: Int, size: Int) -> [Range<Int>] {
             let number = count / size
             return (0..<number).map { (count * $0 / number)..<(count * ($0 + 1) / number) }

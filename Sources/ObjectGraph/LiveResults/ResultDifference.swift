@@ -1,15 +1,18 @@
 import StoreInterface
 
-/// What changed between two snapshots of a live result.
+/// The difference between two snapshots of a live result.
 ///
-/// Take the previous snapshot; remove the deletions and the moves' sources, which are positions in it; then put in the
-/// insertions and the moves' targets, which are positions in the next. That gives exactly the next snapshot. An object
-/// that only shifts because of others is in none of the lists.
+/// To get the next snapshot, start with the previous snapshot. Remove the objects at `deletions` and at the sources of `moves`, which
+/// are
+/// positions in the previous snapshot. Then insert the objects at `insertions` and at the targets of `moves`, which are positions in
+/// the next
+/// snapshot. An object whose position shifts only because of other objects is in none of the lists.
 public struct ResultDifference: Sendable, Hashable {
+    /// A move of one object.
     public struct Move: Sendable, Hashable {
-        /// In the previous snapshot.
+        /// The position in the previous snapshot.
         public var from: Int
-        /// In the next snapshot.
+        /// The position in the next snapshot.
         public var to: Int
 
         public init(from: Int, to: Int) {
@@ -18,13 +21,13 @@ public struct ResultDifference: Sendable, Hashable {
         }
     }
 
-    /// Positions in the previous snapshot, ascending.
+    /// The positions of deleted objects in the previous snapshot, ascending.
     public var deletions: [Int]
-    /// Positions in the next snapshot, ascending.
+    /// The positions of inserted objects in the next snapshot, ascending.
     public var insertions: [Int]
-    /// Ascending by target. A move implies that the object changed.
+    /// The moved objects, ascending by target. A move implies that the object changed.
     public var moves: [Move]
-    /// Positions in the next snapshot of changed objects that did not move, ascending.
+    /// The positions in the next snapshot of changed objects that did not move, ascending.
     public var updates: [Int]
 
     public init(deletions: [Int] = [], insertions: [Int] = [], moves: [Move] = [], updates: [Int] = []) {
@@ -34,11 +37,12 @@ public struct ResultDifference: Sendable, Hashable {
         self.updates = updates
     }
 
+    /// A Boolean value that indicates whether the snapshots do not differ.
     public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
 }
 
 extension ResultDifference {
-    /// The difference of two whole lists with as few moves as possible. O(n log n).
+    /// Computes the difference of two complete lists with the fewest moves. O(n log n).
     init(from old: [ObjectKey], to new: [ObjectKey], isUpdated: (ObjectKey) throws -> Bool) rethrows {
         self.init()
         var oldPositions: [ObjectKey: Int] = [:]
@@ -63,7 +67,7 @@ extension ResultDifference {
         }
     }
 
-    /// Which of distinct numbers belong to one longest increasing subsequence.
+    /// Returns, for each of the distinct numbers, whether it belongs to one longest increasing subsequence.
     private static func longestIncreasing(_ numbers: [Int]) -> [Bool] {
         // For each length, the index of the smallest number that ends such a subsequence.
         var ends: [Int] = []

@@ -1,15 +1,15 @@
 import StoreInterface
 
-/// The objects of a live result in their order: immutable, and shared between successive versions but for the parts that differ.
+/// The objects of a live result in order. It is immutable, and successive versions share the parts that do not differ.
 ///
-/// Chunks of objects lie in blocks of chunks. Replacing k of n objects costs O(k log n) to find them, plus copying the chunks
-/// (256 objects of three words) and the blocks (64 pointers) that hold them. Sort values are not kept: where prefixes tie, they are
-/// read from the view that the list belongs to.
+/// Objects are in chunks, and chunks in blocks. Replacing k of n objects costs O(k log n) to find them, plus copying their chunks
+/// (256 objects of three words) and blocks (64 pointers). Sort values are not stored: if prefixes tie, the values are
+/// read from the view of the list.
 struct ResultList: Sendable {
-    /// The sort values of an object that is in the list, as they were when it came in.
+    /// Returns the sort values of an object in the list, as they were when it was inserted.
     typealias Values = (ObjectKey) throws -> [Value]
 
-    /// A place in the list: where it is counted from the start, and where it lies.
+    /// A place in the list: the position from the start, and the block, chunk and index.
     struct Place {
         var position: Int
         var block: Int
@@ -25,7 +25,7 @@ struct ResultList: Sendable {
 
     init(order: SortOrder) { self.order = order }
 
-    /// `entries` are in the order. O(entries).
+    /// Creates a list of entries that are in the order. O(entries).
     init(order: SortOrder, _ entries: ContiguousArray<SortEntry>) {
         self.order = order
         var builder = ResultBlock.Builder()
@@ -35,7 +35,7 @@ struct ResultList: Sendable {
 
     func entry(at place: Place) -> SortEntry { blocks[place.block].parts[place.chunk].chunk.entries[place.index] }
 
-    /// O(log n).
+    /// Returns the key at a position. O(log n).
     func key(at position: Int) -> ObjectKey {
         precondition(position >= 0 && position < count, "position \(position) is not in a result of \(count)")
         let block = starts.lastIndex(notAbove: position)
@@ -44,7 +44,7 @@ struct ResultList: Sendable {
         return blocks[block].parts[chunk].chunk.entries[within - blocks[block].starts[chunk]].key
     }
 
-    /// The keys of some positions, in order. O(range + log n).
+    /// Returns the keys of a range of positions, in order. O(range + log n).
     func keys(_ range: Range<Int>) -> [ObjectKey] {
         guard !range.isEmpty else { return [] }
         var keys: [ObjectKey] = []
@@ -61,11 +61,11 @@ struct ResultList: Sendable {
         return keys
     }
 
-    /// Where an object of the list is; nil when it is not in it. O(log n) comparisons.
+    /// Returns the place of an object; nil if it is not in the list. O(log n) comparisons.
     func place(of candidate: SortCandidate, _ values: Values) throws -> Place? {
         guard !blocks.isEmpty else { return nil }
         if !candidate.entry.prefix.isExact {
-            // Few objects share a prefix, and keys can be compared without reading: try that first.
+            // Few objects share a prefix, and comparing keys needs no reads, so try that first.
             var cursor = normalized(prefixBound(candidate.entry.prefix))
             for _ in 0..<Self.scanned {
                 guard let place = cursor else { return nil }
@@ -84,7 +84,7 @@ struct ResultList: Sendable {
 
     private static let scanned = 32
 
-    /// Before which object an object would go. O(log n) comparisons.
+    /// Returns the place at which an object would be inserted. O(log n) comparisons.
     func insertionPlace(of candidate: SortCandidate, _ values: Values) throws -> Place {
         try lowerBound { entry in
             if entry.prefix != candidate.entry.prefix { return entry.prefix < candidate.entry.prefix }
@@ -93,10 +93,11 @@ struct ResultList: Sendable {
         }
     }
 
-    /// The first place whose prefix is not below another.
+    /// Returns the first place whose prefix is not less than another.
     private func prefixBound(_ prefix: SortPrefix) -> Place { lowerBound { $0.prefix < prefix } }
 
-    /// The first place that does not precede; in the last chunk that begins with one that does.
+    /// Returns the first place whose object does not precede. If that would be the start of a chunk, returns the end of the chunk
+    /// before it.
     private func lowerBound<E: Error>(_ precedes: (SortEntry) throws(E) -> Bool) throws(E) -> Place {
         guard !blocks.isEmpty else { return Place(position: 0, block: 0, chunk: 0, index: 0) }
         var low = 0
@@ -109,7 +110,7 @@ struct ResultList: Sendable {
         return Place(position: starts[low] + blocks[low].starts[chunk] + index, block: low, chunk: chunk, index: index)
     }
 
-    /// The place of the object that a bound is before; nil at the end.
+    /// Returns the place of the object at or after a bound; nil at the end.
     private func normalized(_ place: Place) -> Place? {
         var place = place
         if place.index == blocks[place.block].parts[place.chunk].count {
@@ -132,11 +133,11 @@ struct ResultList: Sendable {
 
     // MARK: Replacing
 
-    /// The list without some objects and with others, and where those others are in it.
+    /// Returns the list with some objects removed and some inserted, and the new positions of the inserted objects.
     ///
     /// - Parameters:
-    ///   - removals: places in this list, ascending.
-    ///   - insertions: objects and their ``insertionPlace(of:)`` in this list, in the list's order.
+    ///   - removals: Places in this list, ascending.
+    ///   - insertions: Objects and their ``insertionPlace(of:_:)`` in this list, in the list's order.
     func replacing(
         _ removals: [Place], with insertions: [(place: Place, entry: SortEntry)]
     ) -> (list: ResultList, positions: [Int]) {
@@ -177,7 +178,7 @@ struct ResultList: Sendable {
 }
 
 extension [Int] {
-    /// The last index whose element is not above a number; the elements ascend from zero, so there is one.
+    /// Returns the last index whose element is not greater than a number. The elements ascend from zero, so there is one.
     func lastIndex(notAbove number: Int) -> Int {
         var low = 0
         var high = count

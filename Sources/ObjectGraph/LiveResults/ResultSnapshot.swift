@@ -1,9 +1,9 @@
 import StoreInterface
 
-/// The ids that a live result shows at one moment, in order. A value that any thread may keep and read.
+/// The ids of a live result at one moment, in order. A value that any thread may keep and read.
 ///
-/// Making and copying one is O(1); so is dropping it, but for the parts that no newer snapshot shares. Reading a position is
-/// O(log count), reading all O(count).
+/// Creating and copying a snapshot is O(1). Releasing one frees only parts that no newer snapshot shares. Reading one position is
+/// O(log count), and reading all O(count).
 public struct ResultSnapshot: Sendable {
     let list: ResultList
     let window: Range<Int>
@@ -17,7 +17,7 @@ public struct ResultSnapshot: Sendable {
         self.store = store
     }
 
-    /// All ids, in order. O(count), faster than position by position.
+    /// All ids, in order. O(count), faster than reading each position.
     public var ids: [ObjectID] { list.keys(window).map { ObjectID(store: store, entity: entity, key: $0) } }
 }
 
@@ -25,15 +25,19 @@ extension ResultSnapshot: RandomAccessCollection {
     public var startIndex: Int { 0 }
     public var endIndex: Int { window.count }
 
-    /// Precondition: the position is in the snapshot.
+    /// The id at a position.
+    ///
+    /// - Precondition: The position is in the snapshot.
     public subscript(position: Int) -> ObjectID {
         precondition(position >= 0 && position < window.count, "position \(position) is not in a snapshot of \(window.count)")
         return ObjectID(store: store, entity: entity, key: list.key(at: window.lowerBound + position))
     }
 }
 
-/// One step of a live result: the next snapshot, and how it differs from the one before.
+/// One update of a live result: the next snapshot, and its difference from the previous snapshot.
 public struct ResultUpdate: Sendable {
+    /// The snapshot after the update.
     public let snapshot: ResultSnapshot
+    /// The difference from the previous snapshot.
     public let difference: ResultDifference
 }

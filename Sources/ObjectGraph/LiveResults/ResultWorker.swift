@@ -2,35 +2,36 @@ import Dispatch
 internal import Platform
 import StoreInterface
 
-/// Keeps a ``LiveQuery`` up to date on a queue of its own, so that the context's executor only hands over and takes delivery.
+/// Keeps a ``LiveQuery`` up to date on a queue of its own, so that the context's executor only hands over views and receives updates.
 ///
-/// Bursts are coalesced: changes that arrive while it computes, while a delivery has not been taken, or within the interval after
-/// a delivery are answered together. A queue and not an actor, because reading a store may wait for the disk.
+/// Bursts are coalesced. Changes that arrive during a computation, before a delivery was received, or within the interval after
+/// a delivery are computed together. This uses a queue instead of an actor, because reading a store may wait for the disk.
 final class ResultWorker: ViewObserver {
-    /// What leaves the worker, in order. Called on the context's executor.
+    /// A result of the worker, delivered in order on the context's executor.
     enum Delivery: Sendable {
         case update(ResultUpdate)
         case failure(any Error)
     }
 
     private struct State {
-        /// The context's executor; weak, because the context holds the worker.
+        /// The context's executor. The reference is weak, because the context retains the worker.
         weak var host: (any ContextExecutor)?
         var live: LiveQuery?
-        /// Counts fetches: what was computed for an earlier one is dropped.
+        /// The number of fetches. Results for an earlier fetch are dropped.
         var fetch = 0
-        /// The newest view that the live query has not seen.
+        /// The newest view to which the live query has not advanced.
         var view: LayeredView?
-        /// All that changed on the way to it; nil when that is not known.
+        /// All changes up to that view; nil if they are unknown.
         var changes: [ChangeSet]? = []
-        /// Saves of the context on the way, which changed nothing that it shows as a rule.
+        /// The context's saves up to that view, which usually do not change the result.
         var saved: [ChangeSet] = []
-        /// From the scheduling of a computation until its delivery was taken.
+        /// Whether a computation is scheduled or running, or its delivery has not been received.
         var isBusy = false
         var isStopped = false
         var interval: Duration
         var delivered = ContinuousClock.now - .seconds(1)
-        /// Delivered lists are dropped here and not where they are shown: the last of a large one costs O(result).
+        /// The last delivered snapshots. They are released on the queue, because releasing the last reference to a large list costs
+        /// O(result).
         var shown: [ResultSnapshot] = []
 
         mutating func begin() {
@@ -42,7 +43,7 @@ final class ResultWorker: ViewObserver {
         }
     }
 
-    /// What one computation needs.
+    /// The input of one computation.
     private struct Step {
         var live: LiveQuery
         var view: LayeredView
@@ -52,14 +53,14 @@ final class ResultWorker: ViewObserver {
     }
 
     private let queue = DispatchQueue(label: "strata.live-results", target: ResultWorker.shared)
-    /// All controllers compute one after another: they read the same snapshot, whose look-ups take turns anyway, and fifty threads
-    /// waiting for one lock would take the processor from the import.
+    /// A queue on which all controllers compute one after another. They read the same snapshot, whose look-ups are serialized anyway.
+    /// With many threads waiting for one lock, an import would get less processor time.
     private static let shared = DispatchQueue(label: "strata.live-results.shared", qos: .userInitiated)
     private let state: Mutex<State>
     private let store: StoreIdentity
     private let deliver: @Sendable (Delivery, Int) -> Void
 
-    /// - Parameter deliver: called on the context's executor with the number of the fetch that it belongs to.
+    /// - Parameter deliver: A closure called on the context's executor with a delivery and the number of its fetch.
     init(
         host: any ContextExecutor, store: StoreIdentity, interval: Duration, deliver: @escaping @Sendable (Delivery, Int) -> Void
     ) {
@@ -70,7 +71,7 @@ final class ResultWorker: ViewObserver {
 
     func setInterval(_ interval: Duration) { state.withLock { $0.interval = interval } }
 
-    /// Begins to follow from a computed result. Returns the number of the fetch.
+    /// Starts to follow from a computed result. Returns the number of the fetch.
     func follow(_ live: LiveQuery) -> Int {
         state.withLock { state in
             state.begin()
@@ -87,14 +88,14 @@ final class ResultWorker: ViewObserver {
         }
     }
 
-    /// Computes off the calling executor. Nothing is delivered before ``endFetch(_:_:)``.
+    /// Runs a query off the calling executor. Nothing is delivered before ``endFetch(_:_:)``.
     func compute(_ query: StoreQuery, in view: LayeredView) async throws -> LiveQuery {
         try await withCheckedThrowingContinuation { continuation in
             queue.async { continuation.resume(with: Result { try LiveQuery(query, in: view) }) }
         }
     }
 
-    /// Begins to follow, unless another fetch has begun since: then false.
+    /// Starts to follow the result. Returns false if another fetch has begun since.
     func endFetch(_ live: LiveQuery, _ number: Int) -> Bool {
         let isCurrent = state.withLock { state in
             if state.fetch == number { state.live = live }
@@ -114,7 +115,7 @@ final class ResultWorker: ViewObserver {
             }
             return state.live
         }
-        // The list may be large: let the queue drop it.
+        // The list may be large, so release it on the queue.
         queue.async { withExtendedLifetime(live) {} }
     }
 
@@ -125,7 +126,7 @@ final class ResultWorker: ViewObserver {
         host?.enqueue { [self] _ in deliver(.failure(error), fetch) }
     }
 
-    /// Returns when the changes that have arrived are answered, and the answers delivered.
+    /// Waits until the changes that have arrived are computed, and their updates delivered.
     func untilIdle() async {
         while state.withLock({ $0.isBusy }) {
             await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
@@ -135,7 +136,7 @@ final class ResultWorker: ViewObserver {
 
     // MARK: On the context's executor
 
-    /// O(1).
+    /// Records the new view and its changes, and schedules a computation. O(1).
     func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet) {
         state.withLock { state in
             guard !state.isStopped else { return }
@@ -150,7 +151,7 @@ final class ResultWorker: ViewObserver {
         schedule()
     }
 
-    /// The last delivery was taken; now there may be a next.
+    /// Schedules the next computation after the last delivery was received.
     private func taken() {
         state.withLock { $0.isBusy = false }
         schedule()
@@ -174,7 +175,7 @@ final class ResultWorker: ViewObserver {
         }
     }
 
-    /// One step from the last view to the newest. On the queue.
+    /// Advances from the last view to the newest. Runs on the queue.
     private func compute() {
         let work = state.withLock { state -> Step? in
             guard !state.isStopped, let live = state.live, let view = state.view else {
@@ -197,7 +198,7 @@ final class ResultWorker: ViewObserver {
             let host = finish(live, fetch, snapshot: difference.isEmpty ? nil : snapshot)
             if let host { send(.update(ResultUpdate(snapshot: snapshot, difference: difference)), fetch, host) }
         } catch {
-            // What changed since the last good view is then found by comparing.
+            // Forget the changes, so that the next computation compares with the last good view.
             let host = state.withLock { state in
                 state.changes = nil
                 state.delivered = .now
@@ -207,7 +208,7 @@ final class ResultWorker: ViewObserver {
         }
     }
 
-    /// Keeps the result; gives the way to the context when there is something to deliver.
+    /// Stores the result. Returns the context's executor if there is an update to deliver.
     private func finish(_ live: LiveQuery, _ fetch: Int, snapshot: ResultSnapshot?) -> (any ContextExecutor)? {
         let (host, dropped) = state.withLock { state -> ((any ContextExecutor)?, [ResultSnapshot]) in
             if state.fetch == fetch, !state.isStopped { state.live = live }
@@ -217,7 +218,7 @@ final class ResultWorker: ViewObserver {
             }
             state.delivered = .now
             state.shown.append(snapshot)
-            // The one before the last may still be shown until the last is taken.
+            // The snapshot before the last may be in use until the last delivery is received.
             let old = Array(state.shown.dropLast(3))
             state.shown = state.shown.suffix(3)
             return (host, old)
