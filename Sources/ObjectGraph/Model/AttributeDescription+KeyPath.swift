@@ -1,7 +1,7 @@
 import StoreInterface
 
 extension AttributeDescription {
-    /// The description of a model's property: its type says how it is stored and whether it is optional.
+    /// Creates the description of a model's property. The property's type determines how it is stored and whether it is optional.
     public init<M: PersistentModel, V: AttributeValue>(
         _ name: String, of keyPath: KeyPath<M, V>, index: IndexKind = .none, default defaultValue: V? = nil,
         renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false

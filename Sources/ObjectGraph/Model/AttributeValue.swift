@@ -6,18 +6,22 @@ import StoreInterface
     import Foundation
 #endif
 
-/// A Swift type that a property can have.
+/// A type that an attribute can have.
 ///
 /// Bool, the integers, Float, Double, String, Data, Date, UUID, URL and optionals of them conform. An enum with a raw value of such
-/// a type conforms by saying so; a `Codable` type by conforming to ``CodableAttribute``.
+/// a type needs only a declaration of conformance. A `Codable` type conforms to ``CodableAttribute``.
 public protocol AttributeValue {
+    /// The column type that stores the values.
     static var columnType: ColumnType { get }
+    /// A Boolean value that indicates whether values can be null.
     static var isOptional: Bool { get }
-    /// nil when the value is of another storage class, or null and the type is not optional.
+    /// Creates a value from a stored value. Returns nil if it has another storage class, or if it is null and the type is not optional.
     init?(_ value: Value)
+    /// The value as the store represents it.
     var storeValue: Value { get }
-    /// What a property without a value to show reads as, where zero or empty is no value of the type; nil: it has none, and
-    /// such a reading stops the program. The first case of an enum that is `CaseIterable`.
+    /// The value of a property that has no stored value to read, for types without a zero or empty value.
+    ///
+    /// If nil, such a read stops the program. For an enum that is `CaseIterable`, the default is its first case.
     static var fallback: Self? { get }
 }
 
@@ -156,7 +160,7 @@ extension AttributeValue where Self: RawRepresentable & CaseIterable, RawValue: 
     public static var fallback: Self? { allCases.first }
 }
 
-/// A `Codable` type stored as data (JSON). Equality of the encoded bytes decides whether assigning it is a change.
+/// A `Codable` type that is stored as data (JSON). An assignment is a change if the encoded bytes differ.
 public protocol CodableAttribute: AttributeValue, Codable {}
 
 extension CodableAttribute {
@@ -169,7 +173,7 @@ extension CodableAttribute {
         self = decoded
     }
 
-    /// A value that cannot be encoded is a programmer error.
+    /// The value encoded as JSON. A value that cannot be encoded is a programmer error.
     public var storeValue: Value {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

@@ -1,21 +1,23 @@
 import StoreInterface
 
-/// An entity of a model, with everything resolved to numbers.
+/// An entity of a model, with all names resolved to numbers.
 public final class Entity: Sendable {
+    /// The name of the entity.
     public let name: String
-    /// Its number in the store's schema.
+    /// The entity's number in the store's schema.
     public let number: Int
-    /// Attributes and to-one relationships in declaration order: a column's number is its position.
+    /// The attributes and to-one relationships in declaration order. A column's number is its position.
     public let columns: [ColumnSchema]
-    /// By column: what a new object has.
+    /// The values of a new object, by column.
     public let defaults: [Value]
+    /// The attributes in declaration order.
     public let attributes: [Attribute]
-    /// In declaration order: a relationship's number is its position.
+    /// The relationships in declaration order. A relationship's number is its position.
     public let relationships: [Relationship]
-    /// Those over several properties.
+    /// The indexes over several properties.
     public let indexes: [IndexSchema]
     private let columnsByName: [String: Int]
-    /// Of ``columns``.
+    /// The names of ``columns``.
     private let names: [String]
 
     init(
@@ -34,41 +36,53 @@ public final class Entity: Sendable {
             columns.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
+    /// Returns the attribute with this name, or nil.
     public func attribute(named name: String) -> Attribute? { attributes.first { $0.name == name } }
+    /// Returns the relationship with this name, or nil.
     public func relationship(named name: String) -> Relationship? { relationships.first { $0.name == name } }
-    /// The column of an attribute or a to-one relationship.
+    /// Returns the column of an attribute or a to-one relationship, or nil.
     public func column(named name: String) -> Int? {
-        // Few names are compared faster than one is hashed.
+        // Comparing a few names is faster than hashing one.
         names.count <= 16 ? names.firstIndex(of: name) : columnsByName[name]
     }
 }
 
 /// An attribute of an entity.
 public struct Attribute: Sendable, Hashable {
+    /// The name of the attribute.
     public let name: String
+    /// The number of the attribute's column.
     public let column: Int
+    /// The type of the stored values.
     public let type: ColumnType
+    /// A Boolean value that indicates whether the value can be null.
     public let isOptional: Bool
+    /// The kind of index over the attribute.
     public let index: IndexKind
-    /// Whether the history keeps the value of a deleted object.
+    /// A Boolean value that indicates whether the history keeps the value of a deleted object.
     public let preservesValueOnDeletion: Bool
 }
 
 /// A relationship of an entity.
 public struct Relationship: Sendable, Hashable {
+    /// The name of the relationship.
     public let name: String
-    /// Its number among the entity's relationships.
+    /// The relationship's number among the entity's relationships.
     public let number: Int
-    /// The number of the entity at the far end.
+    /// The number of the destination entity.
     public let destination: Int
+    /// The delete rule of the relationship.
     public let deleteRule: DeleteRule
-    /// The number of the relationship at the far end that leads back.
+    /// The number of the inverse relationship in the destination entity; nil if there is none.
     public let inverse: Int?
+    /// The cardinality of the relationship and its storage.
     public let kind: Kind
 
+    /// The cardinality of a relationship and its storage.
     public enum Kind: Sendable, Hashable {
+        /// To-one, stored in a column.
         case toOne(column: Int)
-        /// Found through the inverse's column, or through a link.
+        /// To-many, found through the inverse's column or through a link.
         case toMany(Relation)
     }
 }

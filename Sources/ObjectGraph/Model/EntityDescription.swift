@@ -1,32 +1,37 @@
 import StoreInterface
 
-/// What becomes of the objects at the far end when an object is deleted.
+/// The effect of deleting an object on the destinations of a relationship.
 public enum DeleteRule: String, Sendable, Hashable {
-    /// They forget the object.
+    /// Removes the references of the destinations to the object.
     case nullify
-    /// They are deleted too.
+    /// Deletes the destinations too.
     case cascade
-    /// The save throws while there are any.
+    /// Fails the save if there are destinations.
     case deny
-    /// Nothing: they keep a reference to nobody, which `verify` reports.
+    /// Has no effect. Destinations keep a reference to the missing object, which `verify` reports.
     case noAction
 }
 
+/// The number of destinations that a relationship can have.
 public enum Cardinality: String, Sendable, Hashable {
     case toOne, toMany
 }
 
-/// An attribute as its owner describes it.
+/// The description of an attribute, from which a model is created.
 public struct AttributeDescription: Sendable, Hashable {
+    /// The name of the attribute.
     public var name: String
+    /// The type of the stored values.
     public var type: ColumnType
+    /// A Boolean value that indicates whether the value can be null.
     public var isOptional: Bool
+    /// The kind of index over the attribute.
     public var index: IndexKind
-    /// `.null`: none given; a new object then has zero, empty, or null if the attribute is optional.
+    /// The value of a new object. If it is `.null`, a new object has zero or an empty value, or null if the attribute is optional.
     public var defaultValue: Value
-    /// The name that the attribute had in older versions of the model.
+    /// The name of the attribute in older versions of the model.
     public var renamedFrom: String?
-    /// Whether the history keeps the value of a deleted object, as its tombstone.
+    /// A Boolean value that indicates whether the history keeps the value of a deleted object, as its tombstone.
     public var preservesValueOnDeletion: Bool
 
     public init(
@@ -43,16 +48,19 @@ public struct AttributeDescription: Sendable, Hashable {
     }
 }
 
-/// A relationship as its owner describes it. The inverse may be named on one side only.
+/// The description of a relationship, from which a model is created. It is enough to name the inverse on one side.
 public struct RelationshipDescription: Sendable, Hashable {
+    /// The name of the relationship.
     public var name: String
-    /// The name of the entity at the far end.
+    /// The name of the destination entity.
     public var destination: String
-    /// The name of the relationship that leads back.
+    /// The name of the inverse relationship.
     public var inverse: String?
+    /// The number of destinations that an object can have.
     public var cardinality: Cardinality
+    /// The delete rule of the relationship.
     public var deleteRule: DeleteRule
-    /// The name that the relationship had in older versions of the model.
+    /// The name of the relationship in older versions of the model.
     public var renamedFrom: String?
 
     public init(
@@ -68,10 +76,12 @@ public struct RelationshipDescription: Sendable, Hashable {
     }
 }
 
+/// The description of an attribute or a relationship.
 public enum PropertyDescription: Sendable, Hashable {
     case attribute(AttributeDescription)
     case relationship(RelationshipDescription)
 
+    /// The name of the property.
     public var name: String {
         switch self {
         case .attribute(let attribute): attribute.name
@@ -79,7 +89,7 @@ public enum PropertyDescription: Sendable, Hashable {
         }
     }
 
-    /// Whether the property has a column of its own: attributes and to-one relationships do.
+    /// Whether the property has a column. Attributes and to-one relationships have one.
     var hasColumn: Bool {
         switch self {
         case .attribute: true
@@ -88,19 +98,22 @@ public enum PropertyDescription: Sendable, Hashable {
     }
 }
 
-/// An index over some properties of an entity, in this order: attributes and to-one relationships.
+/// An index over properties of an entity, in order. The properties are attributes and to-one relationships.
 ///
-/// Over one property it says the same as that attribute's own ``AttributeDescription/index``.
+/// An index over one property is equivalent to that attribute's own ``AttributeDescription/index``.
 public struct IndexDescription: Sendable, Hashable {
+    /// The names of the properties, in order.
     public var properties: [String]
+    /// The kind of the index.
     public var kind: IndexKind
 
-    /// Fetches and sorts by the first of these, or by the first and the second, and so on, may use it.
+    /// Returns an index for fetches and sorts by the first property, by the first and second, and so on.
     public static func index(_ properties: String...) -> IndexDescription {
         IndexDescription(properties: properties, kind: .indexed)
     }
 
-    /// No two objects have the same values in all of these; nil differs from nil (S108). Implies an index.
+    /// Returns a unique constraint: no two objects have the same values of all properties. nil differs from nil (S108). Implies an
+    /// index.
     public static func unique(_ properties: String...) -> IndexDescription {
         IndexDescription(properties: properties, kind: .unique)
     }
@@ -111,12 +124,16 @@ public struct IndexDescription: Sendable, Hashable {
     }
 }
 
-/// One entity as its owner describes it. The order of properties gives columns and relationships their numbers.
+/// The description of an entity, from which a model is created. The order of properties determines the numbers of columns and
+/// relationships.
 public struct EntityDescription: Sendable, Hashable {
+    /// The name of the entity.
     public var name: String
+    /// The attributes and relationships, in order.
     public var properties: [PropertyDescription]
+    /// The indexes over several properties.
     public var indexes: [IndexDescription]
-    /// The name that the entity had in older versions of the model.
+    /// The name of the entity in older versions of the model.
     public var renamedFrom: String?
 
     public init(
@@ -132,7 +149,7 @@ public struct EntityDescription: Sendable, Hashable {
         properties.compactMap { if case .relationship(let relationship) = $0 { relationship } else { nil } }
     }
 
-    /// The number of a property among those with a column.
+    /// Returns the position of a property among those with a column.
     func column(named name: String) -> Int? {
         properties.filter(\.hasColumn).firstIndex { $0.name == name }
     }

@@ -1,20 +1,21 @@
-/// First values of relationships, for the `@Model` macro's init accessors.
+/// Initial values of relationships, for the init accessors that the `@Model` macro generates.
 ///
-/// Swift runs the initial values of properties also when a model is made around an object that is stored already; there they
-/// do nothing.
+/// Swift also runs the initial values of properties when a model is created for a stored object. In that case these methods do nothing.
 extension ManagedObject {
+    /// Sets the initial destination of a to-one relationship of a detached object.
     public func initializeToOne<M: PersistentModel>(_ relationship: Int, _ column: Int, to other: M?) {
         guard state == .detached, other != nil || detachedState?.toOne.isEmpty == false else { return }
         setToOne(relationship, column, to: other)
     }
 
+    /// Sets the initial destinations of a to-many relationship of a detached object.
     public func initializeToMany<M: PersistentModel>(_ relationship: Int, to others: [M]) {
         guard state == .detached, !others.isEmpty || detachedState?.toMany.isEmpty == false else { return }
         setToMany(relationship, to: others)
     }
 }
 
-/// Chosen by the compiler when nothing else fits, for the sake of the message.
+/// Overloads that the compiler selects if no other overload fits. They exist for their error messages.
 extension ManagedObject {
     @available(
         *, unavailable, message: "this type cannot be stored; conform it to CodableAttribute, or mark the property @Transient"

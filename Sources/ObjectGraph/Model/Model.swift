@@ -1,28 +1,34 @@
 import StoreInterface
 
-/// A set of entities that fit together: what a container is opened with.
+/// A consistent set of entities, with which a container is opened.
 ///
-/// Made of model types or of descriptions known only at run time. Making it checks everything and throws ``ModelError``.
+/// Create a model from model types, or from descriptions known only at run time. Creating it checks everything and throws
+/// ``ModelError``.
 ///
-/// A file keeps the version of the model that wrote it last. One of a later version refuses this model with `schemaTooNew`; with
-/// equal versions, so does one that was changed further from just this model on.
+/// A file records the version of the model that last wrote it. If that version is later than this model's, opening the file throws
+/// `schemaTooNew`. If the versions are equal, opening also throws it if the file's model was derived from exactly this model.
 public struct Model: Sendable {
+    /// The entities in the order of their numbers.
     public let entities: [Entity]
+    /// The schema that a store is opened with.
     public let storeSchema: StoreSchema
-    /// Which of two models that differ is the newer one.
+    /// The version of the model, which determines the newer of two different models.
     public var version: SchemaVersion { storeSchema.version }
     private let byName: [String: Int]
     private let types: [String: any PersistentModel.Type]
     private let byType: [ObjectIdentifier: Int]
 
+    /// Creates a model from descriptions. Throws ``ModelError`` if they are inconsistent.
     public init(_ entities: [EntityDescription], version: SchemaVersion = SchemaVersion()) throws(ModelError) {
         try self.init(entities, version, types: [:])
     }
 
+    /// Creates a model from model types. Throws ``ModelError`` if they are inconsistent.
     public init(
         _ types: any PersistentModel.Type..., version: SchemaVersion = SchemaVersion()
     ) throws(ModelError) { try self.init(types, version: version) }
 
+    /// Creates a model from a list of model types. Throws ``ModelError`` if they are inconsistent.
     public init(
         _ types: [any PersistentModel.Type], version: SchemaVersion = SchemaVersion()
     ) throws(ModelError) {
@@ -53,12 +59,14 @@ public struct Model: Sendable {
         self.byType = byType
     }
 
+    /// Returns the entity with this name, or nil.
     public func entity(named name: String) -> Entity? { byName[name].map { entities[$0] } }
 
+    /// Returns the entity of a model type, or nil.
     public func entity(for type: any PersistentModel.Type) -> Entity? {
         byType[ObjectIdentifier(type)].map { entities[$0] }
     }
 
-    /// The model type of an entity; nil in a model made at run time.
+    /// Returns the model type of an entity; nil in a model created from descriptions.
     public func type(of entity: Entity) -> (any PersistentModel.Type)? { types[entity.name] }
 }

@@ -1,30 +1,33 @@
 internal import Platform
 import StoreInterface
 
-/// The storage of a model's property: nothing, since the values lie in its ``ManagedObject``.
+/// The storage of a model's property. It is empty, because the values are in the model's ``ManagedObject``.
 ///
-/// It takes no room. That it is there makes Swift demand a value for the property in each initializer.
+/// It uses no memory. Its presence makes Swift require a value for the property in each initializer.
 public struct ModelPlaceholder: Sendable {
     @inlinable public init() {}
 }
 
 extension ModelAnchor {
-    /// The anchor of a model that is being made: around the object that ``wrapNext(_:)`` named, else around a new one that is in
-    /// no context yet.
+    /// Creates the anchor of a model that is being created. It wraps the object passed to ``wrapNext(_:)``, or else a new detached
+    /// object.
     public init(for entity: DetachedEntity) {
         self.init(ObjectToWrap.take(for: entity) ?? ManagedObject(detached: entity))
     }
 
-    /// Names the object for the next anchor made on this thread for its entity.
+    /// Sets the object for the next anchor created on this thread for its entity.
     ///
-    /// Swift runs the initial values of stored properties before the body of an initializer, so that an anchor that is one
-    /// cannot be an argument. Called directly before the initializer that makes the anchor.
+    /// Swift runs the initial values of stored properties before the body of an initializer. An anchor that is such a property cannot
+    /// receive the
+    /// object as an argument. Call this directly before the initializer that creates the anchor.
     public static func wrapNext(_ object: ManagedObject) { ObjectToWrap.put(object) }
 }
 
-/// The object named for the next anchor, one a thread.
+/// The object for the next anchor, one per thread.
 private enum ObjectToWrap {
-    /// Made once, never deleted. nil destructor: between `put` and `take` nothing suspends and no thread ends.
+    /// The key of the thread-specific value, created once and never deleted. It needs no destructor, because nothing suspends and no
+    /// thread ends
+    /// between `put` and `take`.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         let code = pthread_key_create(&key, nil)
@@ -36,11 +39,11 @@ private enum ObjectToWrap {
         pthread_setspecific(key, Unmanaged.passUnretained(object).toOpaque())
     }
 
-    /// The object is alive: it is an argument of the caller's caller.
+    /// Returns the object for the next anchor. The object is alive, because a caller has it as an argument.
     static func take(for entity: DetachedEntity) -> ManagedObject? {
         guard let pointer = pthread_getspecific(key) else { return nil }
         let object = Unmanaged<ManagedObject>.fromOpaque(pointer).takeUnretainedValue()
-        // A transient property whose initial value is another model makes that model's anchor first.
+        // A transient property whose initial value is another model creates that model's anchor first.
         guard object.description.name == entity.name else { return nil }
         pthread_setspecific(key, nil)
         return object

@@ -1,6 +1,6 @@
-/// Why descriptions do not make a model: names the entity and the property, the reason and the remedy.
+/// An error in the descriptions of a model: the entity and property, the reason and the remedy.
 public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The raw value says it in words.
+    /// The reason of an error. The raw value is its description.
     public enum Reason: String, Sendable, Hashable {
         case emptyName = "an empty name"
         case reservedName = "a reserved name"
@@ -17,9 +17,13 @@ public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
         case unsupportedType = "an unsupported type"
     }
 
+    /// The reason of the error.
     public var reason: Reason
+    /// The name of the entity; empty if the error concerns the whole model.
     public var entity: String
+    /// The name of the property; nil if the error concerns the whole entity.
     public var property: String?
+    /// The change that corrects the error.
     public var remedy: String
 
     public init(_ reason: Reason, entity: String, property: String? = nil, remedy: String) {

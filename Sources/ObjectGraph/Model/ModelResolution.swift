@@ -1,14 +1,14 @@
 import StoreInterface
 
-/// Turns descriptions into entities with numbers, checking that they fit together.
+/// Resolves descriptions to entities with numbers and checks that they are consistent.
 struct ModelResolution {
     private let descriptions: [EntityDescription]
     private let numbers: [String: Int]
     private(set) var links: [LinkSchema] = []
-    /// By "Entity.relationship": the link that a many-to-many relationship uses, and from which end.
+    /// The link and direction of each many-to-many relationship, by "Entity.relationship".
     private var linkOfRelationship: [String: (number: Int, direction: LinkDirection)] = [:]
 
-    /// Names that the stores use for columns of their own.
+    /// Names that stores use for their own columns.
     private static let reserved: Set<String> = ["id", "version"]
 
     init(_ descriptions: [EntityDescription]) throws(ModelError) {
@@ -65,7 +65,7 @@ struct ModelResolution {
         return entities
     }
 
-    /// An inverse leads back: no relationship is the inverse of two.
+    /// Checks that each inverse leads back, so that no relationship is the inverse of two others.
     private func checkInverses(_ entities: [Entity]) throws(ModelError) {
         for entity in entities {
             for relationship in entity.relationships {
@@ -121,7 +121,9 @@ struct ModelResolution {
             relationships: relationships, indexes: indexes)
     }
 
-    /// Those over several properties; one over a single property is noted at its column. The same properties twice are one index.
+    /// Returns the indexes over several properties. An index over one property is recorded in its column. Indexes over the same
+    /// properties are
+    /// combined.
     private static func indexes(
         _ description: EntityDescription, _ columns: inout [ColumnSchema]
     ) throws(ModelError) -> [IndexSchema] {
@@ -184,7 +186,7 @@ struct ModelResolution {
             inverse: inverse, kind: kind)
     }
 
-    /// The position of the relationship that leads back, named on either side.
+    /// Returns the position of the inverse relationship, which either side may name.
     private func inverse(
         of relationship: RelationshipDescription, _ entity: EntityDescription, _ destination: EntityDescription
     ) throws(ModelError) -> Int? {
@@ -207,7 +209,7 @@ struct ModelResolution {
         }
     }
 
-    /// The link of a many-to-many relationship, one for both of its ends, or of a to-many without an inverse.
+    /// Returns the link of a many-to-many relationship, shared by both ends, or of a to-many relationship without an inverse.
     private mutating func link(
         _ relationship: RelationshipDescription, _ entity: EntityDescription, _ number: Int, _ destination: Int,
         _ back: RelationshipDescription?
@@ -218,9 +220,9 @@ struct ModelResolution {
         var link = LinkSchema(name: name, source: number, destination: destination)
         link.formerNames = Self.names(entity, relationship).filter { $0 != name }
         link.reversedNames = back.map { Self.names(descriptions[destination], $0) } ?? []
-        // One whose inverse is itself has no other way round.
+        // A relationship that is its own inverse has no reverse direction.
         link.reversedNames.removeAll { $0 == name || link.formerNames.contains($0) }
-        // The two ends exchange their names: what was one direction is the other now.
+        // If the two ends exchange their names, the directions of the link are reversed.
         if let back, destination == number, back.name != relationship.name, back.renamedFrom == relationship.name,
             relationship.renamedFrom == back.name
         {
@@ -235,7 +237,7 @@ struct ModelResolution {
         return made
     }
 
-    /// The names of a relationship in this model and, as far as it says, in older ones.
+    /// Returns the names of a relationship in this model and, from `renamedFrom`, in older models.
     private static func names(_ entity: EntityDescription, _ relationship: RelationshipDescription) -> [String] {
         [entity.name, entity.renamedFrom].compactMap(\.self).flatMap { entity in
             [relationship.name, relationship.renamedFrom].compactMap(\.self).map { "\(entity).\($0)" }

@@ -1,19 +1,23 @@
 import StoreInterface
 
-/// A class whose objects are stored: what `@Model` makes of a class.
+/// A class whose objects are stored. The `@Model` macro generates the conformance.
 ///
-/// A model object wraps a ``ManagedObject``; there is one of each for a record and context (S001).
+/// A model object wraps a ``ManagedObject``. There is one model object per record and context (S001).
 public protocol PersistentModel: AnyObject, Hashable, Identifiable, SendableMetatype {
+    /// The description of the class as an entity.
     static var entityDescription: EntityDescription { get }
-    /// The name of the property behind each key path, for predicates and sorting.
+    /// The name of the property of each key path, for predicates and sorting.
     static var columnsByKeyPath: [AnyKeyPath: String] { get }
+    /// The managed object that the model wraps.
     var managedObject: ManagedObject { get }
-    /// Wraps an object of a context, for which no model exists yet. Contexts call it.
+    /// Creates a model that wraps a context's object. Called by contexts if the object has no model yet.
     init(managedObject: ManagedObject)
 }
 
 extension PersistentModel {
-    /// The object's id: final from its insertion on. A programmer error before.
+    /// The object's id, which is final from its insertion on.
+    ///
+    /// - Precondition: The object is inserted into a context.
     public var id: ObjectID { managedObject.objectID }
 
     public static func == (a: Self, b: Self) -> Bool { a === b }
@@ -23,24 +27,31 @@ extension PersistentModel {
     /// The context in which the object is registered; nil before insertion.
     public var managedObjectContext: ManagedObjectContext? { managedObject.managedObjectContext }
 
+    /// A Boolean value that indicates whether the object has an unsaved deletion, or its record is gone.
     public var isDeleted: Bool { managedObject.isDeleted }
+    /// A Boolean value that indicates whether the object has unsaved changes.
     public var hasChanges: Bool { managedObject.hasChanges }
 }
 
-/// Hooks of an object's life. A model that does not conform pays nothing for them.
+/// Lifecycle hooks of an object. Models that do not conform have no cost for them.
 public protocol ManagedObjectLifecycle: PersistentModel {
-    /// Once in an object's life, after its insertion (S040).
+    /// Called once in an object's lifetime, after its insertion (S040).
     func awakeFromInsert()
-    /// Once an instance, when it is first read from below (S021): the place to set transient properties. Stored properties of the
-    /// object itself are not changed in it: what it sets of them is dropped.
+    /// Called once per instance, when it is first read from the store (S021). Use it to set transient properties.
+    ///
+    /// Changes to stored properties of the object are dropped.
     func awakeFromFetch()
-    /// Before each save that includes the object, again until nothing changes any more (S060).
+    /// Called before each save that includes the object, and again until nothing changes (S060).
     func willSave()
+    /// Called after each save that includes the object.
     func didSave()
-    /// Before its relationships are torn down (S042).
+    /// Called before the object's relationships are removed by their delete rules (S042).
     func prepareForDeletion()
+    /// Throws an error if the inserted object is invalid. Called before each save that inserts it (S061).
     func validateForInsert() throws
+    /// Throws an error if the updated object is invalid. Called before each save that updates it (S061).
     func validateForUpdate() throws
+    /// Throws an error if the object must not be deleted. Called before each save that deletes it (S061).
     func validateForDelete() throws
 }
 

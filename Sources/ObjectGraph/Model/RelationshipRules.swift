@@ -1,22 +1,22 @@
 import StoreInterface
 
-/// The relationships of a model in the numbers of the store: which objects a deletion takes along, and which columns are the two ends
-/// of one pair.
+/// The relationships of a model in store numbers: the delete rules, and the columns that are the two ends of a pair.
 ///
-/// The one set of delete rules (S051): contexts ask it when an object is deleted, parents when a child has deleted one, and the
-/// writer for every save, batches included.
+/// This is the only implementation of delete rules (S051). Contexts use it when an object is deleted, parents when a child has deleted
+/// an
+/// object, and the writer for every save, including batches.
 final class RelationshipRules: Sendable {
-    /// A to-one column that leads to an entity.
+    /// A to-one column that refers to an entity.
     struct Incoming: Sendable {
         var entity: Int
         var column: Int
-        /// What becomes of the referring object when the one that it refers to is deleted.
+        /// The effect on the referring object if its destination is deleted.
         var rule: DeleteRule
-        /// The relationship that has the rule, for errors.
+        /// The relationship to which the rule belongs, for errors.
         var name: String
     }
 
-    /// A relationship with a rule that follows what the deleted object itself holds: a column of its own, or pairs of a link.
+    /// A relationship whose rule applies to the deleted object's own references: in a column, or in pairs of a link.
     struct Outgoing: Sendable {
         var kind: Relationship.Kind
         var destination: Int
@@ -32,27 +32,27 @@ final class RelationshipRules: Sendable {
         var back: Int
     }
 
-    /// A link's relationships by the end that has them, for errors, and whether deletions leave its pairs to the store.
+    /// The names of a link's relationships by end, for errors, and whether pairs of deleted objects are kept.
     struct LinkEnds: Sendable {
         var source: String?
         var destination: String?
         var mayDangle = false
     }
 
-    /// By the entity that is referred to.
+    /// The columns that refer to each entity, by that entity.
     let incoming: [[Incoming]]
-    /// By entity.
+    /// The relationships with rules that follow an object's own references, by entity.
     let outgoing: [[Outgoing]]
-    /// By entity: the columns whose references must lead to objects.
+    /// The columns whose references must lead to existing objects, by entity.
     let references: [ColumnSet]
-    /// By entity: the columns whose references may lead to nothing, because deletions leave them (`noAction`).
+    /// The columns whose references may lead to missing objects (`noAction`), by entity.
     let dangling: [ColumnSet]
-    /// By entity.
+    /// The one-to-one relationships, by entity.
     let pairs: [[Pair]]
     let links: [LinkEnds]
     let hasPairs: Bool
     let canDeny: Bool
-    /// Whether the model has relationships at all.
+    /// Whether the model has any relationships.
     let isUsed: Bool
 
     init(_ model: Model) {
@@ -71,7 +71,7 @@ final class RelationshipRules: Sendable {
         canDeny = model.entities.contains { $0.relationships.contains { $0.deleteRule == .deny } }
     }
 
-    /// The rules while they are gathered.
+    /// The rules while they are being collected.
     private struct Draft {
         var incoming: [[Incoming]]
         var outgoing: [[Outgoing]]
@@ -109,7 +109,7 @@ final class RelationshipRules: Sendable {
         private mutating func addToOne(_ relationship: Relationship, _ column: Int, of entity: Entity, _ model: Model) {
             let far = model.entities[relationship.destination]
             let back = relationship.inverse.map { far.relationships[$0] }
-            // The rule stands at the end that is deleted. Without an inverse, references are forgotten.
+            // The rule belongs to the end that is deleted. Without an inverse, references are nullified.
             let own: DeleteRule = relationship.deleteRule == .noAction ? .noAction : .nullify
             let rule = back?.deleteRule ?? own
             let name = back.map { "\(far.name).\($0.name)" } ?? "\(entity.name).\(relationship.name)"
@@ -126,18 +126,18 @@ final class RelationshipRules: Sendable {
     }
 }
 
-/// What the delete rules ask for when one object is deleted.
+/// A consequence of the delete rules for the deletion of one object.
 enum DeletionConsequence {
-    /// An object goes too. `column` is its reference to the deleted object; nil when the deleted object refers to it.
+    /// Deletes an object. `column` is its reference to the deleted object; nil if the deleted object refers to it.
     case delete(entity: Int, key: ObjectKey, column: Int?)
-    /// A reference to the deleted object becomes nil.
+    /// Sets a reference to the deleted object to nil.
     case clear(entity: Int, key: ObjectKey, column: Int)
-    /// The object may not be deleted while these exist.
+    /// Forbids the deletion while these objects exist.
     case deny(relationship: String, entity: Int, blocking: [ObjectKey])
 }
 
 extension RelationshipRules {
-    /// Whether objects of an entity may be protected from deletion.
+    /// Whether a deny rule may protect objects of an entity from deletion.
     func canDeny(_ entity: Int) -> Bool {
         incoming[entity].contains { $0.rule == .deny } || outgoing[entity].contains { $0.rule == .deny }
     }
@@ -147,10 +147,11 @@ extension RelationshipRules {
         !outgoing[entity].isEmpty || incoming[entity].contains { $0.rule != .noAction }
     }
 
-    /// Returns what the deletion of one object asks for in a state, which may hold the object still or not. Objects that are gone in that
-    /// state are not named. O(references to the object).
+    /// Returns the consequences of one object's deletion in a state, whether or not that state still contains the object.
     ///
-    /// - Parameter own: the last value of a to-one column of the deleted object.
+    /// Objects that do not exist in that state are left out. O(references to the object).
+    ///
+    /// - Parameter own: Returns the last value of a to-one column of the deleted object.
     func consequences(
         of entity: Int, _ key: ObjectKey, in reader: some ObjectReader, own: (Int) throws -> ObjectKey?
     ) throws -> [DeletionConsequence] {

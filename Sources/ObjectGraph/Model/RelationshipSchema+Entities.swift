@@ -1,7 +1,7 @@
 import StoreInterface
 
 extension RelationshipSchema {
-    /// The relationships of all entities, in their order.
+    /// Returns the relationships of all entities, in order.
     static func all(of entities: [Entity], _ descriptions: [EntityDescription]) -> [RelationshipSchema] {
         var first = [0]
         for entity in entities.dropLast() { first.append(first[first.count - 1] + entity.relationships.count) }
@@ -20,9 +20,10 @@ extension RelationshipSchema {
 }
 
 extension Relationship {
-    /// Whether this is a to-one relationship whose references stay when the object that they lead to is deleted.
+    /// Whether this is a to-one relationship whose references stay when their destination is deleted.
     ///
-    /// The rule belongs to the end that is deleted. Without an inverse, references are nullified unless the relationship has another rule.
+    /// The rule belongs to the end that is deleted. Without an inverse, references are nullified unless the relationship has another
+    /// rule.
     func leavesReferences(_ entities: [Entity]) -> Bool {
         guard case .toOne = kind else { return false }
         let back = inverse.map { entities[destination].relationships[$0] }
