@@ -4,9 +4,9 @@
     import Foundation
 #endif
 
-/// The cells of one CSV file by column; null where a cell is empty or says `NA`.
+/// The cells of one CSV file, by column. A cell that is empty or `NA` is null.
 struct CSVFile {
-    /// The file's name without its ending.
+    /// The file's name without its extension.
     var name: String
     var columns: [String]
     var cells: [[String?]]
@@ -20,7 +20,7 @@ struct CSVFile {
         try self.init(Array(data), file: file)
     }
 
-    /// - Parameter file: the name that errors give, with its ending.
+    /// - Parameter file: The file name for errors, with its extension.
     init(_ bytes: [UInt8], file: String) throws {
         var parser = CSVParser(bytes, file: file)
         name = file.hasSuffix(".csv") ? String(file.dropLast(4)) : file

@@ -6,9 +6,10 @@ import StoreInterface
     import Foundation
 #endif
 
-/// Reads a folder of CSV files: a file is an entity, a line an object, and columns that hold other files' keys are relationships.
+/// Reads a folder of CSV files. Each file becomes an entity, and each line an object. A column with the keys of another file
+/// becomes a relationship.
 public enum CSVFolder {
-    /// Throws ``DatasetError`` before anything is given, so that nothing is half read.
+    /// Reads all files of a folder. Throws ``DatasetError`` if any file cannot be read.
     public static func read(_ path: String) throws -> Dataset {
         let names: [String]
         do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {

@@ -1,14 +1,14 @@
-/// Splits the bytes of a CSV file into records (RFC 4180): quoted fields may hold commas, quotes and line ends.
+/// Splits the bytes of a CSV file into records (RFC 4180). Quoted fields may contain commas, quotes and line ends.
 struct CSVParser {
     struct Record {
-        /// The line on which the record begins, from 1.
+        /// The line on which the record begins, counted from 1.
         var line: Int
         var fields: [Field]
     }
 
     struct Field {
         var text: String
-        /// A quoted field is never null, whatever it says.
+        /// Whether the field was quoted. A quoted field is never null, whatever its text.
         var wasQuoted: Bool
     }
 
@@ -22,7 +22,7 @@ struct CSVParser {
     private static let newline = UInt8(ascii: "\n")
     private static let carriageReturn = UInt8(ascii: "\r")
 
-    /// - Parameter file: the name that errors give.
+    /// - Parameter file: The file name for errors.
     init(_ bytes: [UInt8], file: String) {
         self.bytes = bytes
         self.file = file
@@ -30,7 +30,7 @@ struct CSVParser {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     }
 
-    /// The next record; nil at the end. Empty lines are skipped. Throws ``DatasetError`` naming file, line and column.
+    /// Returns the next record, or nil at the end. Skips empty lines. Throws ``DatasetError`` with file, line and column.
     mutating func next() throws -> Record? {
         while position < bytes.count, bytes[position] == Self.newline || bytes[position] == Self.carriageReturn {
             if bytes[position] == Self.newline { line += 1 }
@@ -50,7 +50,7 @@ struct CSVParser {
         }
     }
 
-    /// Reads a field and stops at the comma, the line end or the end of the file after it.
+    /// Reads a field, up to the comma, the line end or the end of the file that follows it.
     private mutating func field(_ column: Int) throws -> Field {
         if position < bytes.count, bytes[position] == Self.quote { return try quotedField(column) }
         let start = position

@@ -1,17 +1,18 @@
 import StoreInterface
 
-/// Finds the narrowest type that holds every value of a column.
+/// Finds the narrowest type that can represent every value of a column.
 ///
-/// Bad input never fails here: what is nothing else is a string.
+/// Inference never fails: a column of no other type is a string column.
 enum ColumnInference {
-    /// Integers in the narrowest of 16, 32 and 64 bits, as the author of a model would choose.
+    /// Returns the narrowest integer type of 16, 32 or 64 bits, as the author of a model would choose.
     static func integerType(_ range: ClosedRange<Int64>) -> ColumnType {
         if Int16(exactly: range.lowerBound) != nil, Int16(exactly: range.upperBound) != nil { return .int16 }
         if Int32(exactly: range.lowerBound) != nil, Int32(exactly: range.upperBound) != nil { return .int32 }
         return .int64
     }
 
-    /// An integer, unless a leading zero or a plus sign says that the digits are a code and not a number.
+    /// Returns the text as an integer. Returns nil for a leading zero or a plus sign, because such digits are a code and not a
+    /// number.
     static func integer(_ text: some StringProtocol) -> Int64? {
         let bytes = text.utf8
         guard let first = bytes.first, first == 45 || (first >= 48 && first <= 57) else { return nil }
@@ -37,7 +38,7 @@ enum ColumnInference {
         }
     }
 
-    /// The type of a column of texts (nil is null) and its values.
+    /// Infers the type of a column of texts, in which nil is null, and converts its values.
     static func column(_ name: String, _ texts: [String?]) -> TableAttribute {
         let isOptional = texts.contains { $0 == nil }
         func attribute(_ type: ColumnType, _ values: [Value]) -> TableAttribute {
@@ -55,7 +56,7 @@ enum ColumnInference {
         return attribute(.string, texts.map { $0.map(Value.string) ?? .null })
     }
 
-    /// nil at the first text that `read` refuses.
+    /// Converts all texts, or returns nil at the first text for which `read` returns nil.
     private static func convert(_ texts: [String?], _ read: (String) -> Value?) -> [Value]? {
         var values: [Value] = []
         values.reserveCapacity(texts.count)

@@ -5,7 +5,8 @@
 #endif
 
 extension Dataset {
-    /// Reads a SQLite file or a folder of CSV files. Throws ``DatasetError``: one line that names the thing and the reason.
+    /// Reads a SQLite file or a folder of CSV files. Throws ``DatasetError``, whose message is one line with the input and the
+    /// reason.
     public static func read(_ path: String) throws -> Dataset {
         var isFolder = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {

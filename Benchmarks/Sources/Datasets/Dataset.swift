@@ -1,13 +1,13 @@
 import StoreInterface
 
-/// Data to import, in a form that belongs to no store: tables of typed columns, references between rows, and pairs of rows.
+/// Data to import, independent of any store: tables of typed columns, references between rows, and pairs of rows.
 public struct Dataset: Sendable {
     public var name: String
     public var tables: [Table]
     public var links: [Link]
-    /// What was inferred, for people; one line each.
+    /// Descriptions of what was inferred, for display, one line each.
     public var notes: [String]
-    /// References to rows that do not exist: they became null.
+    /// The number of references to rows that do not exist. They were read as null.
     public var lostReferences: Int
 
     public init(name: String, tables: [Table], links: [Link] = [], notes: [String] = [], lostReferences: Int = 0) {
@@ -20,10 +20,10 @@ public struct Dataset: Sendable {
 
     public var objectCount: Int { tables.reduce(0) { $0 + $1.rowCount } }
     public var linkCount: Int { links.reduce(0) { $0 + $1.pairs.count } }
-    /// Objects and links: the rows of the source.
+    /// The number of objects and links, which is the number of rows in the source.
     public var rowCount: Int { objectCount + linkCount }
 
-    /// The number of the table with the most rows.
+    /// The index of the table with the most rows.
     public var largestTable: Int { tables.indices.max { tables[$0].rowCount < tables[$1].rowCount } ?? 0 }
 }
 
@@ -49,7 +49,7 @@ public struct TableAttribute: Sendable {
     public var name: String
     public var type: ColumnType
     public var isOptional: Bool
-    /// One a row, of the storage class of `type`, or null.
+    /// The value of each row: null, or a value of the storage class of `type`.
     public var values: [Value]
 
     public init(name: String, type: ColumnType, isOptional: Bool, values: [Value]) {
@@ -65,11 +65,11 @@ public struct TableReference: Sendable {
     public static let nobody: Int32 = -1
 
     public var name: String
-    /// The name of the to-many relationship that leads back.
+    /// The name of the inverse to-many relationship.
     public var inverse: String
-    /// The number of the table that is referred to.
+    /// The index of the referenced table.
     public var destination: Int
-    /// One a row: the row referred to, or ``nobody``.
+    /// For each row the referenced row, or ``nobody``.
     public var rows: [Int32]
 
     public init(name: String, inverse: String, destination: Int, rows: [Int32]) {
@@ -82,7 +82,7 @@ public struct TableReference: Sendable {
 
 /// A many-to-many relationship.
 public struct Link: Sendable {
-    /// The relationship's name in the source, and in the destination.
+    /// The relationship's name in the source entity. `inverse` is its name in the destination entity.
     public var name: String
     public var inverse: String
     public var source: Int
@@ -108,7 +108,7 @@ public struct Link: Sendable {
     }
 }
 
-/// Why an input cannot be imported: one line.
+/// The reason why an input cannot be imported, as one line.
 public struct DatasetError: Error, Sendable, CustomStringConvertible {
     public var description: String
 

@@ -1,6 +1,7 @@
-/// Reads dates as data files write them: `2013-01-31`, `2013-01-31 10:00:00`, `2013-01-31T10:00:00Z`, with a fraction or not. Always UTC.
+/// Reads dates in the forms of data files: `2013-01-31`, `2013-01-31 10:00:00` and `2013-01-31T10:00:00Z`, with or without a
+/// fraction. Dates are always UTC.
 enum DateText {
-    /// Seconds since 2001-01-01 UTC; nil when the text is no date.
+    /// Returns the seconds since 2001-01-01 UTC, or nil if the text is not a date.
     static func seconds(_ text: some StringProtocol) -> Double? {
         var text = Array(text.utf8)
         guard text.count >= 10, text.count <= 30 else { return nil }
@@ -49,7 +50,7 @@ enum DateText {
         return month == 2 ? (leap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
     }
 
-    /// Days of the proleptic Gregorian calendar, counted from March so that leap days come last.
+    /// Counts days of the proleptic Gregorian calendar. Years begin in March here, so leap days come last.
     private static func daysSince2001(_ year: Int, _ month: Int, _ day: Int) -> Int {
         func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
             let y = month <= 2 ? year - 1 : year

@@ -1,13 +1,14 @@
 import StoreInterface
 
-/// Makes a music library of the shape of the Chinook sample: 10 entities, most objects of few of them, and a many-to-many.
+/// Generates a music library in the shape of the Chinook sample: 10 entities, most objects in a few of them, and a many-to-many
+/// relationship.
 public enum MusicLibrary {
-    /// Objects and links of the library at its usual size: those of Chinook.
+    /// The number of objects and links at the usual size, which is that of Chinook.
     public static let usualRowCount = 15_607
 
     /// - Parameters:
-    ///   - rows: objects and links together, about; the shape is scaled to it.
-    ///   - seed: the same seed gives the same library on every machine.
+    ///   - rows: The approximate number of objects and links together. The shape is scaled to it.
+    ///   - seed: The seed of the random numbers. The same seed gives the same library on every machine.
     public static func make(rows: Int = usualRowCount, seed: UInt64 = 1) -> Dataset {
         var maker = MusicLibraryMaker(scale: Double(rows) / Double(usualRowCount), seed: seed)
         return maker.make()
@@ -112,7 +113,7 @@ struct MusicLibraryMaker {
         ]
     }
 
-    /// References are (name, destination, share of rows that have one).
+    /// Adds a table. References are (name, destination, share of rows that have one).
     private mutating func add(
         _ name: String, _ count: Int, _ makers: [Maker], _ references: [(String, Number, Double)] = []
     ) {

@@ -1,18 +1,18 @@
-/// Gives tables names for their properties that a model accepts: unique but for case, and none that stores keep for themselves.
+/// Chooses property names that a model accepts: unique regardless of case, and not reserved by stores.
 struct PropertyNames {
     private var taken: [Set<String>]
     private static let reserved: Set<String> = ["id", "version"]
 
     init(tableCount: Int) { taken = Array(repeating: Self.reserved, count: tableCount) }
 
-    /// The wanted name, or that name with underscores after it.
+    /// Returns the wanted name, followed by underscores if it is taken.
     mutating func take(_ wanted: String, in table: Int) -> String {
         var name = wanted.isEmpty ? "column" : wanted
         while !taken[table].insert(name.lowercased()).inserted { name += "_" }
         return name
     }
 
-    /// What a relationship over the column is called: the column's name without "Id" at its end.
+    /// Returns the name of the relationship for a column: the column's name without "Id" at its end.
     static func relationship(forColumn column: String) -> String {
         for ending in ["_id", "_Id", "_ID", "Id", "ID"] where column.hasSuffix(ending) && column.count > ending.count {
             return lowercasedFirst(String(column.dropLast(ending.count)))
@@ -20,7 +20,7 @@ struct PropertyNames {
         return lowercasedFirst(column)
     }
 
-    /// What the way back to the rows of a table is called.
+    /// Returns the name of the inverse relationship to the rows of a table.
     static func plural(ofTable table: String) -> String {
         let name = lowercasedFirst(table)
         return name.hasSuffix("s") ? name : name + "s"

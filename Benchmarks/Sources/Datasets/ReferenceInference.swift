@@ -1,9 +1,11 @@
-/// Finds which columns of a set of CSV files hold the keys of another file.
+/// Finds the columns of CSV files that contain the keys of another file.
 ///
-/// A key column has a value in every row and no value twice, and is the first such column of its file. A column refers to it
-/// - when both have the same name, or the column is named for the file or for file and key (`planeId`, `plane_id`, `plane`),
-///   and at least half of its distinct values are keys; or
-/// - whatever its name, when both hold words (not numbers, dates or truth values) and at least nine in ten of its distinct values are keys.
+/// The key column of a file is the first column that has a value in every row and no value twice. Another column refers to it
+/// in two cases:
+/// - Both columns have the same name, or the column is named for the file or for file and key (`planeId`, `plane_id`, `plane`).
+///   At least half of its distinct values are keys.
+/// - Both columns contain words (not numbers, dates or truth values), whatever their names. At least nine in ten of the
+///   column's distinct values are keys.
 struct ReferenceInference {
     struct Reference {
         var column: Int
@@ -11,7 +13,7 @@ struct ReferenceInference {
         var key: Int
     }
 
-    /// By file.
+    /// The references of each file.
     private(set) var references: [[Reference]]
 
     init(_ files: [CSVFile]) {
@@ -37,7 +39,7 @@ struct ReferenceInference {
         }
     }
 
-    /// The row of each value. Of a value that occurs twice, the first.
+    /// Returns the row of each value. A value that occurs twice has its first row.
     static func rows(of cells: [String?]) -> [String: Int32] {
         var rows: [String: Int32] = Dictionary(minimumCapacity: cells.count)
         for (row, cell) in cells.enumerated() {

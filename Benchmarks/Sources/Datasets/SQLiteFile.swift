@@ -1,12 +1,12 @@
 import Floors
 import StoreInterface
 
-/// Reads any SQLite file: a table is an entity, a row an object, a foreign key a to-one relationship. A table whose primary key
-/// is exactly two foreign keys, and that has nothing else, is a many-to-many relationship.
+/// Reads any SQLite file. A table becomes an entity, a row an object, and a foreign key a to-one relationship. A table becomes
+/// a many-to-many relationship if its primary key is exactly two foreign keys and it has no other columns.
 ///
 /// Foreign keys of several columns stay attributes. Types come from the declarations and are checked against the values.
 public enum SQLiteFile {
-    /// Throws ``DatasetError`` when the file is no SQLite file.
+    /// Reads a file. Throws ``DatasetError`` if it is not a SQLite file.
     public static func read(_ path: String) throws -> Dataset {
         do {
             let database = try RawSQLite(path: path, access: .readOnly)
@@ -21,14 +21,14 @@ struct SQLiteTable {
     struct Column {
         var name: String
         var declaredType: String
-        /// Its place in the primary key from 1; 0: not in it.
+        /// The position in the primary key, from 1. 0 means that the column is not in it.
         var keyPosition: Int
     }
 
     struct ForeignKey {
         var column: String
         var table: String
-        /// Empty: the other table's primary key.
+        /// The referenced column. Empty means the primary key of the other table.
         var key: String
     }
 
@@ -61,7 +61,7 @@ struct SQLiteTable {
     }
 }
 
-/// A name as SQL text.
+/// Returns a name as a quoted SQL identifier.
 func quoted(_ name: String) -> String {
     "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
 }
@@ -114,7 +114,7 @@ struct SQLiteFileReader {
 
     // MARK: Rows
 
-    /// The values of every row, column by column, as they lie in the file.
+    /// Returns the values of every row, by column, as they are in the file.
     private func read(_ table: SQLiteTable) throws -> [[Value]] {
         var columns: [[Value]] = Array(repeating: [], count: table.columns.count)
         let list = table.columns.map { quoted($0.name) }.joined(separator: ", ")
@@ -135,7 +135,7 @@ struct SQLiteFileReader {
         return columns
     }
 
-    /// Types the column by what it holds; the declaration decides only where the values leave a choice.
+    /// Infers the type of a column from its values. The declaration decides only if the values allow several types.
     private func attribute(_ name: String, _ declared: String, _ values: [Value]) -> TableAttribute {
         let isOptional = values.contains(.null)
         var ints = 0
@@ -174,7 +174,7 @@ struct SQLiteFileReader {
         return made(.data, values.map(Self.bytes))
     }
 
-    /// Columns that mix types are kept as bytes, so that nothing is lost.
+    /// Converts a value of a column with mixed types to bytes, so that nothing is lost.
     private static func bytes(_ value: Value) -> Value {
         switch value {
         case .string(let text): .data(.init(text.utf8))
@@ -186,7 +186,7 @@ struct SQLiteFileReader {
 
     // MARK: Relationships
 
-    /// Foreign keys that lead to another entity's row.
+    /// Returns the foreign keys that refer to a row of another entity.
     private func references(of table: SQLiteTable) -> [SQLiteTable.ForeignKey] {
         table.foreignKeys.filter { key in destination(key) != nil }
     }
@@ -235,7 +235,7 @@ struct SQLiteFileReader {
                 + (found.lost == 0 ? "" : "; \(found.lost) references to nothing became null"))
     }
 
-    /// A join table as pairs.
+    /// Adds the rows of a join table as pairs.
     private func add(
         _ join: SQLiteTable, _ cells: [[[Value]]], _ names: inout PropertyNames, _ result: inout Dataset
     ) throws {

@@ -1,4 +1,4 @@
-/// Random numbers that are the same for the same seed, on every machine (SplitMix64).
+/// Random numbers that are the same for the same seed on every machine (SplitMix64).
 public struct SeededNumbers: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -12,16 +12,16 @@ public struct SeededNumbers: RandomNumberGenerator, Sendable {
         return z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is above zero. The bias is below one in 2^32.
+    /// Returns a number below `bound`, which must be above zero. The bias is below one in 2^32.
     public mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
-    /// Lowercase letters.
+    /// Returns a word of lowercase letters.
     public mutating func word(_ lengths: ClosedRange<Int>) -> String {
         let count = lengths.lowerBound + below(lengths.count)
         return String(decoding: (0..<count).map { _ in UInt8(97 + below(26)) }, as: UTF8.self)
     }
 
-    /// Some words, the first letter of each a capital.
+    /// Returns some words, each with a capital first letter.
     public mutating func title(words: ClosedRange<Int>) -> String {
         let count = words.lowerBound + below(words.count)
         return (0..<count).map { _ in word(2...9).capitalizedASCII }.joined(separator: " ")

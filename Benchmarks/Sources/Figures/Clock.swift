@@ -6,19 +6,19 @@
     import Darwin
 #endif
 
-/// The clocks that figures come from.
+/// The clocks of all measurements.
 public enum Clock {
-    /// Nanoseconds of a clock that never jumps.
+    /// Returns nanoseconds of a monotonic clock.
     @inline(__always)
     public static func now() -> UInt64 { nanoseconds(CLOCK_MONOTONIC) }
 
-    /// Nanoseconds of processor time that the main thread has used. Callable from any thread.
+    /// Returns the processor time of the main thread in nanoseconds. Callable from any thread.
     public static func mainThreadCPU() -> UInt64 { nanoseconds(mainThreadClock) }
 
-    /// Nanoseconds of processor time that all threads of the process have used.
+    /// Returns the processor time of all threads of the process in nanoseconds.
     public static func processCPU() -> UInt64 { nanoseconds(CLOCK_PROCESS_CPUTIME_ID) }
 
-    /// Must be called first on the main thread.
+    /// Records which thread is the main thread. Call this on the main thread before any measurement.
     public static func rememberMainThread() { _ = mainThreadClock }
 
     private static let mainThreadClock: clockid_t = {

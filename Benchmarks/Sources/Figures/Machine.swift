@@ -7,7 +7,7 @@
     import Glibc
 #endif
 
-/// Where figures were taken, and with what.
+/// The machine and the software versions of a measurement.
 public struct Machine: Sendable, Codable {
     public var processor: String
     public var cores: Int
@@ -46,7 +46,7 @@ public struct Machine: Sendable, Codable {
         command = (["strata-bench"] + CommandLine.arguments.dropFirst()).joined(separator: " ")
     }
 
-    /// One line for people.
+    /// A one-line summary for display.
     public var summary: String {
         let versions = libraries.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
         return "\(processor), \(cores) cores, \(memoryBytes >> 30) GiB, \(system), Swift \(swift), \(versions), \(build), "

@@ -8,10 +8,10 @@ import Synchronization
     import Musl
 #endif
 
-/// Runs the main thread: takes the main queue's jobs, as a run loop does, and notes when the thread was busy with them.
+/// Runs the jobs of the main queue, as a run loop does, and records when the main thread was busy with them.
 ///
-/// Two clock readings a wake-up, nothing else, so measuring costs the main thread well under a microsecond a job. Linux only:
-/// elsewhere the main queue belongs to the system's own loop.
+/// Each wake-up costs two clock readings, so measuring costs the main thread well under a microsecond per job. Linux only: on
+/// other systems the main queue belongs to the system's own loop.
 public enum MainLoop {
     private static let recorder = Mutex(Recorder())
     private static let exitStatus = Atomic<Int32>(-1)
@@ -21,7 +21,7 @@ public enum MainLoop {
         var intervals: [BusyInterval] = []
     }
 
-    /// Runs `body` on the main actor and the main queue's jobs until `body` returns a status; gives that status.
+    /// Runs `body` on the main actor, and the jobs of the main queue until `body` returns a status. Returns that status.
     ///
     /// Must be called on the main thread, from a `main` that is not `async`.
     public static func run(_ body: @escaping @MainActor @Sendable () async -> Int32) -> Int32 {
@@ -46,7 +46,7 @@ public enum MainLoop {
         }
     }
 
-    /// Returns when jobs have come, and takes the mark that says so.
+    /// Returns when jobs have arrived, and clears the event that announced them.
     private static func wait(for handle: Int32) {
         var poll = pollfd(fd: handle, events: Int16(POLLIN), revents: 0)
         while Glibc.poll(&poll, 1, -1) < 0 {}
@@ -54,12 +54,13 @@ public enum MainLoop {
         _ = read(handle, &mark, MemoryLayout<UInt64>.size)
     }
 
-    /// Forgets what was noted and notes from now on.
+    /// Discards all recorded intervals and starts recording.
     public static func startRecording() {
         recorder.withLock { $0 = Recorder(isOn: true, intervals: []) }
     }
 
-    /// Stops noting; gives when the main thread was busy, in order. The job that calls this is not among them if it runs on main.
+    /// Stops recording and returns the intervals in which the main thread was busy, in order. If the calling job runs on main,
+    /// it is not included.
     public static func stopRecording() -> [BusyInterval] {
         recorder.withLock { recorder in
             defer { recorder = Recorder() }
@@ -68,7 +69,8 @@ public enum MainLoop {
     }
 }
 
-/// A time in which the main thread ran jobs without a pause: a new job would have waited for its end. Nanoseconds of the clock.
+/// An interval in which the main thread ran jobs without a pause, in nanoseconds of the clock. A new job would have waited for
+/// its end.
 public struct BusyInterval: Sendable, Hashable, Codable {
     public var start: UInt64
     public var end: UInt64

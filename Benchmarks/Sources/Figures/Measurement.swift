@@ -1,4 +1,4 @@
-/// Takes the figures of one run: begin it when all is ready, end it when the work is done and nothing is checked yet.
+/// Measures one run. Begin when everything is prepared. End when the work is done, before the result is checked.
 public struct Measurement: Sendable {
     private let start: UInt64
     private let cpu: UInt64
@@ -14,13 +14,13 @@ public struct Measurement: Sendable {
         start = Clock.now()
     }
 
-    /// Lets the main thread take whatever waits for it first, so that nothing from before is counted.
+    /// Begins a measurement after the main thread has run all its waiting jobs, so that no earlier work is counted.
     public static func begin() async -> Measurement {
         await MainActor.run {}
         return Measurement()
     }
 
-    /// Call off the main thread, so that the last job on main has ended and is counted.
+    /// Ends the measurement. Call this off the main thread, so that the last job on main has ended and is counted.
     public func end(spans: [Span] = []) async -> RunFigures {
         let end = Clock.now()
         let mainCPUUsed = Clock.mainThreadCPU() - mainCPU
@@ -34,7 +34,7 @@ public struct Measurement: Sendable {
     }
 }
 
-/// Something that took time on another lane than main: a batch of work, or a save. Nanoseconds of the clock.
+/// An interval of work on another lane than main: a batch of work, or a save. In nanoseconds of the clock.
 public struct Span: Sendable, Hashable {
     public enum Kind: Sendable, Hashable { case work, save }
 
@@ -55,18 +55,18 @@ public struct Span: Sendable, Hashable {
 public struct RunFigures: Sendable {
     public var start: UInt64
     public var totalSeconds: Double
-    /// Of all threads.
+    /// The processor time of all threads.
     public var processCPUSeconds: Double
     public var mainCPUSeconds: Double
     public var main: MainThreadFigures
     public var busy: [BusyInterval]
     public var spans: [Span]
-    /// The most that was resident at once, less what was resident before the run (the data to import, above all).
+    /// The peak of resident memory, less the memory that was resident before the run. The latter is mainly the data to import.
     public var peakMemoryBytes: Int
-    /// Resident at the end, less what was resident before.
+    /// The memory that is resident at the end, less the memory that was resident before.
     public var residentAfterBytes: Int
     public var fileBytes = 0
     public var saves = 0
-    /// What a workload measures besides, by name: milliseconds.
+    /// Further measurements of a workload in milliseconds, by name.
     public var extra: [String: Double] = [:]
 }

@@ -6,18 +6,18 @@ internal import CLinuxHost
     import Foundation
 #endif
 
-/// The process's memory, as the kernel counts it. Zeros where `/proc` does not say.
+/// The memory of the process, as the kernel counts it. All values are zero if `/proc` does not have them.
 public enum Memory {
-    /// Resident now, maps of files included.
+    /// Returns the resident memory, including memory-mapped files.
     public static func residentBytes() -> Int { field("VmRSS:") }
 
-    /// Resident now, without maps of files.
+    /// Returns the resident memory without memory-mapped files.
     public static func anonymousBytes() -> Int { field("RssAnon:") }
 
-    /// The most that was resident since ``resetPeak()``, or since the process began where a reset is not allowed.
+    /// Returns the peak of resident memory since ``resetPeak()``, or since the process began if a reset is not permitted.
     public static func peakBytes() -> Int { field("VmHWM:") }
 
-    /// Gives free memory back to the system and begins a new peak.
+    /// Returns free memory to the system and begins a new peak.
     public static func resetPeak() {
         malloc_trim(0)
         try? "5".write(toFile: "/proc/self/clear_refs", atomically: false, encoding: .utf8)

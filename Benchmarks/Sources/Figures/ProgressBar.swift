@@ -8,7 +8,7 @@ import Synchronization
     import Darwin
 #endif
 
-/// A progress bar on standard error; silent when that is no terminal.
+/// A progress bar on standard error. It prints nothing if standard error is not a terminal.
 public final class ProgressBar: Sendable {
     public enum Style: Sendable { case bar, silent }
 
@@ -21,7 +21,7 @@ public final class ProgressBar: Sendable {
         isShown = style == .bar && isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) == 1
     }
 
-    /// One step is over; `name` is what comes next.
+    /// Completes one step. `name` describes the next step.
     public func step(_ name: String) {
         let count = min(total, done.add(1, ordering: .relaxed).oldValue)
         guard isShown else { return }

@@ -1,5 +1,5 @@
 extension Report {
-    /// One page that needs nothing else: the tables, and a timeline of each configuration's run with the middle total.
+    /// Returns one self-contained page: the tables, and for each configuration a timeline of the run with the median total.
     public func html(title: String) -> String {
         var body = "<h1>\(Self.escaped(title))</h1><p>\(Self.escaped(machine.command))</p><p>\(Self.escaped(machine.summary))</p>"
         if runs.contains(where: { $0.stack != nil }) { body += Self.html(stackTable()) }
@@ -43,7 +43,7 @@ extension Report {
     }
 }
 
-/// Draws one run: a lane for the main thread in blue, one for each other lane in grey, saves marked in orange.
+/// Draws one run. The main thread has a blue lane, each other lane is grey, and saves are orange.
 struct Timeline {
     private let run: RunFigures
     private let scale: Double
@@ -51,7 +51,8 @@ struct Timeline {
     private static let left = 130.0
     private static let height = 20
 
-    /// - Parameter longestSeconds: what the whole width stands for, so that runs can be compared by eye.
+    /// - Parameter longestSeconds: The time that the full width represents. It is the same for all runs, so that they can be
+    ///   compared.
     init(_ run: RunFigures, longestSeconds: Double) {
         self.run = run
         scale = Self.width / (longestSeconds * 1e9)
@@ -94,7 +95,7 @@ struct Timeline {
             + "height=\"\(Self.height - 4)\" fill=\"\(color)\"><title>\(title) \(milliseconds) ms</title></rect>"
     }
 
-    /// Joins times that lie closer together than a fifth of a point, so that pages stay small.
+    /// Joins intervals that are closer together than a fifth of a point, so that pages stay small.
     private func merged(_ intervals: [BusyInterval]) -> [BusyInterval] {
         var result: [BusyInterval] = []
         for interval in intervals {

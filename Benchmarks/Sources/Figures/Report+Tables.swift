@@ -1,8 +1,8 @@
 extension Report {
-    /// The rows that tell of stacks: who blocks the main thread, and what it costs in all.
+    /// Returns a table of the runs that have a stack: how long main was blocked, and the total cost.
     ///
-    /// "/ siblings": the total by that of siblings on the same store and routing. "/ field": by that of the same stack as the field
-    /// knows it, on SQLite through its ancestors.
+    /// "/ siblings" is the total divided by that of siblings on the same store and routing. "/ field" is the total divided by
+    /// that of the same stack on SQLite with the routing `ancestors`.
     public func stackTable() -> TextTable {
         var table = TextTable(
             header: [
@@ -35,7 +35,7 @@ extension Report {
         return table
     }
 
-    /// The rows that tell of single operations on several engines. Ratios are to the engine named, within the same operation.
+    /// Returns a table of single operations on several engines. Ratios compare with the named engine in the same operation.
     public func operationTable() -> TextTable {
         var table = TextTable(
             header: ["operation", "engine", "durability", "ns/object", "min-max", "/ sqlite-raw", "/ lmdb-raw"], names: 3)
@@ -56,7 +56,7 @@ extension Report {
         return table
     }
 
-    /// Everything for people: what was run on what, the tables, and the notes.
+    /// Returns the whole report for display: the tables, the notes and the machine.
     public func text(_ format: TextTable.Format) -> String {
         var parts: [String] = []
         if runs.contains(where: { $0.stack != nil }) { parts.append(stackTable().text(format)) }

@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-/// All that a command measured, in the form of `--json`.
+/// All measurements of a command. Its encoding is the output of `--json`.
 public struct Report: Sendable, Encodable {
     public var schema = 1
     public var machine: Machine
@@ -17,7 +17,7 @@ public struct Report: Sendable, Encodable {
         self.runs = runs
     }
 
-    /// One configuration, over its repeats. Figures that a row does not have are absent.
+    /// The figures of one configuration over its repeats. Figures that do not apply are absent.
     public struct Row: Sendable, Encodable {
         public var benchmark: String
         public var stack: String?
@@ -43,7 +43,7 @@ public struct Report: Sendable, Encodable {
         public var peakMemoryBytes: Int?
         public var residentAfterBytes: Int?
         public var verified: Bool
-        /// The repeats, for timelines; not in the JSON.
+        /// The repeats, for timelines. They are not part of the JSON.
         public var timelines: [RunFigures] = []
 
         private enum CodingKeys: CodingKey {
@@ -59,7 +59,7 @@ public struct Report: Sendable, Encodable {
             self.verified = verified
         }
 
-        /// Takes the figures of the repeats. Precondition: at least one.
+        /// Sets the figures from the repeats. Precondition: at least one.
         public mutating func take(_ runs: [RunFigures]) {
             totalSeconds = Spread(runs.map(\.totalSeconds))
             processCPUSeconds = Spread(runs.map(\.processCPUSeconds))

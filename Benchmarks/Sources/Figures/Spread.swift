@@ -1,4 +1,4 @@
-/// The smallest, the middle and the largest of some measurements of one thing.
+/// The minimum, the median and the maximum of repeated measurements.
 public struct Spread: Sendable, Hashable, Codable {
     public var min: Double
     public var median: Double

@@ -1,10 +1,10 @@
-/// A table of text: the first columns lean left, the others right.
+/// A table of text. The first columns are aligned left, and the others right.
 public struct TextTable: Sendable {
     public enum Format: Sendable { case terminal, markdown }
 
     public var header: [String]
     public var rows: [[String]] = []
-    /// How many columns are names and not numbers.
+    /// The number of columns that are names and not numbers.
     public var names: Int
 
     public init(header: [String], names: Int) {
@@ -32,9 +32,9 @@ public struct TextTable: Sendable {
     }
 }
 
-/// Numbers as tables show them.
+/// Formats of numbers in tables.
 public enum Shown {
-    /// Enough digits to tell values of this size apart.
+    /// Returns the value with enough digits to distinguish values of its size.
     public static func number(_ value: Double) -> String {
         switch abs(value) {
         case 100...: fixed(value, 0)

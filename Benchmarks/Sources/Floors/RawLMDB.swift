@@ -1,10 +1,11 @@
 internal import CLMDBFloor
 
-/// LMDB in C calls, one row an object under an integer key: the floor under our pages. Each C function stands here once.
+/// LMDB in C calls, with one row per object under an integer key. It is the floor for our pages. Each C function is called in
+/// one place.
 ///
-/// One thread uses it, with one transaction at a time. Several may share one environment.
+/// One thread uses it, with one transaction at a time. Several instances may share one environment.
 public final class RawLMDB {
-    /// What a commit waits for.
+    /// When a commit syncs.
     public enum Sync { case everyCommit, never }
 
     public struct Failure: Error, CustomStringConvertible {
@@ -13,7 +14,7 @@ public final class RawLMDB {
 
     public struct Table: Sendable { fileprivate var number: MDB_dbi }
 
-    /// An open file. LMDB wants each file opened once in a process.
+    /// An open file. LMDB requires that a process opens each file once.
     ///
     /// `@unchecked Sendable` is right because LMDB's environments are made for threads, and the pointer never changes.
     public final class Environment: @unchecked Sendable {
@@ -41,7 +42,7 @@ public final class RawLMDB {
         try Self.check(mdb_env_open(handle, path, flags, 0o644))
     }
 
-    /// For another thread.
+    /// Creates an instance for another thread.
     public init(sharing environment: Environment) { self.environment = environment }
 
     deinit {
@@ -60,10 +61,10 @@ public final class RawLMDB {
         try Self.check(mdb_txn_commit(ending))
     }
 
-    /// In a write transaction: a table of rows under integer keys.
+    /// Creates a table of rows under integer keys. Requires a write transaction.
     public func makeTable(_ name: String) throws -> Table { try table(name, MDB_CREATE | MDB_INTEGERKEY) }
 
-    /// In a write transaction: a table of sorted integers under integer keys, for indexes.
+    /// Creates a table of sorted integers under integer keys, for indexes. Requires a write transaction.
     public func makeIndex(_ name: String) throws -> Table {
         try table(name, MDB_CREATE | MDB_INTEGERKEY | MDB_DUPSORT | MDB_DUPFIXED | MDB_INTEGERDUP)
     }
@@ -101,7 +102,7 @@ public final class RawLMDB {
         }
     }
 
-    /// The row of a key, valid inside `body` only; nil when there is none.
+    /// Calls `body` with the row of a key, which is valid inside `body` only. Returns nil if there is none.
     public func get<R>(_ table: Table, key: UInt64, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         var number = key
         return try withUnsafeMutableBytes(of: &number) { bytes in
@@ -114,7 +115,7 @@ public final class RawLMDB {
         }
     }
 
-    /// Removes a row, if there is one.
+    /// Removes a row if it exists.
     public func remove(_ table: Table, key: UInt64) throws {
         var number = key
         try withUnsafeMutableBytes(of: &number) { bytes in
@@ -124,7 +125,7 @@ public final class RawLMDB {
         }
     }
 
-    /// Every row in the order of keys; a row is valid inside `body` only.
+    /// Calls `body` with every row in the order of keys. A row is valid inside `body` only.
     public func forEach(_ table: Table, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         var cursor: OpaquePointer?
         try Self.check(mdb_cursor_open(transaction, table.number, &cursor))
@@ -138,7 +139,7 @@ public final class RawLMDB {
         if status != MDB_NOTFOUND { try Self.check(status) }
     }
 
-    /// The same with the keys.
+    /// Calls `body` with every key and row.
     public func forEach(_ table: Table, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Void) throws {
         let cursor = try cursor(table)
         var found = try cursor.first()
@@ -150,10 +151,10 @@ public final class RawLMDB {
 
     public func cursor(_ table: Table) throws -> Cursor { try Cursor(transaction, table) }
 
-    /// A place in a table, in a transaction. It must go before its transaction ends.
+    /// A position in a table, within a transaction. Release it before its transaction ends.
     public final class Cursor {
         private var handle: OpaquePointer?
-        // Unchecked: a floor is not to pay for Swift's checks of exclusive access, and no access calls out.
+        // Unchecked, so that a floor does not pay for Swift's checks of exclusive access. No access calls other code.
         @exclusivity(unchecked) private var found = MDB_val()
         @exclusivity(unchecked) private var value = MDB_val()
 
@@ -163,15 +164,15 @@ public final class RawLMDB {
 
         deinit { mdb_cursor_close(handle) }
 
-        // What moves the cursor gives whether there is something.
+        // The methods that move the cursor return whether there is an entry.
 
         public func first() throws -> Bool { try move(MDB_FIRST) }
         public func next() throws -> Bool { try move(MDB_NEXT) }
-        /// The next entry of an index under the same value.
+        /// Moves to the next entry of an index under the same value.
         public func nextOfKey() throws -> Bool { try move(MDB_NEXT_DUP) }
-        /// To the row of a key; in an index, to the first entry of a value.
+        /// Moves to the row of a key, or to the first entry of a value in an index.
         public func seek(_ key: UInt64) throws -> Bool { try seek(key, MDB_SET_KEY) }
-        /// To the first key that is not below this one.
+        /// Moves to the first key that is not below `key`.
         public func seek(from key: UInt64) throws -> Bool { try seek(key, MDB_SET_RANGE) }
 
         private func seek(_ key: UInt64, _ operation: MDB_cursor_op) throws -> Bool {
@@ -192,9 +193,9 @@ public final class RawLMDB {
 
         /// The key of a row, or the value of an index entry.
         public var key: UInt64 { found.mv_data.loadUnaligned(as: UInt64.self) }
-        /// Valid until the cursor moves.
+        /// The bytes of the current row, valid until the cursor moves.
         public var row: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size) }
-        /// The key that an index entry holds.
+        /// The key in the current index entry.
         public var partner: UInt64 { value.mv_data.loadUnaligned(as: UInt64.self) }
     }
 

@@ -6,7 +6,8 @@ internal import CSQLiteFloor
     import Foundation
 #endif
 
-/// SQLite in C calls with prepared statements: what a careful programmer would write by hand. Each C function stands here once.
+/// SQLite in C calls with prepared statements, as a careful programmer would write by hand. Each C function is called in one
+/// place.
 ///
 /// One connection, used by one thread.
 public final class RawSQLite {
@@ -42,7 +43,7 @@ public final class RawSQLite {
 
     fileprivate func message() -> String { handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory" }
 
-    /// What kind of value a cell holds.
+    /// The kind of value in a cell.
     public enum CellKind: Sendable { case null, integer, real, text, blob }
 
     public final class Statement {
@@ -82,10 +83,10 @@ public final class RawSQLite {
             }
         }
 
-        /// SQLITE_TRANSIENT, a cast that C macros cannot carry over: SQLite copies the bytes at once.
+        /// SQLITE_TRANSIENT, a cast that Swift cannot import from a C macro. SQLite copies the bytes at once.
         private static var transient: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 
-        /// Gives whether there is a row.
+        /// Advances to the next row and returns whether there is one.
         @inline(__always)
         public func step() throws -> Bool {
             switch sqlite3_step(handle) {

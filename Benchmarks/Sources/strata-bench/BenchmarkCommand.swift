@@ -7,11 +7,11 @@ import Workloads
 /// A command that measures.
 protocol BenchmarkCommand: ParsableCommand, Sendable {
     var options: BenchmarkOptions { get }
-    /// The options that it reads, of those that not every command does.
+    /// The options that this command reads, of those that not every command reads.
     static var read: Set<OptionUse> { get }
-    /// Throws `ValidationError` when what is given does not fit together.
+    /// Throws `ValidationError` if the options do not fit together.
     func check() throws
-    /// Gives the report's rows and what is to be said with them.
+    /// Runs the measurements. Returns the report's rows, and notes to print with them.
     func measure() async throws -> (rows: [Report.Row], notes: [String])
 }
 
@@ -23,7 +23,8 @@ extension BenchmarkCommand {
 
     func check() throws {}
 
-    /// Throws ``WrongInput`` for data that cannot be read, ``FailedRun`` for whatever else goes wrong: by now the options are good.
+    /// Runs the command with valid options. Throws ``WrongInput`` for data that cannot be read, and ``FailedRun`` for any other
+    /// error.
     func runBenchmark() async throws {
         do {
             let (rows, notes) = try await measure()
@@ -44,7 +45,7 @@ extension BenchmarkCommand {
         }
     }
 
-    /// Runs a workload in every setting asked for.
+    /// Runs a workload in every requested configuration.
     func rows(_ workload: some Workload) async throws -> [Report.Row] {
         let settings = try options.settings()
         let progress = ProgressBar(steps: settings.count * options.repeatsOrUsual, style: options.progressStyle)
@@ -52,7 +53,7 @@ extension BenchmarkCommand {
         return try await WorkloadRunner(settings: settings, repeats: options.repeatsOrUsual, progress: progress).rows(workload)
     }
 
-    /// What all reports say.
+    /// Returns the notes that all reports have in common.
     func commonNotes() throws -> [String] {
         [
             "Files are new in each run, the process is warm from the second repeat on. Medians of \(options.repeatsOrUsual), settings alternate; "

@@ -6,7 +6,8 @@ import ObjectGraph
 import StoreInterface
 import Workloads
 
-/// The options that commands share. What was not given is nil, so that a command can refuse what it does not read.
+/// The options that commands share. An option that was not given is nil, so that a command can refuse options that it does not
+/// read.
 struct BenchmarkOptions: ParsableArguments, Sendable {
     @Option(help: ArgumentHelp("Which stacks to run: names with commas between them, or all (default: all).", valueName: "list"))
     var stack: String?
@@ -50,7 +51,7 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
     @Flag(help: "Prints tables as Markdown.")
     var markdown = false
 
-    /// Far above what a machine can do, and low enough that no sum of them overflows. A row refers to others by 32 bits.
+    /// Limits far above what a machine can do, and low enough that no sum of them overflows. A row refers to others by 32 bits.
     private static let limits = (objects: 100_000_000, saveEvery: 100_000_000, repeats: 10_000)
 
     func validate() throws {
@@ -71,7 +72,7 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
         if value > limit { throw ValidationError("\(option) \(value): must be at most \(limit)") }
     }
 
-    /// Before the run, which may be long, and whose figures would be lost.
+    /// Checks before the run that the file can be written. A run may be long, and its figures would be lost.
     private static func checkWritable(_ option: String, _ path: String?) throws {
         guard let path else { return }
         var isFolder = ObjCBool(false)
@@ -98,7 +99,7 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
     var repeatsOrUsual: Int { repeats ?? 3 }
     var progressStyle: ProgressBar.Style { quiet ? .silent : .bar }
 
-    /// The combinations asked for. A list that leaves none is an error.
+    /// Returns the requested combinations. Throws if there is none.
     func settings() throws -> [BenchmarkConfiguration] {
         let settings = BenchmarkConfiguration.all(stacks: try stacks(), stores: try stores(), routings: try routings())
         guard !settings.isEmpty else {
@@ -107,13 +108,13 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
         return settings
     }
 
-    /// Those of the stores asked for, and the floors.
+    /// Returns the engines of the requested stores, and the floors.
     func engines() throws -> [Engine] {
         let stores = try stores()
         return Engine.allCases.filter { $0.store.map(stores.contains) ?? true }
     }
 
-    /// The data to import: read, or generated.
+    /// Returns the data to import, which is read or generated.
     func dataset() throws -> Dataset {
         if let input { return try Dataset.read(input) }
         return MusicLibrary.make(rows: objects ?? MusicLibrary.usualRowCount, seed: seedOrUsual)

@@ -1,6 +1,7 @@
 import ArgumentParser
 
-/// The options that not every command reads. One that is given and not read would be ignored in silence, so it is refused.
+/// The options that not every command reads. An option that is given but not read is refused, so that it is not ignored
+/// silently.
 enum OptionUse: String, CaseIterable {
     case stack, store, routing, durability, objects
     case saveEvery = "save-every"
@@ -23,19 +24,19 @@ extension BenchmarkOptions {
         }
     }
 
-    /// Throws unless all given options are among these.
+    /// Throws unless all given options are among `read`.
     func refuse(allBut read: Set<OptionUse>, in command: String) throws {
         for option in OptionUse.allCases where isGiven(option) && !read.contains(option) {
             throw ValidationError("--\(option.rawValue): \(command) does not read this option; leave it out")
         }
     }
 
-    /// Throws when both are given: what is read from a file is not generated.
+    /// Throws if this option and an input are both given, because data from a file is not generated.
     func refuse(_ option: OptionUse, withInput why: String) throws {
         if input != nil, isGiven(option) { throw ValidationError("--\(option.rawValue): \(why); leave out this or --input") }
     }
 
-    /// Data that is read has the size that it has, and no seed.
+    /// Throws if options of the generator and an input are both given: the size of the data is fixed, and it has no seed.
     func refuseGeneratorWithInput() throws {
         try refuse(.objects, withInput: "generated data only has a size to choose")
         try refuse(.seed, withInput: "generated data only has a seed")

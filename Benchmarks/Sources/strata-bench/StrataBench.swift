@@ -2,9 +2,10 @@ import ArgumentParser
 import Figures
 import Foundation
 
-/// The command line: reads it, runs a command on a main loop that measures itself, and ends with the status of the result.
+/// The command line. Parses it, runs a command on a main loop that measures itself, and exits with the status of the result.
 ///
-/// Status 0: done and checked. 1: a run failed, by its own check or before it. 2: a wrong name, or an input that cannot be read.
+/// Status 0: done and checked. 1: a run failed, by its own check or before it. 2: a wrong name, or an input that cannot be
+/// read.
 @main
 struct StrataBench: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -28,7 +29,7 @@ struct StrataBench: ParsableCommand {
             }
             let command = try parseAsRoot()
             if let benchmark = command as? any BenchmarkCommand {
-                // Off the main actor, so that main has only what the stacks give it to do.
+                // Off the main actor, so that main runs only the work of the stacks.
                 try await Task.detached { try await benchmark.runBenchmark() }.value
             } else {
                 var command = command
@@ -42,7 +43,7 @@ struct StrataBench: ParsableCommand {
 
     private static var commandNames: [String] { configuration.subcommands.map { $0._commandName } + ["help"] }
 
-    /// Says what happened, on standard error unless help was asked for, and gives the status.
+    /// Prints the error, on standard error unless help was requested, and returns the status.
     private static func end(_ error: any Error) -> Int32 {
         let status = status(of: error)
         switch error {
@@ -54,7 +55,7 @@ struct StrataBench: ParsableCommand {
         return status
     }
 
-    /// What is neither a run's error nor the wish for help is an error of the command line.
+    /// Returns the status of an error. An error that is neither a run's nor a request for help is an error of the command line.
     static func status(of error: any Error) -> Int32 {
         switch error {
         case is FailedRun: 1
@@ -69,12 +70,12 @@ struct StrataBench: ParsableCommand {
     }
 }
 
-/// A run whose result is wrong, or that could not end.
+/// The error of a run whose result is wrong, or that could not finish.
 struct FailedRun: Error, CustomStringConvertible {
     var description: String
 }
 
-/// A name that does not exist, or an input that cannot be read.
+/// The error for a name that does not exist, or for an input that cannot be read.
 struct WrongInput: Error, CustomStringConvertible {
     var description: String
 }
