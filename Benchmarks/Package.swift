@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Measures Strata against what one would write by hand. A package of its own, so that its dependencies weigh on nobody.
-// Build it with STRATA_NO_MACROS=1: it needs no macros, and swift-syntax takes minutes to compile.
+// Measures Strata against code written by hand. It is a package of its own, so that packages that use Strata do not get its
+// dependencies. Build it with STRATA_NO_MACROS=1: it needs no macros, and swift-syntax takes minutes to compile.
 let package = Package(
     name: "strata-benchmarks",
     platforms: [.macOS(.v15)],
@@ -13,7 +13,7 @@ let package = Package(
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     ],
     targets: [
-        // C libraries, each imported by one file of ours.
+        // C libraries, each imported by one file.
         .systemLibrary(name: "CLMDBFloor", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
         .systemLibrary(
             name: "CSQLiteFloor", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
@@ -22,13 +22,13 @@ let package = Package(
         // The two engines in plain C calls: floors under the object layer, and the reader of SQLite files.
         .target(name: "Floors", dependencies: ["CLMDBFloor", "CSQLiteFloor"]),
 
-        // What is imported: read from files or generated.
+        // The data to import, read from files or generated.
         .target(name: "Datasets", dependencies: ["Floors", .product(name: "StoreInterface", package: "strata")]),
 
         // Clocks, the main thread's jobs, memory, reports.
         .target(name: "Figures", dependencies: ["CLinuxHost"]),
 
-        // The work that is measured.
+        // The measured work.
         .target(
             name: "Workloads",
             dependencies: [

@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Small measurements behind Docs/Internals/FileFormat.md: how many objects a page should hold, what the codec costs, and which values lie outside.
+// Small measurements for Docs/Internals/FileFormat.md: the number of objects per page, the cost of the codec, and the size from
+// which values are stored out of line.
 let package = Package(
     name: "page-spike",
     platforms: [.macOS(.v15)],

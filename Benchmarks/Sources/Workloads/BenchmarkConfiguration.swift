@@ -5,12 +5,12 @@ import ObjectGraph
 import SQLiteStore
 import StoreInterface
 
-/// Which store a run uses.
+/// The store of a run.
 public enum StoreKind: String, Sendable, Hashable, CaseIterable {
     case lmdb, sqlite, memory
 }
 
-/// One point of the three axes: stack, store, routing.
+/// One combination of stack, store and routing.
 public struct BenchmarkConfiguration: Sendable, Hashable {
     public var stack: ContextStack
     public var store: StoreKind
@@ -24,12 +24,12 @@ public struct BenchmarkConfiguration: Sendable, Hashable {
 
     public var name: String { "\(stack.rawValue), \(store.rawValue), \(routing.rawValue)" }
 
-    /// Where stacks and routings are not what is looked at.
+    /// Returns the configuration for benchmarks that do not compare stacks and routings.
     static func siblings(_ store: StoreKind) -> BenchmarkConfiguration {
         BenchmarkConfiguration(stack: .siblings, store: store, routing: .snapshot)
     }
 
-    /// The combinations that exist: the routing `ancestors` is what SQLite is known for, and only there.
+    /// Returns the combinations that exist. The routing `ancestors` imitates Core Data on SQLite, and exists only there.
     public static func all(stacks: [ContextStack], stores: [StoreKind], routings: [Routing]) -> [BenchmarkConfiguration] {
         stores.flatMap { store in
             routings.filter { store == .sqlite || $0 == .snapshot }.flatMap { routing in
@@ -39,17 +39,17 @@ public struct BenchmarkConfiguration: Sendable, Hashable {
     }
 }
 
-/// What a power cut may lose.
+/// The data that a power cut may lose.
 public enum DurabilityKind: String, Sendable, Hashable, CaseIterable {
-    /// Nothing.
+    /// No data.
     case durable
-    /// The newest saves, never integrity.
+    /// The newest saves. The file stays intact.
     case deferred
 
     var durability: Durability { self == .durable ? .durable : .deferred }
 }
 
-/// A folder for the files of one run, removed at its end.
+/// A folder for the files of one run. It is removed with the value.
 final class RunFolder: Sendable {
     private let url: URL
     private let memoryName = UUID().uuidString
@@ -72,12 +72,12 @@ final class RunFolder: Sendable {
         }
     }
 
-    /// Bytes on disk of all files but LMDB's lock table, which is not data.
+    /// Returns the bytes on disk of all files except LMDB's lock table, which is not data.
     func fileBytes() -> Int {
         let files = (try? FileManager.default.contentsOfDirectory(at: url, includingPropertiesForKeys: nil)) ?? []
         return files.filter { !$0.path.hasSuffix("lock") }.reduce(0) { total, file in
             var status = stat()
-            // Sparse files count with the blocks that they have; a block is 512 bytes here.
+            // Sparse files count with their allocated blocks. A block is 512 bytes here.
             guard stat(file.path, &status) == 0 else { return total }
             return total + min(Int(status.st_size), Int(status.st_blocks) * 512)
         }

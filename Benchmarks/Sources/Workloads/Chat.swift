@@ -3,19 +3,20 @@ import Figures
 import ObjectGraph
 import StoreInterface
 
-/// Groups of messages that all come in at once, one worker context a group, while main shows each group's messages.
+/// Groups of messages that arrive at the same time. Each group has a worker context, while main shows the messages of each
+/// group.
 public struct Chat: Workload {
     public let name = "chat"
     public let durability: DurabilityKind
     public let saveEvery: Int?
     private let dataset: Dataset
     private let model: DatasetModel
-    /// By group: its messages' rows.
+    /// The rows of each group's messages.
     private let rows: [Range<Int>]
 
     /// - Parameters:
-    ///   - dataset: groups, and messages in the order of their groups; see ``ChatData``.
-    ///   - saveEvery: nil: one save a group.
+    ///   - dataset: Groups, and messages in the order of their groups. See ``ChatData``.
+    ///   - saveEvery: The number of messages per save. nil means one save per group.
     public init(_ dataset: Dataset, saveEvery: Int?, durability: DurabilityKind) throws {
         self.dataset = dataset
         self.saveEvery = saveEvery
@@ -80,7 +81,7 @@ public struct Chat: Workload {
         return table.attributes.map { $0.values[row] } + table.references.map { _ in .null }
     }
 
-    /// One group's messages, in a context of its own.
+    /// Inserts one group's messages in a context of its own.
     private func fill(_ number: Int, _ group: ObjectID, _ context: BackgroundContext) async throws -> (Int, [ObjectID], [Span]) {
         var ids: [ObjectID] = []
         var spans: [Span] = []

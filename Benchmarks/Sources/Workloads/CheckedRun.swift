@@ -3,19 +3,20 @@ import ObjectGraph
 import StoreInterface
 
 extension RunFolder {
-    /// Works in a new container, then checks what is left in one that is opened anew.
+    /// Runs the work in a new container, then reopens the store in another container and checks the result.
     func run<Result>(
         _ setting: BenchmarkConfiguration, _ model: Model, _ work: (PersistentContainer) async throws -> Result,
         check: (PersistentContainer, Result) async throws -> Void
     ) async throws -> Result {
         let (result, kept) = try await open(setting, model, work)
-        // Checking has nothing unsaved, so it needs no ancestors.
+        // The check has no unsaved changes, so it does not need the routing `ancestors`.
         _ = try await open(.siblings(setting.store), model) { container in try await check(container, result) }
         withExtendedLifetime(kept) {}
         return result
     }
 
-    /// Imports a data set; gives what `work` measured, once every value and relationship is found in the container opened anew.
+    /// Imports a data set, and finds every value and relationship in the reopened container. Returns the measurements of
+    /// `work`.
     func run<Measured>(
         _ setting: BenchmarkConfiguration, importing dataset: Dataset, _ model: DatasetModel,
         _ work: (PersistentContainer) async throws -> (Measured, [[ObjectID]])
@@ -25,8 +26,8 @@ extension RunFolder {
         }.0
     }
 
-    /// Opens a container and lets it go after the work, unless its store is in memory, which lives as long as its container: then the
-    /// container is given back too.
+    /// Opens a container and releases it after the work. A store in memory lives as long as its container, so that container is
+    /// returned too.
     func open<Result>(
         _ setting: BenchmarkConfiguration, _ model: Model, _ work: (PersistentContainer) async throws -> Result
     ) async throws -> (result: Result, kept: PersistentContainer?) {

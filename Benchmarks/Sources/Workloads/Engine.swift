@@ -3,7 +3,7 @@ import Figures
 import ObjectGraph
 import StoreInterface
 
-/// What does the same work as others do, for `storage`.
+/// The engines that `storage` compares with the same work.
 public enum Engine: String, Sendable, CaseIterable {
     case strata
     case strataSQLite = "strata-sqlite"
@@ -11,7 +11,7 @@ public enum Engine: String, Sendable, CaseIterable {
     case sqliteRaw = "sqlite-raw"
     case lmdbRaw = "lmdb-raw"
 
-    /// The store behind an engine of ours; nil for the floors.
+    /// The store of an engine of Strata, or nil for a floor.
     public var store: StoreKind? {
         switch self {
         case .strata: .lmdb
@@ -22,7 +22,7 @@ public enum Engine: String, Sendable, CaseIterable {
     }
 }
 
-/// Nanoseconds an object of the operations that one engine did in one run.
+/// The nanoseconds per object of each operation of one engine in one run.
 struct EngineFigures: Sendable {
     var costs: [StorageOperation: Double] = [:]
     var fileBytes = 0
@@ -35,20 +35,20 @@ struct EngineFigures: Sendable {
 }
 
 public enum StorageOperation: String, Sendable, CaseIterable {
-    /// The data set of the shootout: objects, relationships, links; saves of 500.
+    /// The data set of the shootout: objects, relationships and links, in saves of 500.
     case importing = "import"
     /// Objects of one entity with seven columns.
     case insert
-    /// One property of a fault under a random id, all inside one read transaction.
+    /// One property of a fault under a random id, all within one read transaction.
     case pointRead = "point read"
     /// A count under two conditions on columns without an index.
     case scan = "full scan"
-    /// One property of a random object, saves of 500.
+    /// One property of a random object, in saves of 500.
     case update = "random update"
     /// The ids of the hundred objects in a random range of an indexed attribute.
     case range = "indexed range"
-    /// One property of each object at the far end of a to-many relationship, a hundred an owner.
+    /// One property of each object at the far end of a to-many relationship, a hundred per owner.
     case walk = "to-many walk"
-    /// Every fifth object of an entity with two indexes, saves of 500.
+    /// Every fifth object of an entity with two indexes, in saves of 500.
     case delete
 }

@@ -3,25 +3,26 @@ import Figures
 import ObjectGraph
 import StoreInterface
 
-/// When an import saves.
+/// The points at which an import saves.
 public enum SavePoints: Sendable, Hashable {
     case every(Int)
     /// One save after each entity's objects, and one after each entity's relationships.
     case perEntity
-    /// One save when all is there.
+    /// One save after all objects and relationships.
     case atEnd
 }
 
-/// Imports a data set through objects of a background context: the objects first, then the relationships, saving as it goes.
+/// Imports a data set through objects of a background context. It creates the objects first, then the relationships, and saves
+/// in between.
 struct Importer: Sendable {
     let dataset: Dataset
     let model: DatasetModel
     let savePoints: SavePoints
     let durability: Durability
 
-    /// What an import gives: where each row went, and what it did when.
+    /// The result of an import: the id of each row, and the times of its work.
     struct Result: Sendable {
-        /// By table, by row.
+        /// The id of each row, by table.
         var ids: [[ObjectID]]
         var saves = 0
         var spans: [Span] = []
@@ -58,7 +59,7 @@ struct Importer: Sendable {
         return result
     }
 
-    /// Runs a batch of work and saves if it is time, all the way to the store; notes both.
+    /// Runs a batch of work, and saves through to the store if a save is due. Records the times of both.
     private func batch(
         _ context: BackgroundContext, _ result: inout Result, _ work: (inout Result) async throws -> Void
     ) async throws {

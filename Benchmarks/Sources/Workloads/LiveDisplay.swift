@@ -4,13 +4,13 @@ import ObjectGraph
 import StoreInterface
 import Synchronization
 
-/// What a list on the screen does: follows a live result on main, and reads the objects of its visible rows at every update.
+/// Simulates a list on the screen. Follows a live result on main, and reads the objects of its visible rows at every update.
 @MainActor
 final class LiveDisplay {
     private let results: FetchedResultsController<ManagedObject>
     private let column: String
     private let expected = Expectation()
-    /// What the visible rows say, so that reading them is not for nothing.
+    /// The values of the visible rows, kept so that the reads are not optimized away.
     private(set) var shown: [Value] = []
     private static let visibleRows = 20
 
@@ -27,7 +27,7 @@ final class LiveDisplay {
         draw()
     }
 
-    /// Shows the data set's largest entity.
+    /// Shows the largest entity of the data set.
     convenience init(_ container: PersistentContainer, showing dataset: Dataset) throws {
         let table = dataset.tables[dataset.largestTable]
         try self.init(container, entity: table.name, sortedBy: table.attributes.first?.name)
@@ -40,13 +40,13 @@ final class LiveDisplay {
         expected.reached(count)
     }
 
-    /// Returns when the list shows this many rows. Throws ``VerificationError`` when it does not within a minute.
+    /// Waits until the list shows this many rows. Throws ``VerificationError`` if it does not within a minute.
     nonisolated func wait(for count: Int) async throws { try await expected.wait(for: count) }
 
     func stop() { results.onChange = nil }
 }
 
-/// Waits for a count to be reached.
+/// Waits until a count is reached.
 private final class Expectation: Sendable {
     private struct State {
         var count = 0

@@ -3,7 +3,7 @@ import Figures
 import ObjectGraph
 import StoreInterface
 
-/// Many objects, one save, and a label that ticks on main meanwhile: how late do its ticks come?
+/// Saves many objects at once while a label ticks on main, and measures how late its ticks are.
 public struct Stall: Workload {
     public let name = "stall"
     public let durability: DurabilityKind
@@ -12,8 +12,8 @@ public struct Stall: Workload {
     private let model: DatasetModel
 
     /// - Parameters:
-    ///   - dataset: what to import; see ``strings(_:seed:)``.
-    ///   - saveEvery: nil: one save.
+    ///   - dataset: The data to import. See ``strings(_:seed:)``.
+    ///   - saveEvery: The number of objects per save. nil means one save.
     public init(_ dataset: Dataset, saveEvery: Int?, durability: DurabilityKind) throws {
         self.dataset = dataset
         self.saveEvery = saveEvery
@@ -21,7 +21,7 @@ public struct Stall: Workload {
         model = try DatasetModel(dataset)
     }
 
-    /// Objects with a random string each.
+    /// Generates objects with one random string each.
     public static func strings(_ objects: Int = 25_000, seed: UInt64) -> Dataset {
         var random = SeededNumbers(seed: seed)
         let texts = (0..<objects).map { _ in Value.string(random.word(20...60)) }

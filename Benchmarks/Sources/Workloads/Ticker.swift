@@ -3,7 +3,7 @@ import Figures
 import Foundation
 import Synchronization
 
-/// Sets a label on main at regular times, from a thread of its own, and notes how late main gets to it.
+/// Sets a label on main at regular times, from a thread of its own, and records the delay on main.
 final class Ticker: Sendable {
     private struct State {
         var isRunning = false
@@ -14,7 +14,7 @@ final class Ticker: Sendable {
     private let period: UInt64
     private let state = Mutex(State())
 
-    /// - Parameter period: nanoseconds.
+    /// - Parameter period: The time between two ticks in nanoseconds.
     init(period: UInt64) { self.period = period }
 
     func start() {
@@ -44,7 +44,7 @@ final class Ticker: Sendable {
         }
     }
 
-    /// Gives how long the latest tick had waited for main, in nanoseconds.
+    /// Stops the ticks. Returns the longest time that a tick waited for main, in nanoseconds.
     func stop() -> Double {
         state.withLock { state in
             state.isRunning = false

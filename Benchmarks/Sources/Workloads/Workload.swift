@@ -7,16 +7,16 @@ import StoreInterface
 public protocol Workload: Sendable {
     /// The command's name.
     var name: String { get }
-    /// Objects and links that a run makes.
+    /// The number of objects and links of a run.
     var objectCount: Int { get }
     var durability: DurabilityKind { get }
-    /// How many objects lie between two saves; nil: the workload has its own save points.
+    /// The number of objects per save. nil means that the workload has its own save points.
     var saveEvery: Int? { get }
-    /// Runs once in new files. Throws ``VerificationError`` when the result is not what it should be.
+    /// Runs once in new files. Throws ``VerificationError`` if the result is wrong.
     func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures
 }
 
-/// Runs a workload over settings, alternating: A B C, A B C, so that what the machine does meanwhile hits all alike.
+/// Runs a workload in several configurations, alternating: A B C, A B C. Other load on the machine therefore affects all alike.
 public struct WorkloadRunner: Sendable {
     public var settings: [BenchmarkConfiguration]
     public var repeats: Int
@@ -28,7 +28,7 @@ public struct WorkloadRunner: Sendable {
         self.progress = progress
     }
 
-    /// One row a setting, in the order of the settings.
+    /// Returns one row per configuration, in the given order.
     public func rows(_ workload: some Workload) async throws -> [Report.Row] {
         var runs: [[RunFigures]] = Array(repeating: [], count: settings.count)
         for _ in 0..<repeats {
@@ -53,7 +53,7 @@ public struct WorkloadRunner: Sendable {
 }
 
 extension PersistentContainer {
-    /// The context that an import uses in this stack: where there is a batch context, that is what it is for.
+    /// Returns the context for an import in this stack. If the stack has a batch context, it is used.
     func importContext(name: String) async -> BackgroundContext {
         stack == .hybrid ? newBatchOperationContext(name: name) : await newBackgroundContext(name: name)
     }

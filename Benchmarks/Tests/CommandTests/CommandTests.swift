@@ -5,7 +5,7 @@ import Testing
 
 @testable import strata_bench
 
-/// What the command line accepts and refuses, and the status that a run ends with.
+/// The options that the command line accepts and refuses, and the exit status of a run.
 @Suite struct CommandTests {
     private static let commands = ["shootout", "stall", "chat", "storage", "children", "compaction", "scale", "readers"]
 
@@ -76,7 +76,7 @@ import Testing
         #expect(error?.description.contains("the disk is full") == true)
     }
 
-    /// A run that a store ends.
+    /// A run that fails with an error of a store.
     private struct FailingCommand: BenchmarkCommand {
         struct DiskFull: Error, CustomStringConvertible { let description = "the disk is full" }
 

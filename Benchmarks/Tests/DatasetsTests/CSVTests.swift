@@ -3,7 +3,7 @@ import Testing
 
 @testable import Datasets
 
-/// Reading CSV: what RFC 4180 says, what is null, what is inferred, what is refused.
+/// Reading CSV: the rules of RFC 4180, null values, inferred types, and refused files.
 @Suite struct CSVTests {
     private func file(_ text: String, _ name: String = "things.csv") throws -> CSVFile {
         try CSVFile(Array(text.utf8), file: name)

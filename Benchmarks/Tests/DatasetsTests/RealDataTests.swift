@@ -4,7 +4,7 @@ import Testing
 
 @testable import Datasets
 
-/// The generator's shape; real data sets where the environment names them: STRATA_CHINOOK, STRATA_FLIGHTS.
+/// The shape of generated data. Also real data sets, if STRATA_CHINOOK and STRATA_FLIGHTS name their paths.
 @Suite struct RealDataTests {
     @Test func theGeneratedLibraryHasTheUsualSizeAndIsTheSameForTheSameSeed() {
         let one = MusicLibrary.make(seed: 3)

@@ -7,7 +7,8 @@ import Testing
 
 @testable import Workloads
 
-/// Every figure is checked before it is shown: each test expects something else than was written, or changes it behind the run's back.
+/// Every figure is checked before it is shown. Each test expects other data than was written, or changes the data during the
+/// run.
 @Suite(.serialized) struct CheckTests {
     private static let progress = ProgressBar(steps: 1, style: .silent)
 
@@ -15,7 +16,7 @@ import Testing
         Storage(imported: MusicLibrary.make(rows: 300), objects: 400, seed: 5, saveEvery: 50, durability: .deferred)
     }
 
-    /// What the check said against a run; nil when it passed.
+    /// Returns the error of the check of a run, or nil if it passed.
     private func refusal(_ storage: Storage, _ engine: Engine) async throws -> String? {
         do { _ = try await storage.rows([engine], repeats: 1, progress: Self.progress) } catch let error as VerificationError {
             return error.description
@@ -95,7 +96,7 @@ import Testing
         #expect(twice.checksum != once.checksum)
     }
 
-    /// The records that a seed of 1 makes, one at a time.
+    /// Generates the records of seed 1, one at a time.
     private func records(_ count: Int) -> Dataset {
         var data = RecordData.make(count, seed: 1)
         var random = SeededNumbers(seed: 1)
@@ -117,7 +118,7 @@ import Testing
         #expect(throws: VerificationError.self) { try one.check("x", other) }
     }
 
-    /// Each wrong in one place: a value, a reference, a link.
+    /// Returns copies of the data with one wrong value, reference or link each.
     private static func wrong(_ data: Dataset) -> [Dataset] {
         var (value, reference, link) = (data, data, data)
         value.tables[4].attributes[0].values[1] = .string("another")
@@ -159,7 +160,7 @@ import Testing
         }
     }
 
-    /// What is timed makes no tables: each would be a commit of its own that no store pays for.
+    /// The measured part creates no tables: each would be a commit that no store pays for.
     @Test func theFloorsTablesAreMadeBeforeTheImport() throws {
         let data = MusicLibrary.make(rows: 300)
         let folder = try RunFolder()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Workloads
 
-/// Workloads end with the right data in every setting, and say so when they do not. Timings are not looked at here.
+/// Workloads end with the right data in every configuration, and throw an error if they do not. Timings are not tested here.
 @Suite(.serialized) struct WorkloadsTests {
     static let settings = BenchmarkConfiguration.all(
         stacks: ContextStack.allCases, stores: StoreKind.allCases, routings: Routing.allCases)

@@ -1,7 +1,7 @@
 import PageCodec
 import StoreInterface
 
-// Times the page codec on pages of 64 objects of seven columns, two of them strings: medians of 15 rounds.
+// Measures the page codec on pages of 64 objects of seven columns, two of them strings. The figures are medians of 15 rounds.
 // An argument limits the run to the lines that begin with it.
 
 let entity = EntitySchema(

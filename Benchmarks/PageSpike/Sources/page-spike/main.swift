@@ -1,8 +1,10 @@
 import CLMDBSpike
 import Glibc
 
-// How many objects should a page hold? Compares pages of 32, 64 and 128 objects, and a row an object, on LMDB.
-// page-spike [OBJECTS ...]; seven columns, two of them strings, about 65 bytes an object; commits of 500 without fsync.
+// How many objects should a page have? Compares pages of 32, 64 and 128 objects, and one row per object, on LMDB.
+//
+// Usage: page-spike [OBJECTS ...]. Objects have seven columns, two of them strings, about 65 bytes per object. Commits have 500
+// objects and no fsync.
 
 func check(_ code: Int32) { if code != 0 { fatalError(String(cString: mdb_strerror(code))) } }
 

@@ -2,8 +2,9 @@ import Foundation
 import LMDBStore
 import StoreInterface
 
-// Past which size a string or data is better kept outside of its object's page: the same store with all values in pages and with all
-// outside, by size of the value. Updates change a number beside it; commits are durable. Medians of five.
+// From which size on should a string or data be stored out of line? Compares a store that has all values in pages with one that
+// has all values out of line, by size of the value. Updates change a number of the same object. Commits are durable, and
+// figures are medians of five.
 
 let schema = StoreSchema(entities: [
     EntitySchema(

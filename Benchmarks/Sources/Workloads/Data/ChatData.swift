@@ -1,12 +1,12 @@
 import Datasets
 import StoreInterface
 
-/// What the chat workload imports: groups, and messages that each refer to one, in the order of their groups.
+/// The data of the chat workload: groups, and messages that each refer to a group, in the order of their groups.
 public enum ChatData {
     public static let groups = 50
     public static let messages = 100
 
-    /// Random groups and messages.
+    /// Generates random groups and messages.
     public static func make(objects: Int = groups * messages, seed: UInt64) -> Dataset {
         var random = SeededNumbers(seed: seed)
         let each = max(1, objects / groups)
@@ -26,8 +26,8 @@ public enum ChatData {
             ])
     }
 
-    /// Takes the largest table that refers to another as messages: of the 50 rows most referred to, 100 referrers each.
-    /// Throws ``DatasetError`` when nothing refers to anything.
+    /// Uses the largest table that refers to another table as messages. Selects the 50 rows with the most referrers, and 100
+    /// referrers of each. Throws ``DatasetError`` if no table refers to another.
     public static func make(from dataset: Dataset) throws -> Dataset {
         guard
             let number = dataset.tables.indices.filter({ !dataset.tables[$0].references.isEmpty })

@@ -2,14 +2,15 @@ import Datasets
 import ObjectGraph
 import StoreInterface
 
-/// One number for many values, in whatever order they come: what a file gives back is compared by it.
+/// A checksum of many values in any order. It compares the values of a file with the expected values.
 ///
-/// Each value counts with its row and its column, so that values which changed places are found too.
+/// Each value counts with its row and its column, so exchanged values are detected too.
 struct Checksum: Hashable, Sendable {
     private(set) var values = 0
     private(set) var sum: UInt64 = 0
 
-    /// Rows and columns count from 0. What engines keep alike counts alike: a flag is a number, an UUID its text.
+    /// Adds a value. Rows and columns count from 0. Values that engines store in the same form count alike: a flag is a number,
+    /// and a UUID is its text.
     mutating func add(_ row: Int, _ column: Int, _ value: Value) {
         values += 1
         let place = Self.mixed(UInt64(truncatingIfNeeded: row) &* 64 &+ UInt64(column))
@@ -43,7 +44,7 @@ struct Checksum: Hashable, Sendable {
         return z ^ (z >> 31)
     }
 
-    /// Throws ``VerificationError`` unless this is what was expected.
+    /// Throws ``VerificationError`` unless the checksum is equal to `expected`.
     func check(_ what: String, _ expected: Checksum) throws {
         guard values == expected.values else {
             throw VerificationError("\(what): \(values) values in the file, expected \(expected.values)")
@@ -56,7 +57,8 @@ struct Checksum: Hashable, Sendable {
 }
 
 extension Checksum {
-    /// All values of a table: attributes, then references, which are null or a row's number plus one.
+    /// Creates the checksum of all values of a table: attributes, then references. A reference is null, or a row's number plus
+    /// one.
     init(_ table: Table) {
         for (column, attribute) in table.attributes.enumerated() {
             for (row, value) in attribute.values.enumerated() { add(row, column, value) }
@@ -68,7 +70,7 @@ extension Checksum {
         }
     }
 
-    /// All pairs of a link, from the source.
+    /// Creates the checksum of all pairs of a link, from the source.
     init(_ link: Link) {
         for pair in link.pairs { add(Int(pair.source), 0, .int(Int64(pair.destination))) }
     }
@@ -79,7 +81,7 @@ extension Checksum {
             var sum = Checksum()
             let attributes = entity.attributes
             var all = EntityFetchRequest(RecordData.entity)
-            // The store in memory looks for each batch anew.
+            // The store in memory searches again for each batch.
             all.fetchBatchSize = 32_768
             try context.forEachBatch(of: all) { objects in
                 for object in objects {

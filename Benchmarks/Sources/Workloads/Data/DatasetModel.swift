@@ -2,10 +2,10 @@ import Datasets
 import ObjectGraph
 import StoreInterface
 
-/// The run-time model of a data set: a table is an entity; no attribute has an index, every reference has one.
+/// The run-time model of a data set. Each table is an entity. No attribute has an index, and every reference has one.
 public struct DatasetModel: Sendable {
     public let model: Model
-    /// By table.
+    /// The entity of each table.
     let entities: [Entity]
 
     public init(_ dataset: Dataset) throws {

@@ -1,18 +1,19 @@
 import Datasets
 import StoreInterface
 
-/// What records made from a seed must say in the end. They are made again for it, one at a time, so that nobody has to hold them.
+/// The expected values of records that are generated from a seed. The records are generated again, one at a time, so that they
+/// need not be kept in memory.
 struct ExpectedRecords: Sendable {
-    /// Of all values, after the updates.
+    /// The checksum of all values after the updates.
     private(set) var checksum = Checksum()
-    /// How many satisfy the scan's condition.
+    /// The number of records that satisfy the scan's condition.
     private(set) var matching = 0
-    /// The sum of the counts of the picked rows, each as often as it was picked.
+    /// The sum of the counts of the picked rows, each counted as often as it was picked.
     private(set) var pickedSum = 0
 
     /// - Parameters:
-    ///   - picks: rows whose counts were read.
-    ///   - updates: rows whose amounts became the number of the update, in this order.
+    ///   - picks: The rows whose counts were read.
+    ///   - updates: The rows whose amounts became the number of the update, in this order.
     init(_ count: Int, seed: UInt64, picks: [Int], updates: some Sequence<Int>) {
         var times: [Int: Int] = [:]
         for row in picks { times[row, default: 0] += 1 }

@@ -1,13 +1,13 @@
 import Datasets
 import StoreInterface
 
-/// What `storage` works on: one entity of seven columns, two of them strings; about 65 bytes an object.
+/// The data of `storage`: one entity of seven columns, two of them strings, about 65 bytes per object.
 enum RecordData {
     static let entity = "Record"
-    /// The condition of the scan: about one object in 20 satisfies both parts.
+    /// The condition of the scan. About one object in 20 satisfies both parts.
     static let leastCount: Int64 = 500_000
     static let kind: Int64 = 3
-    /// The number of the column that updates change.
+    /// The index of the column that updates change.
     static let amount = 2
 
     static func make(_ count: Int, seed: UInt64) -> Dataset {
@@ -27,7 +27,7 @@ enum RecordData {
         return Dataset(name: "records", tables: [Table(name: entity, attributes: attributes, rowCount: count)])
     }
 
-    /// The values of one object, for data that is made while it is imported.
+    /// Returns the values of one object, for data that is generated while it is imported.
     static func values(_ random: inout SeededNumbers) -> [Value] {
         [
             .int(Int64(random.below(1_000_000))), .int(Int64(random.below(10))), .double(Double(random.below(100_000)) / 100),
@@ -36,14 +36,14 @@ enum RecordData {
         ]
     }
 
-    /// The data after updates: `rows` in their order, the amount of each becomes the number of the update.
+    /// Returns the data after updates. `rows` are updated in their order, and each amount becomes the number of the update.
     static func updated(_ dataset: Dataset, _ rows: [Int]) -> Dataset {
         var result = dataset
         for (number, row) in rows.enumerated() { result.tables[0].attributes[amount].values[row] = .double(Double(number)) }
         return result
     }
 
-    /// How many rows satisfy the scan's condition.
+    /// Returns the number of rows that satisfy the scan's condition.
     static func matching(_ dataset: Dataset) -> Int {
         let table = dataset.tables[0]
         return (0..<table.rowCount).count { row in

@@ -7,7 +7,7 @@ import StoreInterface
     import Foundation
 #endif
 
-/// A row as one would lay it out by hand: a byte for null or not, numbers as they are, strings with their length.
+/// A row in a simple layout: a byte for null or not, numbers as they are, and strings with their length.
 struct RowBytes {
     private var bytes: [UInt8] = []
 
@@ -39,7 +39,7 @@ struct RowBytes {
     func withBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R { try bytes.withUnsafeBytes(body) }
 }
 
-/// Reads back what ``RowBytes`` wrote, one value after another. The bytes are those of a row just written, so none is missing.
+/// Reads the values of ``RowBytes`` in order. The bytes are those of a row that was just written, so none is missing.
 struct RowReader {
     private let bytes: UnsafeRawBufferPointer
     private var offset = 0

@@ -1,6 +1,6 @@
 import ObjectGraph
 
-/// The ids of inserted rows, by row: one entry for each run of adjacent keys, of which one importer makes few.
+/// The ids of inserted rows, by row. It has one entry per run of adjacent keys, and one importer makes few runs.
 struct RowIDs: Sendable {
     private struct Run {
         var row: Int
@@ -36,7 +36,7 @@ struct RowIDs: Sendable {
         return ObjectID(store: run.first.store, entity: run.first.entity, key: run.first.key + UInt64(row - run.row))
     }
 
-    /// The row of an object; nil when it was not inserted as one of these.
+    /// Returns the row of an object, or nil if the object is not one of these rows.
     func row(of id: ObjectID) -> Int? {
         runs.lazy.compactMap { run in
             id.key >= run.first.key && id.key - run.first.key < UInt64(run.count) ? run.row + Int(id.key - run.first.key) : nil

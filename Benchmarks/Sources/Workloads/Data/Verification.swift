@@ -2,14 +2,14 @@ import Datasets
 import ObjectGraph
 import StoreInterface
 
-/// A run whose result is not what it should be.
+/// The error of a run whose result is wrong.
 public struct VerificationError: Error, Sendable, CustomStringConvertible {
     public var description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Compares every value and every relationship of a container, newly opened, with the data set that was imported.
+/// Compares every value and every relationship of a reopened container with the imported data set.
 struct Verification: Sendable {
     let dataset: Dataset
     let model: DatasetModel
@@ -20,7 +20,7 @@ struct Verification: Sendable {
         for number in dataset.tables.indices {
             let size = 4096
             for start in stride(from: 0, to: max(1, ids[number].count), by: size) {
-                // A context a batch, so that checking a large file does not fill the memory.
+                // One context per batch, so that checking a large file does not fill the memory.
                 let context = await container.newBackgroundContext(name: "verification")
                 try await context.perform { context throws -> Void in
                     if start == 0 { try checkCount(number, context) }

@@ -2,7 +2,7 @@ import Datasets
 import Figures
 import Floors
 
-/// The work in C calls. Each file is opened anew and checked when the work on it is over.
+/// The work in C calls. After the work each file is reopened and checked.
 extension IndexedWorkload {
     func runSQLite() throws -> [StorageOperation: Double] {
         let folder = try RunFolder()
@@ -81,7 +81,7 @@ extension IndexedWorkload {
     }
 }
 
-/// Rows of a number and a shelf, sixteen bytes, and two indexes of sorted keys, kept by hand.
+/// Rows of a number and a shelf, sixteen bytes, and two indexes of sorted keys, maintained by hand.
 private struct ShelvesOnLMDB {
     private let shelves: IndexedWorkload
     private let environment: RawLMDB
@@ -169,7 +169,7 @@ private struct ShelvesOnLMDB {
         try environment.removeIndex(byShelf, value: row.1, key: key)
     }
 
-    /// Throws unless the items that are left have their values, seen by a scan, through the index of numbers and from their shelves.
+    /// Throws unless the remaining items have their values, in a scan, through the index of numbers and from their shelves.
     func verify() throws {
         var scanned = Checksum()
         try environment.begin(.reading)

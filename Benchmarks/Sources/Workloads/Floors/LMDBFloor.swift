@@ -2,9 +2,9 @@ import Datasets
 import Floors
 import StoreInterface
 
-/// The import in LMDB's C calls: one row an object under its key, an index for each reference, one transaction a batch.
+/// The import in LMDB's C calls: one row per object under its key, an index for each reference, and one transaction per batch.
 ///
-/// `deferred` is `MDB_NOSYNC`, which can lose more than the newest saves: a floor, not an alternative.
+/// `deferred` is `MDB_NOSYNC`, which can lose more than the newest saves. It is a floor, not an alternative.
 final class LMDBFloor {
     let environment: RawLMDB
     private var tables: [RawLMDB.Table] = []
@@ -16,7 +16,7 @@ final class LMDBFloor {
         environment = try RawLMDB(path: path, tables: 256, sync: durability == .durable ? .everyCommit : .never)
     }
 
-    /// Makes the tables, or opens them. A store makes its own when it opens, so this is no part of what is timed.
+    /// Creates or opens the tables. A store creates its own tables when it opens, so this is not measured.
     func makeTables(_ dataset: Dataset) throws {
         try environment.begin(.writing)
         for table in dataset.tables {
@@ -72,7 +72,8 @@ final class LMDBFloor {
         }
     }
 
-    /// Opens a file anew, and throws unless it holds all values, references and links of the data set, both ways, and nothing else.
+    /// Reopens a file, and throws unless it has all values, references and links of the data set, in both directions, and
+    /// nothing else.
     static func verify(_ path: String, _ dataset: Dataset) throws {
         let floor = try LMDBFloor(path: path, durability: .durable)
         try floor.makeTables(dataset)
@@ -92,7 +93,7 @@ final class LMDBFloor {
         try floor.environment.commit()
     }
 
-    /// Of all rows of a table that has this table's columns, in a transaction.
+    /// Returns the checksum of all rows of a table. Requires a transaction.
     static func checksum(_ environment: RawLMDB, _ rows: RawLMDB.Table, _ table: Table) throws -> Checksum {
         var sum = Checksum()
         let types = table.attributes.map(\.type) + table.references.map { _ in .int64 }

@@ -2,7 +2,7 @@ import Datasets
 import Figures
 import Foundation
 
-/// The same in C calls: a thread for each reader and one for the writer, as their calls block.
+/// The same work in C calls. Each reader and the writer has a thread, because the calls block.
 extension Readers {
     func run<Floor: RecordFloor>(_ type: Floor.Type, _ count: Int, _ writer: Writer) async throws -> Figures {
         let folder = try RunFolder()

@@ -2,22 +2,22 @@ import Datasets
 import Floors
 import StoreInterface
 
-/// Records in C calls, in one file; one thread uses it. A row's number counts from 0.
+/// Records in C calls, in one file that one thread uses. Rows are numbered from 0.
 protocol RecordFloor: AnyObject, SendableMetatype {
     static var engine: Engine { get }
-    /// Opens a file, and makes the table of records where there is none.
+    /// Opens a file, and creates the table of records if it is missing.
     init(path: String, durability: DurabilityKind) throws
-    /// The same file for another thread.
+    /// Opens the same file for another thread.
     var another: @Sendable () throws -> Self { get }
-    /// In a transaction of its own.
+    /// Inserts rows in a transaction of its own.
     func insert(_ rows: [[Value]], from first: Int) throws
-    /// In a transaction of its own: each row's amount becomes its place in the whole list.
+    /// Updates rows in a transaction of its own. Each row's amount becomes its position in the whole list.
     func update(_ rows: ArraySlice<Int>) throws
     func beginReading() throws
     func endReading() throws
-    /// While reading: what a record says in its first column.
+    /// Returns the value of the first column of a record. Call this while reading.
     func count(_ row: Int) throws -> Int
-    /// While reading: how many satisfy the scan's condition.
+    /// Returns the number of records that satisfy the scan's condition. Call this while reading.
     func matching() throws -> Int
     func checksum() throws -> Checksum
 }
@@ -46,7 +46,7 @@ final class SQLiteRecords: RecordFloor {
         try self.init(floor)
     }
 
-    /// On the connection of a floor that has the table.
+    /// Uses the connection of a floor that has the table.
     init(_ floor: SQLiteFloor) throws {
         another = { [path = floor.path, durability = floor.durability] in try SQLiteRecords(path: path, durability: durability) }
         database = floor.database
@@ -137,7 +137,7 @@ final class LMDBRecords: RecordFloor {
                 copy.append(contentsOf: $0)
             }
             guard found != nil else { throw VerificationError("raw LMDB: no row \(rows[index]) to update") }
-            // Two numbers lie before it, each with a byte that says whether there is one.
+            // Two numbers precede it, each with a byte for null or not.
             copy.withUnsafeMutableBytes { $0.storeBytes(of: Double(index).bitPattern, toByteOffset: 19, as: UInt64.self) }
             try copy.withUnsafeBytes { try environment.put(table, key: key, $0) }
         }
@@ -147,7 +147,7 @@ final class LMDBRecords: RecordFloor {
     func beginReading() throws { try environment.begin(.reading) }
     func endReading() throws { try environment.commit() }
 
-    /// In a row, "count" is the first value: a byte that says whether there is one, then eight bytes.
+    /// "count" is the first value of a row: a byte for null or not, then eight bytes.
     func count(_ row: Int) throws -> Int {
         try environment.get(table, key: UInt64(row + 1)) { Int($0.loadUnaligned(fromByteOffset: 1, as: Int64.self)) } ?? 0
     }

@@ -8,7 +8,7 @@ import StoreInterface
     import Foundation
 #endif
 
-/// The import in SQLite's C calls: prepared statements, one transaction a batch, the same indexes as the stores keep.
+/// The import in SQLite's C calls: prepared statements, one transaction per batch, and the same indexes as the stores.
 final class SQLiteFloor {
     let database: RawSQLite
     let path: String
@@ -18,13 +18,14 @@ final class SQLiteFloor {
         self.path = path
         self.durability = durability
         database = try RawSQLite(path: path, access: .readWrite)
-        // Other threads may make the same file's tables.
+        // Other threads may create tables of the same file.
         try database.execute("PRAGMA busy_timeout = 10000")
         try database.execute("PRAGMA journal_mode = WAL")
         try database.execute("PRAGMA synchronous = \(durability == .durable ? "FULL" : "NORMAL")")
     }
 
-    /// Makes tables and indexes where there are none, in one transaction. A store makes its own when it opens, so this is no part of what is timed.
+    /// Creates missing tables and indexes, in one transaction. A store creates its own tables when it opens, so this is not
+    /// measured.
     func makeTables(_ dataset: Dataset) throws {
         try database.execute("BEGIN IMMEDIATE")
         for table in dataset.tables { try make(table) }
@@ -106,7 +107,7 @@ final class SQLiteFloor {
 
     // MARK: What a file holds
 
-    /// Opens a file anew, and throws unless it holds all values, references and links of the data set, and nothing else.
+    /// Reopens a file, and throws unless it has all values, references and links of the data set, and nothing else.
     static func verify(_ path: String, _ dataset: Dataset) throws {
         let database = try RawSQLite(path: path, access: .readWrite)
         for table in dataset.tables {
@@ -120,7 +121,7 @@ final class SQLiteFloor {
         }
     }
 
-    /// Of all rows of a table that has this table's columns.
+    /// Returns the checksum of all rows of a table.
     static func checksum(_ database: RawSQLite, _ table: Table) throws -> Checksum {
         var sum = Checksum()
         let types = table.attributes.map(\.type) + table.references.map { _ in .int64 }
@@ -167,7 +168,7 @@ final class SQLiteFloor {
     }
 }
 
-/// A name as SQL text.
+/// Returns a name as a quoted SQL identifier.
 func quoted(_ name: String) -> String {
     "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
 }

@@ -2,7 +2,7 @@ import Datasets
 import Figures
 import Floors
 
-/// The work in C calls. Each file is opened anew and checked when the work on it is over.
+/// The work in C calls. After the work each file is reopened and checked.
 extension Storage {
     func runSQLite() throws -> EngineFigures {
         var figures = EngineFigures()
@@ -54,7 +54,7 @@ extension Storage {
         try use(LMDBRecords(floor.environment, floor.firstTable), .lmdbRaw, &figures)
     }
 
-    /// What is done with records when they are there.
+    /// Reads, scans and updates existing records.
     private func use(_ floor: some RecordFloor, _ engine: Engine, _ figures: inout EngineFigures) throws {
         try floor.beginReading()
         var sum = 0

@@ -3,12 +3,12 @@ import Figures
 import ObjectGraph
 import StoreInterface
 
-/// Makes, uses and saves children while the parent holds more and more unsaved changes: none of it may cost more for that.
+/// Creates, uses and saves children while the parent has more and more unsaved changes. The cost per child must not grow.
 public struct Children: Sendable {
     private let sizes: [Int]
     private let seed: UInt64
 
-    /// - Parameter objects: the most unsaved changes that the parent holds.
+    /// - Parameter objects: The largest number of unsaved changes in the parent.
     public init(objects: Int, seed: UInt64) {
         sizes = [0, objects / 1000, objects / 10, objects].reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
         self.seed = seed
@@ -16,7 +16,7 @@ public struct Children: Sendable {
 
     private static let children = 2_000
 
-    /// Nanoseconds a child. One row an operation and size of the parent.
+    /// Returns one row per operation and size of the parent, in nanoseconds per child.
     public func rows(_ stores: [StoreKind], repeats: Int, progress: ProgressBar) async throws -> [Report.Row] {
         var rows: [Report.Row] = []
         for store in stores {
@@ -66,7 +66,7 @@ public struct Children: Sendable {
             return first
         }
         let makeAndDrop = await parent.perform { context in
-            // The first child seals the parent's layer; all later ones find it so.
+            // The first child seals the parent's layer. All later children find it sealed.
             _ = context.newBackgroundChild(name: "child")
             let start = Clock.now()
             for _ in 0..<Self.children { _ = context.newBackgroundChild(name: "child") }

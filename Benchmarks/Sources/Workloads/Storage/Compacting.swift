@@ -5,7 +5,8 @@ import LMDBStore
 import ObjectGraph
 import StoreInterface
 
-/// The size of a file after everything that makes it smaller, against SQLite's after VACUUM: same data, same indexes.
+/// Compares the size of a file after every step that reduces it with the size of SQLite's file after VACUUM. Data and indexes
+/// are the same.
 public struct Compacting: Sendable {
     private let dataset: Dataset
     private let effort: CompactionOptions.Effort
@@ -15,12 +16,12 @@ public struct Compacting: Sendable {
         self.effort = effort
     }
 
-    /// One table without indexes: what `storage` works on.
+    /// Uses one table without indexes: the data of `storage`.
     public init(records: Int, seed: UInt64, effort: CompactionOptions.Effort) {
         self.init(RecordData.make(records, seed: seed), effort: effort)
     }
 
-    /// The rows, and lines that tell about the compaction.
+    /// Returns the rows, and notes about the compaction.
     public func rows(progress: ProgressBar) async throws -> (rows: [Report.Row], notes: [String]) {
         progress.step("compaction: raw SQLite")
         var rows = try sqlite()

@@ -3,18 +3,18 @@ import Figures
 import ObjectGraph
 import StoreInterface
 
-/// The part of `storage` with indexes and a relationship: items with an indexed number, a hundred on a shelf.
+/// The part of `storage` with indexes and a relationship: items with an indexed number, a hundred per shelf.
 struct IndexedWorkload: Sendable {
     let count: Int
     let saveEvery: Int
     let durability: DurabilityKind
-    /// By item, counted from 0: the numbers are a permutation, so that a range of a hundred holds a hundred items.
+    /// The number of each item. The numbers are a permutation, so a range of a hundred numbers has a hundred items.
     let numbers: [Int64]
-    /// The beginnings of the ranges asked for.
+    /// The lower bounds of the requested ranges.
     let starts: [Int64]
-    /// The items that are deleted, in their order.
+    /// The deleted items, in order.
     let deleted: [Int]
-    /// What a file must hold in the end: of each item that is left its number and its shelf.
+    /// The expected content of a file at the end: the number and the shelf of each remaining item.
     var left = Checksum()
 
     static let width = 100
@@ -31,7 +31,7 @@ struct IndexedWorkload: Sendable {
         for item in 0..<count where item % 5 != 0 { Self.add(item, numbers[item], item / Self.width, to: &left) }
     }
 
-    /// Adds what a file says of an item. Items and shelves count from 0.
+    /// Adds the stored values of an item. Items and shelves count from 0.
     static func add(_ item: Int, _ number: Int64, _ shelf: Int, to sum: inout Checksum) {
         sum.add(item, 0, .int(number))
         sum.add(item, 1, .int(Int64(shelf)))
@@ -95,7 +95,7 @@ struct IndexedWorkload: Sendable {
         return (costs, ids.shelves, ids.items)
     }
 
-    /// Throws unless the items that are left have their values, seen by a scan and from their shelves.
+    /// Throws unless the remaining items have their values, in a scan and from their shelves.
     private func check(_ container: PersistentContainer, _ shelves: [ObjectID], _ items: [ObjectID]) async throws {
         try await container.newBackgroundContext(name: "check").perform { context throws -> Void in
             let numbers = Dictionary(uniqueKeysWithValues: items.enumerated().map { ($1.key, $0) })

@@ -4,7 +4,7 @@ import Histogram
 import ObjectGraph
 import StoreInterface
 
-/// Readers at full speed beside a writer at full speed: whether one makes the other wait.
+/// Measures whether readers at full speed and a writer at full speed make each other wait.
 public struct Readers: Sendable {
     public static let counts = [1, 2, 4, 8]
 
@@ -13,7 +13,7 @@ public struct Readers: Sendable {
     let saveEvery: Int
     let durability: DurabilityKind
     let seconds: Double
-    /// The seed of the records that the check expects: that of the run.
+    /// The seed of the records that the check expects. It is the seed of the run, unless a test changes it.
     var checkedSeed: UInt64
 
     public init(objects: Int, seed: UInt64, saveEvery: Int, durability: DurabilityKind, seconds: Double) {
@@ -25,7 +25,7 @@ public struct Readers: Sendable {
         self.seconds = seconds
     }
 
-    /// Reads that one reader does on one state before it moves to the newest.
+    /// The number of reads of one reader in one state, before it moves to the newest state.
     static let readsAState = 1_000
 
     struct Figures: Sendable {
@@ -33,7 +33,7 @@ public struct Readers: Sendable {
         var p99 = 0.0
         var p999 = 0.0
         var readNanoseconds = 0.0
-        /// nil without a writer.
+        /// nil if there was no writer.
         var writeNanoseconds: Double?
     }
 
@@ -123,7 +123,7 @@ public struct Readers: Sendable {
         ExpectedRecords(objects, seed: checkedSeed, picks: [], updates: updatedRows.prefix(updates)).checksum
     }
 
-    /// Runs readers and the writer at once; gives how many updates there were, too.
+    /// Runs readers and the writer at the same time. Also returns the number of updates.
     func figures(
         _ count: Int, _ writer: Writer, read: @escaping @Sendable (_ number: Int, _ end: UInt64) async throws -> Part,
         write: @escaping @Sendable (_ end: UInt64) async throws -> Part
@@ -154,7 +154,7 @@ public struct Readers: Sendable {
         }
     }
 
-    /// The rows that the writer updates one after another, without end; the amount of each becomes its place in this sequence.
+    /// The rows that the writer updates, an endless sequence. Each row's amount becomes its position in this sequence.
     var updatedRows: some Sequence<Int> {
         sequence(state: SeededNumbers(seed: seed &+ 77)) { random in random.below(objects) }
     }
@@ -164,7 +164,7 @@ public struct Readers: Sendable {
         case updates(Int)
     }
 
-    /// Up to ten seconds, with three digits.
+    /// A histogram for times of up to ten seconds, with three digits.
     static var emptyHistogram: Histogram<UInt64> {
         Histogram(highestTrackableValue: 10_000_000_000, numberOfSignificantValueDigits: .three)
     }
@@ -210,7 +210,7 @@ public struct Readers: Sendable {
         return .reads(latencies, count)
     }
 
-    /// What each record says in its first column, which no update changes.
+    /// The value of each record in its first column, which no update changes.
     var counts: [Int] {
         var random = SeededNumbers(seed: checkedSeed)
         return (0..<objects).map { _ in if case .int(let count) = RecordData.values(&random)[0] { Int(count) } else { 0 } }

@@ -3,16 +3,16 @@ import Figures
 import ObjectGraph
 import StoreInterface
 
-/// The same work at growing sizes: what an object costs, how long opening takes, how large file and memory become.
+/// Runs the same work at growing sizes. Measures the cost per object, the time to open, and the size of file and memory.
 public struct Scale: Sendable {
     public let sizes: [Int]
     let seed: UInt64
     let saveEvery: Int
     let durability: DurabilityKind
-    /// The seed of the records that the check expects: that of the run.
+    /// The seed of the records that the check expects. It is the seed of the run, unless a test changes it.
     var checkedSeed: UInt64
 
-    /// - Parameter objects: the largest size; the others are 10,000 and its tenfolds below.
+    /// - Parameter objects: The largest size. The other sizes are 10,000 and its multiples by powers of ten below the largest.
     public init(objects: Int, seed: UInt64, saveEvery: Int, durability: DurabilityKind) {
         sizes = Array(sequence(first: 10_000) { $0 * 10 }.prefix { $0 < objects }) + [objects]
         self.seed = seed
@@ -30,11 +30,11 @@ public struct Scale: Sendable {
         var update = 0.0
         var openNanoseconds = 0.0
         var fileBytes = 0
-        /// What importing added to the memory that is not a map of the file.
+        /// The memory, without maps of the file, that importing added.
         var memoryBytes = 0
     }
 
-    /// One row an operation, size and engine.
+    /// Returns one row per operation, size and engine.
     public func rows(_ engines: [Engine], repeats: Int, progress: ProgressBar) async throws -> (
         rows: [Report.Row], notes: [String]
     ) {
@@ -132,7 +132,7 @@ public struct Scale: Sendable {
         return (0..<Self.picks).map { _ in random.below(size) }
     }
 
-    /// Imports; gives the ids, and the nanoseconds an object.
+    /// Imports the records. Returns their ids and the nanoseconds per object.
     private func fill(
         _ container: PersistentContainer, _ size: Int, _ model: DatasetModel
     ) async throws -> (ids: RowIDs, nanoseconds: Double) {
@@ -142,7 +142,7 @@ public struct Scale: Sendable {
         var made: UInt64 = 0
         let start = Clock.now()
         for begin in stride(from: 0, to: size, by: saveEvery) {
-            // Making the values is not what is measured.
+            // Generating the values is not measured.
             let making = Clock.now()
             let rows = (begin..<min(size, begin + saveEvery)).map { _ in RecordData.values(&random) }
             made += Clock.now() - making

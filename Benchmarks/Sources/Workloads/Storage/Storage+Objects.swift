@@ -3,7 +3,7 @@ import Figures
 import ObjectGraph
 import StoreInterface
 
-/// The work through objects. Each store is opened anew and checked when the work on it is over.
+/// The work through objects. After the work each store is reopened and checked.
 extension Storage {
     func runStrata(_ store: StoreKind) async throws -> EngineFigures {
         var figures = EngineFigures()
@@ -35,7 +35,7 @@ extension Storage {
         }
     }
 
-    /// Gives the records' ids too.
+    /// Runs the work on records. Also returns their ids.
     private func work(
         _ container: PersistentContainer, _ model: DatasetModel, _ engine: Engine, _ folder: RunFolder
     ) async throws -> (figures: EngineFigures, ids: [ObjectID]) {

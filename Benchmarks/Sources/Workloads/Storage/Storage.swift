@@ -3,16 +3,16 @@ import Figures
 import ObjectGraph
 import StoreInterface
 
-/// What a user would otherwise write on SQLite or LMDB, through objects and by hand, alternating.
+/// Compares objects with code that a user would otherwise write by hand on SQLite or LMDB. The engines alternate.
 public struct Storage: Sendable {
     let imported: Dataset
     let records: Dataset
     let matching: Int
     /// Random rows for point reads and updates, the same for every engine.
     let picks: [Int]
-    /// The sum of what point reads give.
+    /// The sum of the values that point reads return.
     let pickedSum: Int
-    /// What a file must hold in the end: the records after the updates.
+    /// The expected content of a file at the end: the records after the updates.
     var updated: Dataset
     let saveEvery: Int
     let durability: DurabilityKind
@@ -33,7 +33,7 @@ public struct Storage: Sendable {
         updated = RecordData.updated(records, picks)
     }
 
-    /// One row an operation and engine.
+    /// Returns one row per operation and engine.
     public func rows(_ engines: [Engine], repeats: Int, progress: ProgressBar) async throws -> [Report.Row] {
         var runs: [[EngineFigures]] = Array(repeating: [], count: engines.count)
         for _ in 0..<repeats {
@@ -79,7 +79,7 @@ public struct Storage: Sendable {
     }
 }
 
-/// Nanoseconds that `body` took, by `count`.
+/// Returns the nanoseconds of `body`, divided by `count`.
 func cost(_ count: Int, _ body: () throws -> Void) rethrows -> Double {
     let start = Clock.now()
     try body()
