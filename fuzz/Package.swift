@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// libFuzzer targets: executables without a main, whose entry point the fuzzer's runtime calls. See README.md.
+// libFuzzer targets. They are executables without a `main`, and the fuzzer's runtime calls their entry points. See README.md.
 let package = Package(
     name: "fuzz",
     platforms: [.macOS(.v15)],

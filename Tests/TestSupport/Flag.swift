@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Something that one thread sets and another waits for without giving up its executor.
+/// A flag that one thread sets while another waits for it without leaving its executor.
 public final class Flag: Sendable {
     private let isSet = Atomic<Bool>(false)
 
@@ -9,12 +9,12 @@ public final class Flag: Sendable {
 
     public func set() { isSet.store(true, ordering: .releasing) }
 
-    /// Blocks the calling thread until the flag is set; false when it was not in time.
+    /// Blocks the calling thread until the flag is set. Returns false if it is not set within the limit.
     public func spin(atMost limit: Duration) -> Bool {
         let start = ContinuousClock.now
         while !isSet.load(ordering: .acquiring) {
             if ContinuousClock.now - start > limit { return false }
-            // The thread stays blocked, and the processor is left to whom it waits for.
+            // The thread stays blocked, and leaves the processor to other threads.
             usleep(100)
         }
         return true

@@ -1,7 +1,7 @@
 import ObjectGraph
 import StoreInterface
 
-/// A small music library, known at run time: what the stack tests work on.
+/// The model of the stack tests: a small music library, defined at run time.
 ///
 /// Artist 1—n Album (cascade), Album 1—n Track (deny), Track n—n Playlist, Artist 1—1 Profile, Artist mentor (self).
 public enum Music {
@@ -67,7 +67,7 @@ public enum Music {
             .init(name: name, destination: destination, inverse: inverse, cardinality: .toMany, deleteRule: rule))
     }
 
-    /// A query on an entity by names.
+    /// Creates a query by the names of an entity and its columns.
     public static func query(
         _ entity: String, _ predicate: StorePredicate = .constant(true), sort: [StoreSort] = []
     ) -> StoreQuery {
@@ -99,12 +99,12 @@ extension ManagedObjectContext {
         return artist
     }
 
-    /// The titles of the tracks that the context shows, ascending.
+    /// Returns the titles of the tracks that the context shows, ascending.
     public func trackTitles() throws -> [String] {
         try objects("Track").compactMap { if case .string(let title) = $0["title"] { title } else { nil } }.sorted()
     }
 
-    /// All objects of an entity, by key.
+    /// Returns all objects of an entity, by key.
     public func objects(_ entity: String) throws -> [ManagedObject] {
         let query = Music.query(entity)
         return try keys(matching: query).map {

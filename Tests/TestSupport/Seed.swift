@@ -1,6 +1,6 @@
 import Foundation
 
-/// A generator whose sequence is fixed by its seed: splitmix64.
+/// A random generator whose sequence depends only on its seed (splitmix64).
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -16,16 +16,16 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
 }
 
 public enum Seed {
-    /// The seed of this run: STRATA_SEED, or a new one. Print it in what fails.
+    /// The seed of this run: STRATA_SEED, or a new seed. Print it with each failure.
     public static let value: UInt64 = {
         let given = ProcessInfo.processInfo.environment["STRATA_SEED"].flatMap(UInt64.init)
         return given ?? UInt64.random(in: 0...UInt64.max)
     }()
 }
 
-/// How long random tests run.
+/// The number of rounds of random tests.
 public enum Rounds {
-    /// `short` in `make test`; STRATA_LONG=1 (`make test-long`) asks for `long`.
+    /// Returns `short` in `make test`, and `long` with STRATA_LONG=1 (`make test-long`).
     public static func of(_ short: Int, long: Int) -> Int {
         ProcessInfo.processInfo.environment["STRATA_LONG"] == "1" ? long : short
     }

@@ -5,14 +5,14 @@ import ObjectGraph
 import SQLiteStore
 import StoreInterface
 
-/// One of the stores under test.
+/// A store under test.
 public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
     case memory, lmdb, sqlite
 
     public var description: String { rawValue }
 }
 
-/// One combination of store and stack.
+/// A combination of store and stack.
 public struct Combination: Sendable, CustomStringConvertible {
     public var store: StoreKind
     public var stack: ContextStack
@@ -23,14 +23,14 @@ public struct Combination: Sendable, CustomStringConvertible {
         ContextStack.allCases.map { Combination(store: store, stack: $0) }
     }
 
-    /// Stacks whose background contexts are roots.
+    /// The combinations whose background contexts are roots.
     public static let rooted = all.filter { $0.stack == .siblings || $0.stack == .split }
 
-    /// Stacks whose background contexts are children of main.
+    /// The combinations whose background contexts are children of main.
     public static let parented = all.filter { $0.stack != .siblings && $0.stack != .split }
 }
 
-/// A place for one test's files, and its store; removed with the value.
+/// A folder for the files of one test, and a store in it. The folder is removed with the value.
 public final class TestBed: Sendable {
     public let folder: URL
     public let kind: StoreKind
@@ -38,7 +38,7 @@ public final class TestBed: Sendable {
     private let valueBytesOfTransaction: Int
     private let ownsFolder: Bool
 
-    /// - Parameter valueBytesOfTransaction: large values that the store on LMDB writes in one transaction.
+    /// - Parameter valueBytesOfTransaction: The bytes of large values that the LMDB store writes in one transaction.
     public init(_ kind: StoreKind, valueBytesOfTransaction: Int = 1 << 24) throws {
         self.kind = kind
         self.valueBytesOfTransaction = valueBytesOfTransaction
@@ -48,7 +48,7 @@ public final class TestBed: Sendable {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
 
-    /// The store in the folder of another process's test bed, which removes it.
+    /// Opens the store in the folder of another process's test bed. That process removes the folder.
     public init(_ kind: StoreKind, in folder: URL) {
         self.kind = kind
         self.folder = folder
@@ -67,7 +67,7 @@ public final class TestBed: Sendable {
         }
     }
 
-    /// Hundreds of stores are open at once here: a terabyte of address space for each would not fit.
+    /// Hundreds of stores are open at once in the tests. A terabyte of address space for each would not fit.
     private var options: LMDBStore.Options {
         var options = LMDBStore.Options()
         options.mapSize = 1 << 32
@@ -77,7 +77,7 @@ public final class TestBed: Sendable {
 
     public var file: URL { folder.appendingPathComponent("store.\(kind.rawValue)") }
 
-    /// Returns when nobody in this process has the file open any more: a writer lets go of it on a queue of its own.
+    /// Waits until the file is closed in this process. A writer closes it on a queue of its own.
     public func closed() async throws {
         try await until("the store's file is closed") {
             guard let file = description.migration else { return true }
@@ -93,7 +93,7 @@ public final class TestBed: Sendable {
 }
 
 extension PersistentContainer {
-    /// Saves the main context through to the store, from any test.
+    /// Saves the main context through to the store. Callable from any test.
     @MainActor public func saveMain(_ durability: Durability = .durable) async throws {
         try await mainContext.save(through: .store, durability)
     }

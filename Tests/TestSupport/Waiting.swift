@@ -1,11 +1,11 @@
-/// The wait for a condition that never came to hold.
+/// The error of a wait whose condition never became true.
 public struct NeverHappened: Error, CustomStringConvertible {
     public let description: String
 }
 
-/// Returns when a condition holds. Runs on the caller's executor and leaves it free between two looks.
+/// Returns when a condition is true. Runs on the caller's executor and leaves it free between two checks.
 ///
-/// The limit ends a test that hangs. No test may depend on it as a measure of speed, so it is far longer than any wait.
+/// The limit ends a test that hangs. No test may use it to measure speed, so it is far longer than any wait.
 public func until(
     _ what: String, atMost limit: Duration = .seconds(600), isolation: isolated (any Actor)? = #isolation,
     _ condition: () async throws -> Bool

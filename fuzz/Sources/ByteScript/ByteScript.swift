@@ -5,9 +5,9 @@
 #endif
 import StoreInterface
 
-/// Takes decisions from a fuzzer's bytes; zeros when they are used up.
+/// Derives decisions from a fuzzer's bytes, and zeros when the bytes are used up.
 public struct ByteScript {
-    // Right because it is used inside the call that was given the bytes.
+    // Safe because the value is used only within the call that received the bytes.
     private let bytes: UnsafeBufferPointer<UInt8>
     private var place = 0
 
@@ -33,7 +33,7 @@ public struct ByteScript {
 
     public mutating func word() -> UInt64 { (0..<8).reduce(0) { word, _ in word << 8 | UInt64(byte()) } }
 
-    /// So many bytes at most, with their count first.
+    /// Returns at most `limit` bytes. Their count comes first in the script.
     public mutating func bytes(atMost limit: Int) -> [UInt8] {
         (0..<min(number(below: limit + 1), bytes.count - min(place, bytes.count))).map { _ in byte() }
     }
@@ -43,14 +43,14 @@ public struct ByteScript {
         return Array(bytes[min(place, bytes.count)...])
     }
 
-    /// Bytes with some of them changed: places and values until the script is done.
+    /// Returns the bytes with some of them changed. Reads places and new values until the script ends.
     public mutating func damaged(_ sound: [UInt8]) -> [UInt8] {
         var bytes = sound
         while !isDone, !bytes.isEmpty { bytes[number(below: bytes.count)] = byte() }
         return bytes
     }
 
-    /// A value that a column can hold; null for one of eight.
+    /// Returns a value that the column can store. One of eight values is null.
     public mutating func value(_ type: ColumnType) -> Value {
         if byte() & 7 == 0 { return .null }
         switch type {
@@ -74,7 +74,7 @@ public struct ByteScript {
         }
     }
 
-    /// Short, or one byte many times, so that keys get full.
+    /// Returns a short text, or one byte many times, so that keys reach their maximum length.
     private mutating func text() -> [UInt8] {
         let choice = byte()
         return choice < 200 ? bytes(atMost: 12) : Array(repeating: byte(), count: Int(choice - 200) * 11) + bytes(atMost: 3)

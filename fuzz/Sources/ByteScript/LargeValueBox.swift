@@ -1,11 +1,11 @@
 import PageCodec
 import StoreInterface
 
-/// Values outside of pages, in memory, as a store has them in a table.
+/// Keeps large values in memory, as a store keeps them in a table.
 public final class LargeValueBox: LargeValueSource {
     public var chunks: [UInt64: [UInt8]] = [:]
     private var next: UInt64 = 1
-    // Right because each is freed with the box, which outlives the pages that are read with it.
+    // Safe because each buffer is freed with the box, which outlives the pages that are read with it.
     private var lent: [UnsafeMutableRawBufferPointer] = []
 
     public init() {}
@@ -14,14 +14,14 @@ public final class LargeValueBox: LargeValueSource {
 
     public func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
         guard let bytes = chunks[key] else { return nil }
-        // Of just the size, so that the sanitizer sees a read beyond it.
+        // The buffer has exactly the size of the bytes, so that the sanitizer detects a read beyond them.
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
         room.copyBytes(from: bytes)
         lent.append(room)
         return UnsafeRawBufferPointer(room)
     }
 
-    /// Forgets the memory that was lent: nothing that was read is used any more.
+    /// Frees the buffers of all reads. Nothing that was read may be used any more.
     public func takeBack() {
         for room in lent { room.deallocate() }
         lent = []
@@ -45,7 +45,7 @@ public final class LargeValueBox: LargeValueSource {
         }
     }
 
-    /// Merges a page with strings and data past a limit put here.
+    /// Merges a page. Strings and data longer than the limit are put into this box.
     public func merge(_ old: ObjectPage?, _ changes: LayerPage, _ layout: PageLayout, limit: Int) throws -> [UInt8] {
         var draft = try PageDraft(old: old, changes: changes, layout: layout, limit: limit)
         for place in draft.largeValues {

@@ -1,10 +1,11 @@
 @_spi(Fuzzing) import PageCodec
 
-/// Lazy globals hold boxes behind tagged pointers, which the leak checker takes for lost.
+/// Turns off the leak checker, which reports boxes of lazy globals as lost because they are behind tagged pointers.
 @_cdecl("__lsan_is_turned_off")
 public func leaksAreNotChecked() -> CInt { 1 }
 
-/// Any bytes are the record of a dictionary or an error, also behind a right checksum; what is one comes back as it was.
+/// Any bytes are the record of a dictionary or an error, also with a valid checksum. A record that decodes is encoded to the
+/// same bytes.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzDictionaryRecord(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let bytes = UnsafeRawBufferPointer(start: start, count: count)

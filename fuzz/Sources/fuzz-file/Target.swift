@@ -29,7 +29,7 @@ private let options: LMDBStore.Options = {
     return options
 }()
 
-/// A sound file: pages of objects, indexes with short and long lists, links, free pages, a history.
+/// The bytes of a sound file: pages of objects, indexes with short and long lists, links, free pages, a history.
 private let sound: [UInt8] = {
     do {
         defer { removeFile() }
@@ -68,12 +68,12 @@ private func fill() throws {
     }
 }
 
-/// Lazy globals hold boxes behind tagged pointers, which the leak checker takes for lost.
+/// Turns off the leak checker, which reports boxes of lazy globals as lost because they are behind tagged pointers.
 @_cdecl("__lsan_is_turned_off")
 public func leaksAreNotChecked() -> CInt { 1 }
 
-/// Any bytes, or a sound file with some bytes changed, cut or repeated, are a store or an error: opened with all of its trees looked at,
-/// verified, read and written.
+/// Any bytes are a store or an error, and so is a sound file with some bytes changed, cut or repeated. The file is opened with
+/// a check of all its trees, verified, read and written.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzFile(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var script = ByteScript(start, count)
@@ -94,7 +94,7 @@ public func fuzzFile(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// Where LMDB keeps what it goes by: the beginning of a page, or one of its entries.
+/// Changes bytes that LMDB navigates by: the beginning of a page, or one of its entries.
 private func damagedInHeaders(_ script: inout ByteScript) -> [UInt8] {
     var bytes = sound
     while !script.isDone {

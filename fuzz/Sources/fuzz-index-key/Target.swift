@@ -4,7 +4,8 @@ import StoreInterface
 
 private let types = ColumnType.allCases
 
-/// By the first byte: any bytes are the key of one value or an error; or keys of one or several values are ordered as their values.
+/// The first byte chooses the check. Either any bytes are the key of one value or an error, or keys of one or several values
+/// have the order of the values.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzIndexKey(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var script = ByteScript(start, count)
@@ -45,12 +46,12 @@ private func compare(_ columns: [ColumnSchema], _ a: [Value], _ b: [Value]) {
     var order = 0
     for (left, right) in zip(a, b) where order == 0 { order = left.order(right) }
     let found = keys[0] == keys[1] ? 0 : (keys[0].lexicographicallyPrecedes(keys[1]) ? -1 : 1)
-    // Where keys are cut, equal ones tell nothing.
+    // Equal keys that were cut do not show the order of their values.
     precondition(found == order.signum() || (isCut && found == 0), "the keys of \(a) and \(b) are ordered \(found)")
     prefix(columns, a, keys[0])
 }
 
-/// The beginning that is looked for stands in the keys of all strings with a prefix.
+/// Checks that the key of a string begins with the key of each of its prefixes.
 private func prefix(_ columns: [ColumnSchema], _ values: [Value], _ key: [UInt8]) {
     guard columns.count > 1, case .string(let text) = values[0] else { return }
     var beginning: [UInt8] = []

@@ -1,11 +1,12 @@
 import ByteScript
 @_spi(Fuzzing) import PageCodec
 
-/// Lazy globals hold boxes behind tagged pointers, which the leak checker takes for lost.
+/// Turns off the leak checker, which reports boxes of lazy globals as lost because they are behind tagged pointers.
 @_cdecl("__lsan_is_turned_off")
 public func leaksAreNotChecked() -> CInt { 1 }
 
-/// Any bytes are chunks of a large value or an error, also behind a right checksum; what is written comes back as it was.
+/// Any bytes are chunks of a large value or an error, also with a valid checksum. A value that is written is read back
+/// unchanged.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzLargeValue(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var script = ByteScript(start, count)
@@ -21,7 +22,7 @@ private func readAnything(_ script: inout ByteScript) {
     for index in 0..<min(record.chunkCount, 4) {
         var chunk = script.bytes(atMost: 70_000)
         if mode & 2 != 0, chunk.count > 8 {
-            // A right byte count and a known form, so that fuzzing reaches the frames.
+            // Sets a valid byte count and a known form, so that fuzzing reaches the frames.
             let count = UInt32(record.byteCount(ofChunk: index))
             for place in 0..<4 { chunk[place] = UInt8(truncatingIfNeeded: count >> UInt32(place * 8)) }
             chunk[4] &= 1
@@ -50,7 +51,7 @@ private func roundTrip(_ script: inout ByteScript) {
     let count = 1 + script.number(below: 200_000)
     let pattern = script.bytes(atMost: 300)
     let bytes = (0..<count).map { pattern.isEmpty ? UInt8(truncatingIfNeeded: $0) : pattern[$0 % pattern.count] }
-    // Written here, so it must come back.
+    // The chunk is written here, so reading it must succeed.
     let record = try! box.add(bytes, form)
     let values = LargeValues(box, entity: 0)
     let read = try! values.data(record)

@@ -8,14 +8,14 @@ import StoreInterface
     import Foundation
 #endif
 
-/// Lazy globals hold boxes behind tagged pointers, which the leak checker takes for lost.
+/// Turns off the leak checker, which reports boxes of lazy globals as lost because they are behind tagged pointers.
 @_cdecl("__lsan_is_turned_off")
 public func leaksAreNotChecked() -> CInt { 1 }
 
 private let scheme = "strata://6B29FC40-CA47-1067-B31D-00DD010662DA"
 
-/// Any text is an object's name or none, as text and as a URL; any JSON is a name, a token, a change set or an error. What is one comes
-/// back as it was.
+/// Any text is the name of an object or not, as text and as a URL. Any JSON is a name, a token, a value, a change set or an
+/// error. Whatever is accepted is written as it was.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzNames(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var script = ByteScript(start, count)
@@ -47,6 +47,6 @@ private func json<T: Codable & Hashable>(_ type: T.Type, _ bytes: [UInt8]) {
     guard let encoded = try? JSONEncoder().encode(value), let again = try? JSONDecoder().decode(type, from: encoded) else {
         fatalError("\(value) cannot be written or not be read again")
     }
-    // NaN is equal to nothing.
+    // NaN equals nothing.
     precondition(again == value || value != value, "\(value) comes back as \(again)")
 }

@@ -5,7 +5,7 @@ private let entity = EntitySchema(
     name: "Thing", columns: [ColumnSchema(name: "name", type: .string), ColumnSchema(name: "count", type: .int32)])
 // The schema above is within the limits, so a layout can be made.
 private let layout = try! PageLayout(entity, schemaNumber: 1)
-// A short text is a dictionary.
+// A short text is a valid dictionary.
 private let dictionary = try! PageDictionary(Array("object number object name thing".utf8))
 
 /// A sound page of 20 objects.
@@ -27,12 +27,12 @@ private let packedPage = try! soundPage.withUnsafeBytes {
     try PagePacker(dictionary: dictionary, number: 1, level: 3).pack($0)!
 }
 
-/// Lazy globals hold boxes behind tagged pointers, which the leak checker takes for lost.
+/// Turns off the leak checker, which reports boxes of lazy globals as lost because they are behind tagged pointers.
 @_cdecl("__lsan_is_turned_off")
 public func leaksAreNotChecked() -> CInt { 1 }
 
-/// The first byte says whether the rest is a packed page, a list of changes to a sound one (place, place, value), a raw page to be
-/// packed, or a dictionary.
+/// The first byte selects the meaning of the rest: a packed page, a list of changes to a sound page (place, place, value), a
+/// raw page to be packed, or a dictionary.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzPackedPage(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     guard count > 1 else { return 0 }
@@ -50,7 +50,7 @@ public func fuzzPackedPage(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt
     default:
         if let other = try? PageDictionary(bytes) {
             read(packedPage, other)
-            // A dictionary may be refused; what it packs, it reads.
+            // A dictionary may be refused. Pages that it packs must be readable.
             guard let packer = try? PagePacker(dictionary: other, number: 1, level: 1),
                 let packed = try? soundPage.withUnsafeBytes({ try packer.pack($0) })
             else { return 0 }
@@ -79,11 +79,11 @@ private func read(_ bytes: [UInt8], _ dictionary: PageDictionary?) {
 private func pack(_ bytes: [UInt8]) {
     var bytes = bytes
     ChecksumRepair.page(&bytes)
-    // Made in its pool of memory once a run, so small inputs are cheap.
+    // The packer is made in its memory pool once per run, so small inputs are cheap.
     guard let packer = try? PagePacker(dictionary: dictionary, number: 1, level: 1),
         let packed = try? bytes.withUnsafeBytes({ try packer.pack($0) })
     else { return }
     let again = packed.withUnsafeBytes { try? PackedPage($0).unpacked(dictionary) }
-    // A page without objects is no page, so it is not unpacked.
+    // A page without objects is not valid, so it is not unpacked.
     precondition(again == nil || again == bytes, "a page does not come back as it was")
 }

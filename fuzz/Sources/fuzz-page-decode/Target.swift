@@ -8,7 +8,7 @@ import StoreInterface
     import Foundation
 #endif
 
-/// One column of every type, so that bytes can reach every way of reading.
+/// One column of every type, so that the bytes can reach every reader.
 private let entity = EntitySchema(
     name: "Thing",
     columns: ColumnType.allCases.enumerated().map { number, type in
@@ -33,13 +33,13 @@ private let changes: LayerPage? = {
     return layer.entity(0)?.page(0)
 }()
 
-/// Where the strings and data are that lie outside of the sound page.
-// Right because the fuzzer calls from one thread.
+/// Out-of-line strings and data of the sound page.
+// Safe because the fuzzer calls from one thread.
 nonisolated(unsafe) private let box = LargeValueBox()
-/// Longer strings and data of pages that are made here lie outside of them.
+/// The length above which strings and data of pages made here are stored out of line.
 private let limit = 8
 
-/// A sound page of 20 objects, to be damaged.
+/// A sound page of 20 objects, which the fuzzer damages.
 private let soundPage: [UInt8] = {
     let layer = Layer(schema: StoreSchema(entities: [entity]))
     for slot in 0..<UInt64(20) {
@@ -67,12 +67,13 @@ private func value(_ type: ColumnType, _ number: UInt64) -> Value {
     }
 }
 
-/// Lazy globals hold boxes behind tagged pointers, which the leak checker takes for lost. The round trip runs with it.
+/// Turns off the leak checker, which reports boxes of lazy globals as lost because they are behind tagged pointers. The round
+/// trip target keeps it.
 @_cdecl("__lsan_is_turned_off")
 public func leaksAreNotChecked() -> CInt { 1 }
 
-/// The first byte says how the rest is checked, whether it is a page or a list of changes to a sound one (place, place, value),
-/// and whether the checksum is put right, so that fuzzing reaches what lies behind it.
+/// The first byte selects how the rest is checked, and whether it is a page or a list of changes to a sound page (place, place,
+/// value). It also selects whether the checksum is corrected, so that fuzzing reaches the code after the check.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzPageDecode(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     guard count > 1 else { return 0 }
@@ -102,7 +103,7 @@ public func fuzzPageDecode(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt
         guard let changes, let merge = try? box.merge(page, changes, layout, limit: limit) else { return }
         guard check == .full else { return }
         merge.withUnsafeBytes { merged in
-            // What is made of a sound page is a sound page.
+            // A merge of a sound page gives a sound page.
             let page = try! ObjectPage(merged, layout: layout, check: .full, large: large)
             readAll(page, mustSucceed: true)
         }
@@ -114,7 +115,7 @@ private func readAll(_ page: ObjectPage, mustSucceed: Bool) {
     for slot in SlotIterator(page.presence) {
         for column in entity.columns.indices {
             let value = try? page.value(slot, column)
-            // A record may name a value that is not there.
+            // A record may name a value that does not exist.
             let isOutside = (try? page.largeValue(slot, column)) ?? nil != nil
             precondition(value != nil || !mustSucceed || isOutside, "a checked page has a value that cannot be read")
         }

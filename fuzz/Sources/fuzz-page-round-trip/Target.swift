@@ -8,7 +8,7 @@ import StoreInterface
     import Foundation
 #endif
 
-/// Values of any size, small ones often.
+/// Random values of any size, often small.
 extension ByteScript {
     fileprivate mutating func integer() -> Int64 {
         let width = byte()
@@ -53,7 +53,7 @@ public func fuzzRoundTrip(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt 
         return ColumnSchema(name: "c\(number)", type: type, isOptional: choice >= 128, destination: type == .reference ? 0 : nil)
     }
     let entity = EntitySchema(name: "Thing", columns: columns)
-    // Within the limits, so a layout can be made.
+    // The schema is within the limits, so a layout can be made.
     let layout = try! PageLayout(entity, schemaNumber: 1)
     var objects: [Int: ([Value], Generation)] = [:]
     var bytes: [UInt8] = []
@@ -63,9 +63,9 @@ public func fuzzRoundTrip(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt 
         let layer = Layer(schema: StoreSchema(entities: [entity]))
         for _ in 0..<Int(script.byte() & 15) + 1 { change(&script, entity, layer, &objects) }
         guard let changes = layer.entity(0)?.page(0) else { continue }
-        // Which strings and data lie outside changes from merge to merge.
+        // The limit of out-of-line strings and data changes from merge to merge.
         let limit = [Int.max, 0, 5, 60][Int(script.byte() & 3)]
-        // The page is sound and the values fit: an error here is a fault, and stops the fuzzer.
+        // The page is sound and the values fit. An error here is a bug and stops the fuzzer.
         bytes = try! bytes.withUnsafeBytes { old in
             let page = old.isEmpty ? nil : try ObjectPage(old, layout: layout, check: .checksum, large: large)
             return try box.merge(page, changes, layout, limit: limit)
@@ -90,7 +90,7 @@ private func change(
     where kind == .insert || kind == .update && wanted >> (number & 7) & 1 != 0 {
         row[number] = script.value(column)
     }
-    // Each slot once a merge, as the layer keeps one row a slot.
+    // Each slot is set once per merge, because the layer has one row per slot.
     guard layer.row(0, ObjectKey(slot)) == nil else { return }
     layer.put(row, entity: 0, key: ObjectKey(slot))
     switch kind {
@@ -108,7 +108,7 @@ private func compare(_ bytes: [UInt8], _ layout: PageLayout, _ objects: [Int: ([
     precondition(bytes.isEmpty == objects.isEmpty, "a page without objects, or objects without a page")
     guard !bytes.isEmpty else { return }
     bytes.withUnsafeBytes { bytes in
-        // Written by the codec, so it must pass.
+        // The codec wrote the page, so the check must pass.
         let page = try! ObjectPage(bytes, layout: layout, check: .full, large: large)
         precondition(page.presence.nonzeroBitCount == objects.count, "presence differs")
         for (slot, (values, version)) in objects {

@@ -21,10 +21,10 @@ private let schema = StoreSchema(
             ])
     ], links: [LinkSchema(name: "Thing.peers", source: 0, destination: 0)])
 
-/// A small key space, so that operations meet.
+/// Few keys, so that operations often concern the same object.
 private let keys = (64..<64 + 150 as Range<UInt64>)
 
-/// Stands for a process that ends before its commit.
+/// Ends a transaction like a process that ends before its commit.
 private struct Crash: Error {}
 
 extension ByteScript {
@@ -40,8 +40,8 @@ extension ByteScript {
         }
     }
 
-    /// Some changes of objects that exist or not, and of pairs, as a context would hand them over: references and pairs lead to
-    /// objects that are there after the save.
+    /// Makes some changes of present and absent objects and of pairs, as a context would pass them to the store. References and
+    /// pairs lead to objects that exist after the save.
     fileprivate mutating func layer(over present: Set<ObjectKey>) -> Layer {
         let layer = Layer(schema: schema)
         var left = present
@@ -68,7 +68,7 @@ extension ByteScript {
     }
 }
 
-/// A store on disk and one in memory that must show the same.
+/// A store on disk and a store in memory that must show the same.
 private final class Pair {
     let url: URL
     var file: LMDBStore?
@@ -77,7 +77,7 @@ private final class Pair {
     init(_ url: URL) throws {
         self.url = url
         let made = try LMDBStore.open(url, schema: schema)
-        // The pages of the key space.
+        // The pages of the keys.
         let leased = try made.write(.durable) { try $0.allocateKeys(0, pages: 4) }
         precondition(leased.lowerBound <= keys.lowerBound && leased.upperBound >= keys.upperBound)
         file = made
@@ -130,8 +130,8 @@ private final class Pair {
     }
 }
 
-/// Saves, saves that fail before their commit, reopenings and compactions, as the bytes say; after them the file shows what a store in
-/// memory shows, and verification agrees but for references that the script left behind.
+/// The bytes are saves, saves that fail before their commit, reopenings and compactions. Afterwards the file shows what a store
+/// in memory shows. Verification finds nothing except references that the script left dangling.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzStore(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var script = ByteScript(start, count)
@@ -154,7 +154,7 @@ public func fuzzStore(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         try pair.reopen()
         try pair.check(&script)
         let findings = try pair.file?.verify().filter { !$0.description.contains(" refers to ") } ?? []
-        // Unlike a precondition it says why in release builds too.
+        // Unlike a precondition, this prints the reason in release builds too.
         if !findings.isEmpty { fatalError("\(findings)") }
     } catch {
         fatalError("\(error)")

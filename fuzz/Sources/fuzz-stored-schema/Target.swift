@@ -14,7 +14,7 @@ private let first = StoreSchema(
         EntitySchema(name: "Other", columns: [ColumnSchema(name: "amount", type: .float)]),
     ], links: [LinkSchema(name: "Thing.peers", source: 0, destination: 1)])
 
-/// A column wider, one required, one more; an entity and a link gone.
+/// One column wider, one required, one added; an entity and a link removed.
 private let second: StoreSchema = {
     var schema = first
     schema.entities[0].columns[0].type = .int64
@@ -28,7 +28,7 @@ private let second: StoreSchema = {
     return schema
 }()
 
-// The change is a lightweight one.
+// The change is lightweight.
 private let sound = try! SchemaBytes.encoded([first, second])
 
 private let history = ChangeSet(
@@ -39,11 +39,12 @@ private let history = ChangeSet(
     ], links: [.init(link: 0, sources: [64], destinations: [65])],
     tombstones: [Tombstone(entity: 0, key: 66, values: [.init(column: 2, value: .int(5))])])
 
-/// Lazy globals hold boxes behind tagged pointers, which the leak checker takes for lost.
+/// Turns off the leak checker, which reports boxes of lazy globals as lost because they are behind tagged pointers.
 @_cdecl("__lsan_is_turned_off")
 public func leaksAreNotChecked() -> CInt { 1 }
 
-/// The first byte says which version of a file's schema is any bytes, or damaged; the versions are read or refused, and a model follows.
+/// The first byte selects which version of a file's schema consists of any bytes, or is damaged. The versions are read or
+/// refused, and a model follows.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzStoredSchema(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var script = ByteScript(start, count)
