@@ -10,44 +10,48 @@ import StoreInterface
     import Foundation
 #endif
 
-/// A store in one LMDB file: immutable snapshots, one writer at a time over all processes, every commit durable.
+/// A store in one LMDB file, with immutable snapshots. One writer runs at a time across all processes, and every commit is
+/// durable.
 ///
-/// Any thread may use it. Opening a file that this process has open gives the same object; dropping the last reference
-/// (snapshots hold one) closes the file.
+/// Any thread may use the store. Opening a file that this process has open returns the same object. Releasing the last
+/// reference closes the file; snapshots have a reference too.
 public final class LMDBStore: ObjectStore {
-    /// How to open a file.
+    /// Options for opening a file.
     public struct Options: Sendable, Hashable {
-        /// What to do when the file lies on a network or user-space file system, whose locks and maps cannot be trusted.
+        /// The action to take for a file on a network or user-space file system, whose locks and maps cannot be trusted.
         public enum RemoteFileSystems: Sendable, Hashable { case refuse, allow }
 
-        /// How much of LMDB's trees opening looks at, without LMDB, which crashes on pages that are wrong.
+        /// The part of LMDB's trees to check at opening. The check does not use LMDB, which crashes on damaged pages.
         public enum OpeningCheck: Sendable, Hashable {
-            /// Some pages: what opening itself reads.
+            /// A few pages, which opening itself reads.
             case roots
-            /// Every page, as ``LMDBStore/verify()`` does: for a file of doubtful origin. Reads the file once.
+            /// Every page, as in ``LMDBStore/verify()``: for a file of doubtful origin. Reads the file once.
             case everything
         }
 
         public var remoteFileSystems = RemoteFileSystems.refuse
-        /// Opens the file for reading only: see ``StoreInterface/StoreDescription/lmdb(_:readOnly:options:)``.
+        /// A Boolean value that indicates whether to open the file read-only; see
+        /// ``StoreInterface/StoreDescription/lmdb(_:readOnly:options:)``.
         public var isReadOnly = false
         public var openingCheck = OpeningCheck.roots
-        /// Bytes of address space to begin with; the file grows only as far as it is filled. From the 33rd open store on at
-        /// most 64 GiB.
+        /// The initial size of the map in bytes of address space. The file grows only as far as it is filled. From the 33rd
+        /// open store on, the map has at most 64 GiB.
         public var mapSize = 1 << 38
-        /// What a full map may grow to, by doubling, while no snapshot of this process lies in it; nil: no bound of ours.
+        /// The maximum size of the map; nil for no limit. A full map doubles while no snapshot of this process uses it.
         public var maximumMapSize: Int?
-        /// Snapshots that all processes together may hold. Decided by whoever has the file open first.
+        /// The maximum number of snapshots in all processes together. The first process that opens the file determines it.
         public var maximumReaders = 1024
-        /// Saves that the history keeps.
+        /// The number of saves in the history.
         public var historyLimit = 10_000
-        /// Memory for packed pages that were read, in bytes; raw pages are read in the file's map and need none.
+        /// The size in bytes of the cache for unpacked pages. Raw pages are read in the file's map and need no cache.
         public var pageCacheBytes = 32 << 20
-        /// Strings and data of more bytes lie outside of their object's page: they are written once, and read only when they are asked for.
+        /// The maximum size in bytes of strings and data in their object's page. Larger values are stored out-of-line. They
+        /// are written once, and read only on access.
         public var largestValueInPage = 512
-        /// How long a save waits for another process that holds saves back; then it fails with `storeBusy`.
+        /// The time that a save waits for another process that holds saves back. After that, the save fails with `storeBusy`.
         public var busyTimeout: Duration = .seconds(10)
-        /// Bytes of large values that one transaction writes; what a save has beyond is written before it.
+        /// The number of bytes of large values that one transaction writes. Further values of a save are written in earlier
+        /// transactions.
         package var valueBytesOfTransaction = 1 << 24
 
         public init() {}
@@ -62,42 +66,42 @@ public final class LMDBStore: ObjectStore {
     let options: Options
     let environment: Environment
     let file: FileIdentity
-    /// Of the file: see `Docs/Internals/FileFormat.md`.
+    /// The format of the file; see `Docs/Internals/FileFormat.md`.
     let format: UInt64
     let tables: Tables
     let layouts: [PageLayout]
-    /// All versions of the schema that the file has had; the last is in force.
+    /// All versions of the schema that the file has had. The last version is current.
     let schemas: [StoredSchema]
-    /// What the last migration left for later.
+    /// The work that the last migration has deferred.
     let unfinished: PendingIndexBuilds
-    /// Of the schema in force, from 1 on.
+    /// The number of the current schema, from 1 on.
     var schemaNumber: Int { schemas.count }
-    /// By entity.
+    /// The tables per entity.
     let entities: [EntityTable]
-    /// Bytes to a page of the file.
+    /// The page size of the file in bytes.
     var pageSize: Int { environment.pageSize }
     private let latest = Mutex(Latest())
-    /// Held while a write transaction of this process lives: the map may be replaced only while there is none.
+    /// Acquired while this process has a write transaction. Only without one may the map be replaced.
     private let writing = Mutex(())
     let isClosed = Atomic(false)
-    /// Where what takes long and is not a save runs, one at a time.
+    /// The queue for long work other than saves. It runs one piece of work at a time.
     let background = DispatchQueue(label: "strata.background", qos: .utility)
     let writes = Atomic<Int>(0)
-    /// Up to here, in bytes, the disk has room for the file; 0 until somebody has asked for some.
+    /// The size in bytes up to which disk space is reserved for the file; 0 before the first reservation.
     let setAside = Atomic<Int>(0)
     let signal: SaveSignal
     let claims: SaveClaims
     let dictionaries: Dictionaries
     let tails: PageOverflow
-    /// Whether the file may have large values of a write that failed, or of a process that died.
+    /// Whether the file may have large values of a failed write, or of a process that ended.
     let mayHaveUnclaimed: Atomic<Bool>
-    /// How many chunks of large values were read.
+    /// The number of chunks of large values that were read.
     let chunkReads = Atomic<Int>(0)
     let unpackedPages: UnpackedPageCache
-    /// Of a file that is read without a place in the table of readers.
+    /// Set for a file that is read without a slot in the reader table.
     private let readerless: ReaderlessFile?
 
-    /// The newest snapshot that was handed out, for those who ask for the same state.
+    /// The newest snapshot handed out, for callers that ask for the same state.
     private struct Latest {
         weak var snapshot: LMDBSnapshot?
     }
@@ -131,7 +135,7 @@ public final class LMDBStore: ObjectStore {
 
     deinit { EnvironmentRegistry.close(environment, file) }
 
-    /// The newest committed state of any process. About 1 µs, less when the newest snapshot is still in use.
+    /// Returns the newest committed state of any process. Takes about 1 µs, and less if the newest snapshot is still in use.
     ///
     /// - Throws: `StoreError` `.readersFull`, `.usedAfterFork`, `.damaged`.
     public func snapshot() throws -> any StoreSnapshot { try newestSnapshot() }
@@ -153,7 +157,7 @@ public final class LMDBStore: ObjectStore {
         return try latest.withLock { latest in
             if let snapshot = latest.snapshot, snapshot.transactionNumber >= newest { return snapshot }
             let made = try LMDBSnapshot(self, try ReadTransaction(environment))
-            // Its pages and indexes are those of another schema.
+            // The snapshot's pages and indexes belong to another schema.
             guard try made.transaction.metaNumber(MetaTable.Key.schemaNumber, tables.meta) == UInt64(schemaNumber) else {
                 throw StoreError.migratedElsewhere(self)
             }
@@ -162,8 +166,8 @@ public final class LMDBStore: ObjectStore {
         }
     }
 
-    /// Takes the size that another process has given the file, and runs `read`. A writer of this process, whose map may not move
-    /// meanwhile, takes it by itself before it writes; inside of a write the file is never larger than the map.
+    /// Adopts the size that another process has given the file, and runs `read`. A writer of this process, whose map may not
+    /// move, adopts the size before it writes. Inside a write, the file is never larger than the map.
     private func adoptingSize<R>(_ read: () throws -> R) throws -> R {
         for _ in 0..<5000 {
             let isAdopted = try writing.withLockIfAvailable { _ in try environment.resizeMap(to: 0) }
@@ -177,18 +181,19 @@ public final class LMDBStore: ObjectStore {
         throw StoreError.outgrown(self)
     }
 
-    /// Runs `body` in the file's one write transaction, on the calling thread, and commits it durably.
+    /// Runs `body` in the file's single write transaction, on the calling thread, and commits it durably.
     ///
-    /// Waits for writers of other processes. `body` is run again when the map had to grow, and when it has written more than 16 MiB of
-    /// large values, which then go into the file before, in transactions of their own; so it must be repeatable, with the same values.
-    /// - Throws: what `body` throws; `StoreError` `.full`, `.inputOutput`, `.damaged`. Nothing is written then.
+    /// Waits for writers of other processes. `body` runs again if the map had to grow. It also runs again if it has written
+    /// more than 16 MiB of large values, which are then written first, in separate transactions. `body` must therefore be
+    /// repeatable, with the same values.
+    /// - Throws: The error of `body`; `StoreError` `.full`, `.inputOutput`, `.damaged`. In that case, nothing is written.
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         try checkProcess()
         if isReadOnly { throw StoreError.openReadOnly(url.path) }
         if writes.add(1, ordering: .relaxed).newValue % 256 == 0 { _ = try? environment.clearDeadReaders() }
         var result: R?
         try writing.withLock { _ in
-            // Another thread may have closed it meanwhile.
+            // Another thread may have closed the store meanwhile.
             try checkProcess()
             result = try writeBounded(body)
         }
@@ -196,8 +201,8 @@ public final class LMDBStore: ObjectStore {
         return result.unsafelyUnwrapped
     }
 
-    /// Runs `body` in the write transaction for what is not a save, as ``write(_:_:)`` otherwise.
-    /// - Parameter pages: what it takes of the file at most, when it must leave room for deleting.
+    /// Runs `body` in the write transaction for changes other than saves; otherwise like ``write(_:_:)``.
+    /// - Parameter pages: The maximum number of pages that `body` needs, if it must leave room for deletions.
     func writeTables<R>(pages: Int, _ body: (WriteTransaction) throws -> R) throws -> R {
         try write(.durable) { opened in
             guard let opened = opened as? LMDBTransaction else {
@@ -208,13 +213,13 @@ public final class LMDBStore: ObjectStore {
         }
     }
 
-    /// By a file beside the data file, whose name ends in `-signal`: no process looks into the data file to find out.
-    /// A store that is opened read-only watches the data file itself where there is no such file.
+    /// Watches a file beside the data file, whose name ends in `-signal`. No process reads the data file to detect a save. A
+    /// store that is opened read-only watches the data file if there is no signal file.
     public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? {
         try signal.watch(isReadOnly: isReadOnly, body)
     }
 
-    /// Bytes of the data file, without the lock file.
+    /// Returns the size of the data file in bytes, without the lock file.
     public func fileBytes() throws -> Int {
         try checkProcess()
         return try FileIdentity.byteCount(path: url.path)
@@ -233,12 +238,12 @@ public final class LMDBStore: ObjectStore {
         if isClosed.load(ordering: .acquiring) { throw StoreError.closed(url.path) }
     }
 
-    /// Waits up to five seconds for snapshots that are still held.
+    /// Waits up to five seconds for snapshots that are still referenced.
     public func shutDown() throws {
         guard !environment.isOfForkedParent else { return }
         isClosed.store(true, ordering: .releasing)
         for _ in 0..<5000 {
-            // No write is under way, and none begins.
+            // No write is running, and none can begin.
             if writing.withLock({ _ in environment.retire() }) {
                 EnvironmentRegistry.close(environment, file)
                 signal.end()
@@ -250,7 +255,7 @@ public final class LMDBStore: ObjectStore {
         throw StoreError.stillRead(url.path, readers: environment.liveReaders)
     }
 
-    /// Runs `body` and tells LMDB's errors in the words of stores.
+    /// Runs `body` and converts LMDB's errors to errors of the store.
     func mappingErrors<R>(_ body: () throws -> R) throws -> R {
         do {
             return try body()
@@ -262,18 +267,21 @@ public final class LMDBStore: ObjectStore {
 }
 
 extension StoreDescription {
-    /// A store in one file at `url`, with a lock file beside it. Snapshots route reads: no context waits for another.
+    /// A store in one file at `url`, with a lock file beside it. Contexts read from snapshots, so that no context waits for
+    /// another context.
     ///
-    /// A store that is opened read-only is read like any other. Saves, batches, compaction and restoring throw `StoreError` `.readOnly`, and
-    /// contexts keep their changes. A file whose model differs is refused, because it would have to be migrated.
+    /// A store that is opened read-only is read like any other. Saves, batches, compaction and restoring throw `StoreError`
+    /// `.readOnly`, and contexts keep their changes. A file whose model differs is refused, because it would have to be
+    /// migrated.
     ///
-    /// Within one process a file is open either read-only or for writing. In a folder in which this user may not write, no lock file can be
-    /// made. Writers of other processes cannot see such a reader, so reading throws `.inUseElsewhere` while another process has the file open.
+    /// Within one process, a file is open either read-only or for writing. If this user may not write to the folder, no lock
+    /// file can be created. Writers of other processes cannot detect such a reader. Reading therefore throws
+    /// `.inUseElsewhere` while another process has the file open.
     ///
     /// - Parameters:
-    ///   - url: the place of the file.
-    ///   - readOnly: whether to open an existing file without changing it.
-    ///   - options: sizes and limits.
+    ///   - url: The path of the file.
+    ///   - readOnly: Whether to open an existing file without changing it.
+    ///   - options: Sizes and limits.
     public static func lmdb(
         _ url: URL, readOnly: Bool = false, options: LMDBStore.Options = LMDBStore.Options()
     ) -> StoreDescription {

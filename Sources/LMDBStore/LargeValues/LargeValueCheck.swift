@@ -1,7 +1,7 @@
 import PageCodec
 import StoreInterface
 
-/// Compares the large values of one entity with the pages that refer to them.
+/// A check of one entity's large values against the pages that refer to them.
 struct LargeValueCheck {
     private let snapshot: LMDBSnapshot
     private let entity: Int
@@ -16,7 +16,7 @@ struct LargeValueCheck {
 
     private var name: String { snapshot.schema.entities[entity].name }
 
-    /// Reads each large value of a page: all of its chunks, byte count, hash, and whether a string is UTF-8.
+    /// Checks each large value of a page: all of its chunks, its byte count, its hash, and for a string that it is UTF-8.
     mutating func add(_ page: ObjectPage, _ number: UInt64) throws {
         guard page.hasLargeValues else { return }
         let values = LargeValues(snapshot, entity: entity)
@@ -44,7 +44,7 @@ struct LargeValueCheck {
         }
     }
 
-    /// Once all pages were added: that there are no other chunks but those of values that a save is, or was, to claim.
+    /// Checks, after all pages were added, that the other chunks belong to values not yet claimed by a save.
     mutating func finish() throws {
         try addUnclaimed()
         guard problems.isEmpty else { return }
@@ -54,7 +54,7 @@ struct LargeValueCheck {
         if found != chunks { problems.append("\(name): has \(found) chunks of large values, but its objects have \(chunks)") }
     }
 
-    /// They may be there in part, and nobody reads them.
+    /// Adds the values not yet claimed by a save. They may be incomplete, and no object refers to them.
     private mutating func addUnclaimed() throws {
         let tables = snapshot.store.tables
         let (transaction, number) = (snapshot.transaction, tables.entityNumbers[entity])

@@ -34,40 +34,40 @@ extension LMDBTransaction: PageReading {
 }
 
 extension PageError {
-    /// LMDB could not find out whether there is a chunk.
+    /// Creates the error for a chunk that LMDB cannot look up.
     init(unreadable key: UInt64, _ error: LMDBError) {
         self.init(field: "large value \(LargeChunk.number(ofKey: key))", reason: "\(error)")
     }
 }
 
-/// What a transaction has done with large values.
+/// The large values written by a transaction.
 struct LargeValueWrites {
-    /// What they have taken, in LMDB's pages.
+    /// The number of LMDB's pages that they have taken.
     var pages = 0
-    /// Of those large enough to be written ahead.
+    /// The size in bytes of the values that are large enough to be written ahead.
     var byteCount = 0
-    /// Made for the first one.
+    /// The packer, created for the first value.
     var packer: LargeChunkPacker?
-    /// By place: how many values that were written before it has made its own.
+    /// The number of claimed prewritten values, per place.
     var claims: [PrewrittenValues.Place: Int] = [:]
-    /// What is too much for this transaction, which must not be committed then.
+    /// The values that were too much for this transaction. If there are any, the transaction must not be committed.
     var late: [LateValue] = []
 
     var claimed: Int { claims.values.reduce(0, +) }
     var lateValues: OversizedValues? { late.isEmpty ? nil : OversizedValues(values: late, claimed: claimed) }
 }
 
-/// How far the writing of a value has come.
+/// The progress of writing a value.
 struct LargeValueProgress {
-    /// 0 before its first chunk.
+    /// The number of the value; 0 before its first chunk.
     var number: UInt64 = 0
-    /// The next chunk.
+    /// The index of the next chunk.
     var chunk = 0
     var hash = LargeValueHash()
 }
 
 extension Value {
-    /// The bytes of a string or of data.
+    /// Calls `body` with the bytes of a string or data value.
     func withLargeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) throws -> R {
         switch self {
         case .data(let data): return try data.withUnsafeBytes(body)
@@ -77,15 +77,17 @@ extension Value {
     }
 }
 
-/// Writing values that lie outside of pages. A value never changes: another one has another number.
+/// Writing out-of-line values. A value never changes: a new value gets a new number.
 extension LMDBTransaction {
-    /// Smaller ones are not worth a row of `meta`, and add little to what their objects take in memory.
+    /// The minimum size of values to write ahead. Smaller values do not justify a row of `meta`, and add little to the memory
+    /// for their objects.
     private static let smallestAhead = 1 << 14
 
-    /// Writes a string or data into chunks of its own, compressed where that saves pages of LMDB, or claims it when it was written before.
+    /// Writes a string or data value in chunks, compressed if that saves pages of LMDB. If the value was written before,
+    /// claims it instead.
     ///
-    /// LMDB keeps the chunks in memory until the transaction is committed. When they become too many, further ones are left out, and the
-    /// record is none: then the transaction ends with ``OversizedValues``.
+    /// LMDB keeps the chunks in memory until the transaction is committed. If they become too many, further values are not
+    /// written, and the returned record is invalid. The transaction then ends with ``OversizedValues``.
     /// - Throws: `StoreError` `.valueTooLarge`, `.full`.
     func writeLarge(_ value: Value, _ entity: Int, _ column: Int) throws -> LargeValueRecord {
         try value.withLargeBytes { bytes in
@@ -112,12 +114,12 @@ extension LMDBTransaction {
         }
     }
 
-    /// What a value of so many bytes takes at most.
+    /// Returns the maximum number of pages for a value of this size.
     func mostPages(largeValue byteCount: Int) -> Int {
         byteCount / store.pageSize + 2 + byteCount / LargeChunk.maximumByteCount
     }
 
-    /// Writes a value's chunks before `end`, from where it has come; a new value gets its number.
+    /// Writes a value's chunks up to `end`, from its progress on. A new value gets its number.
     func writeChunks(
         of bytes: UnsafeRawBufferPointer, upTo end: Int, _ entity: Int, _ progress: inout LargeValueProgress
     ) throws {
@@ -131,7 +133,7 @@ extension LMDBTransaction {
                 throw StoreError(
                     .full, "\(store.url.path) has used up the numbers of its large values. Export it and import it anew")
             }
-            // A later value of another process may lie behind a value that is written in several transactions.
+            // A later value of another process may follow a value that is written in several transactions.
             let isLast = last.map { $0 < LargeChunk.key(progress.number, progress.chunk) } ?? true
             try packer.write(progress.chunk..<end, of: bytes, number: progress.number, hash: &progress.hash) { raw, packed in
                 cost.bytes(packed) * 8 <= cost.bytes(raw) * 7
@@ -142,7 +144,7 @@ extension LMDBTransaction {
         }
     }
 
-    /// Precondition: no page of this transaction has the record any more.
+    /// Deletes a value. Precondition: no page of this transaction has the record any more.
     func deleteLarge(_ record: LargeValueRecord, _ entity: Int) throws {
         let table = store.tables.large[entity]
         for index in 0..<record.chunkCount { try transaction.delete(table, LargeChunk.key(record.number, index)) }

@@ -8,19 +8,21 @@ struct LateValue: Sendable {
     var value: Value
 }
 
-/// Ends a transaction that is run again when these values are in the file.
+/// An error that ends a transaction. The transaction runs again after these values were written.
 struct OversizedValues: Error {
     var values: [LateValue]
-    /// How many values that were written before it has claimed.
+    /// The number of prewritten values that the transaction has claimed.
     var claimed: Int
 }
 
-/// Large values that a write puts into the file before its own transaction, because LMDB keeps in memory what a transaction writes.
+/// The large values that a write puts into the file before its own transaction, because LMDB keeps a transaction's writes in
+/// memory.
 ///
-/// Each has a row in `meta` until the transaction claims it, and the file's lock is held that long, so that no other process takes it
-/// for one that was given up. Used under the lock of writing.
+/// Each value has a row in `meta` until the transaction claims it. The file's lock is kept until then, so that no other
+/// process treats the value as abandoned. Used under the writing lock.
 final class PrewrittenValues {
-    /// Tells a value of one entity from others without reading it: while somebody holds its bytes, nothing else lies there.
+    /// The memory of a value, which identifies it without reading it: while its bytes are referenced, the memory has no other
+    /// content.
     struct Place: Hashable {
         var entity: Int
         var address: UInt
@@ -37,36 +39,36 @@ final class PrewrittenValues {
     private let lock: FileLock?
     let mark = UnclaimedValue.Mark.random(in: .min ... .max)
     private var records: [Place: [LargeValueRecord]] = [:]
-    /// Holds the bytes that ``records`` names.
+    /// References to the values in ``records``, which keep their bytes in place.
     private var values: [LateValue] = []
-    /// All that were begun.
+    /// The rows of all values whose writing has begun.
     private var rows: [UnclaimedValue] = []
     /// Whether the transaction may leave further values to be written ahead.
     private(set) var takesMore = true
-    /// Whether a committed transaction has claimed all.
+    /// Whether a committed transaction has claimed all values.
     private var isClaimed = false
 
     init(_ store: LMDBStore) {
         self.store = store
         store.collectUnclaimed()
         lock = FileLock(store, .shared)
-        // Without the lock another process could take the values away: the transaction writes them itself.
+        // Without the lock, another process could delete the values. The transaction therefore writes them itself.
         if lock == nil { takesMore = false }
     }
 
-    /// The `index`-th value of that place.
+    /// Returns the record of the `index`-th value at that place.
     func record(_ place: Place, _ index: Int) -> LargeValueRecord? {
         guard let found = records[place], index < found.count else { return nil }
         return found[index]
     }
 
-    /// The transaction was committed.
+    /// Records the commit of the transaction.
     func didCommit(claimed count: Int) { isClaimed = count == values.count }
 
-    /// Writes what a transaction has left. Blocking; 16 MiB and a commit at a time.
-    /// - Throws: `StoreError` `.full` and others of a write.
+    /// Writes the values that a transaction has left. Blocks; writes and commits 16 MiB at a time.
+    /// - Throws: `StoreError` `.full` and other errors of a write.
     func write(_ late: OversizedValues) throws {
-        // Who gives other bytes each time would do so for ever.
+        // A body that passes other bytes each time would repeat forever.
         guard takesMore, late.claimed == values.count else { return takesMore = false }
         var step = Step(values: late.values[...])
         while !step.values.isEmpty {
@@ -77,17 +79,17 @@ final class PrewrittenValues {
         values += late.values
     }
 
-    /// What one transaction has written, and what is left.
+    /// The values written by one transaction, and the values that are left.
     struct Step {
-        /// The first one may have some of its chunks.
+        /// The values that are left. The first value may already have some chunks.
         var values: ArraySlice<LateValue>
         var progress = LargeValueProgress()
-        /// Of this transaction: the values that have their first chunk, and those that are whole.
+        /// The values of this transaction: `begun` have their first chunk, `written` are complete.
         var begun: [UnclaimedValue] = []
         var written: [(place: Place, record: LargeValueRecord)] = []
     }
 
-    /// Deletes what was not claimed, and lets other processes look for such values again.
+    /// Deletes the values that were not claimed, and allows other processes to look for such values again.
     func finish() {
         defer { lock?.unlock() }
         guard !isClaimed else { return }
@@ -96,12 +98,12 @@ final class PrewrittenValues {
 }
 
 extension LMDBTransaction {
-    /// Goes on with values that are written ahead, as far as one transaction may.
+    /// Continues with the values to write ahead, as far as one transaction may.
     fileprivate func write(_ step: PrewrittenValues.Step, _ mark: UnclaimedValue.Mark) throws -> PrewrittenValues.Step {
         try recordingFailure {
             var step = step
             (step.begun, step.written) = ([], [])
-            // For all that is left, so that a full disk says so before much is written.
+            // Checks the room for all values that are left, so that a full disk is detected before much is written.
             let written = step.progress.chunk * LargeChunk.maximumByteCount
             let all = try step.values.reduce(16) { $0 + mostPages(largeValue: try $1.value.withLargeBytes(\.count)) }
             try checkRoom(pages: all - mostPages(largeValue: written) + 2)
@@ -143,7 +145,7 @@ extension LMDBTransaction {
         }
     }
 
-    /// Makes a value that was written before one of this transaction; nil when it was not.
+    /// Claims a prewritten value for this transaction. Returns nil if the value was not written before.
     func claim(_ bytes: UnsafeRawBufferPointer, _ entity: Int) throws -> LargeValueRecord? {
         guard let ahead else { return nil }
         let place = PrewrittenValues.Place(entity, bytes)

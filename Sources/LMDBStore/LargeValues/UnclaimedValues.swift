@@ -2,10 +2,10 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// A large value that is in the file, whole or in part, before the save that has it: a row of `meta` says so, from the transaction of
-/// the value's first chunk until the save removes the row in its own.
+/// A large value that is in the file, completely or in part, before its save. It has a row of `meta`, from the transaction of
+/// its first chunk until the save removes the row.
 struct UnclaimedValue: Sendable, Hashable {
-    /// In the file's numbers.
+    /// The entity's number in the file.
     var entity: Int
     var number: UInt64
 
@@ -14,17 +14,18 @@ struct UnclaimedValue: Sendable, Hashable {
         self.number = number
     }
 
-    /// - Parameter name: what follows ``MetaTable/Key/unclaimed``.
+    /// Parses the name of a row.
+    /// - Parameter name: The part of the name after ``MetaTable/Key/unclaimed``.
     init?(name: String) {
         let parts = name.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 2, let entity = Int(parts[0]), let number = UInt64(parts[1]) else { return nil }
         self.init(entity: entity, number: number)
     }
 
-    /// The row's name.
+    /// The name of the row.
     var key: String { "\(MetaTable.Key.unclaimed)\(entity) \(number)" }
 
-    /// Who wrote a value ahead: a random number for each write.
+    /// The write that wrote a value ahead: a random number per write.
     typealias Mark = UInt64
 
     static func all(at cursor: Cursor) throws -> [UnclaimedValue] {
@@ -33,8 +34,9 @@ struct UnclaimedValue: Sendable, Hashable {
 }
 
 extension LMDBStore {
-    /// Deletes the values that nobody is going to claim: who is about to holds the file's lock until then, living, so that having it
-    /// alone tells that there is none. What cannot be done now is left to a later write. Under the lock of writing.
+    /// Deletes values that no write will claim. A write that will claim values keeps the file's lock until then, so an
+    /// exclusive lock shows that there is no such write. If deleting fails, a later write tries again. Used under the writing
+    /// lock.
     func collectUnclaimed() {
         guard let lock = FileLock(self, .exclusive) else { return }
         defer { lock.unlock() }
@@ -43,13 +45,13 @@ extension LMDBStore {
             try delete(values, of: nil)
             mayHaveUnclaimed.store(false, ordering: .relaxed)
         } catch {
-            // A full disk, say. The values harm nobody but by their room, and this write has its own chance.
+            // For example, the disk is full. The values only take room, and the current write may still succeed.
             mayHaveUnclaimed.store(true, ordering: .relaxed)
         }
     }
 
-    /// Deletes values and their rows in transactions of bounded size, those of others left out.
-    /// - Parameter mark: nil: whoever wrote them.
+    /// Deletes values and their rows in transactions of bounded size, except values with another mark.
+    /// - Parameter mark: The mark of the values to delete; nil for any mark.
     func delete(_ values: [UnclaimedValue], of mark: UnclaimedValue.Mark?) throws {
         var rest = values[...]
         while !rest.isEmpty {
@@ -59,10 +61,11 @@ extension LMDBStore {
 }
 
 extension LMDBTransaction {
-    /// Chunks that one transaction deletes: LMDB lists the pages that it frees, here 64 KiB of numbers.
+    /// The number of chunks that one transaction deletes. LMDB lists the pages that it frees, here 64 KiB of numbers.
     private static let deletedAtOnce = 512
 
-    /// - Returns: the values that are left for the next transaction.
+    /// Deletes some values.
+    /// - Returns: The values that are left for the next transaction.
     fileprivate func deleteSome(
         of values: ArraySlice<UnclaimedValue>, _ mark: UnclaimedValue.Mark?
     ) throws -> ArraySlice<UnclaimedValue> {
@@ -81,15 +84,17 @@ extension LMDBTransaction {
         }
     }
 
-    /// Whether the value has a row, of that mark if one is given.
+    /// Returns whether the value has a row, with this mark unless `mark` is nil.
     func isUnclaimed(_ value: UnclaimedValue, of mark: UnclaimedValue.Mark?) throws -> Bool {
         guard let found = try transaction.metaNumber(value.key, store.tables.meta) else { return false }
         return mark == nil || mark == found
     }
 
-    /// - Returns: whether all are gone. The row goes with the last one, because without chunks the number may be taken again.
+    /// Deletes the chunks of a value. The row is deleted with the last chunk, because the number may be reused when the value
+    /// has no chunks.
+    /// - Returns: Whether all chunks are deleted.
     private func deleteChunks(of value: UnclaimedValue, _ left: inout Int) throws -> Bool {
-        // What an entity had that a later schema does not have goes with its table.
+        // If a later schema does not have the entity, its values are deleted with its table.
         guard let entity = store.tables.entityNumbers.firstIndex(of: value.entity) else { return true }
         return try transaction.withCursor(store.tables.large[entity]) { cursor in
             let first = LargeChunk.key(value.number, 0)

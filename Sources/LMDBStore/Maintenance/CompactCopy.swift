@@ -10,15 +10,15 @@ import StoreInterface
 
 extension LMDBStore {
     /// Writes a copy without free pages, on a queue of its own; see `CompactableStore`. Takes about as long as writing and
-    /// verifying a file of that size. Opening the copy beside this store gives a second store with the same identity.
+    /// verifying a file of that size. Opening the copy beside this store creates a second store with the same identity.
     public func compactCopy(to url: URL) async throws {
         try await inBackground { store, cancellation in try CompactCopy(store, url, cancellation).run() }
     }
 }
 
-/// Makes the copy as a ``PartialFile``: nothing has the wanted name before all is on disk and verified.
+/// A copy that is written as a ``PartialFile``: it gets its name when all of it is on disk and verified.
 struct CompactCopy {
-    /// So much is written and synced at a time: little enough for memory and for cancelling.
+    /// The number of bytes written and synced at a time, small enough for memory and for cancellation.
     private static let bytesOfTransaction = 1 << 25
 
     private let store: LMDBStore
@@ -43,18 +43,18 @@ struct CompactCopy {
         try cancellation.check()
         try verify(partial.path)
         try cancellation.check()
-        // Only now, because opening the copy to verify it would begin its incarnation.
+        // The mark is written after the verification, because opening the copy would begin its incarnation.
         try CopyStamp().write(toFile: partial.path, for: target.path)
         try partial.finish()
     }
 
-    /// Adds the entries of each table in their order to a new file, so that its pages are full. LMDB's own compacting copy would keep
-    /// pages half full as random writes have left them.
+    /// Adds the entries of each table in their order to a new file, so that its pages are full. LMDB's own compacting copy
+    /// would keep the half-full pages that random writes leave.
     private func copyTables(to path: String) throws {
         guard let tables = try store.environment.openDatabases({ try $0.tables() }) else {
             throw StoreError.damaged(store, "a table is of an unknown kind")
         }
-        // A transaction of its own: other threads do not take turns with a walk this long.
+        // Uses a separate transaction, so that other threads do not wait for this long walk.
         let source = try ReadTransaction(store.environment)
         defer { source.end() }
         let size = try FileIdentity.byteCount(path: store.url.path)
@@ -78,15 +78,15 @@ struct CompactCopy {
         try writeCheck(copy)
     }
 
-    /// The commits of the copy have numbers of their own.
+    /// Writes a new checksum row, because the commits of the copy have their own numbers.
     private func writeCheck(_ copy: Environment) throws {
         guard store.format > 1 else { return }
         try copy.write { try MetaCheck.write(try $0.open(MetaTable.name, .bytes), in: $0) }
     }
 
-    /// Copies entries from one that was found on, so many bytes of them at most.
-    /// - Parameter last: the key of the entry before.
-    /// - Returns: the first one that is left.
+    /// Copies entries, from a given entry on, up to a number of bytes.
+    /// - Parameter last: The key of the previous entry.
+    /// - Returns: The first entry that is left.
     private func append(
         _ from: Cursor, _ first: Cursor.Entry?, to target: Cursor, _ last: inout [UInt8]?
     ) throws -> Cursor.Entry? {

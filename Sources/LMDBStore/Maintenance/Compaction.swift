@@ -3,21 +3,22 @@ import PageCodec
 internal import Platform
 import StoreInterface
 
-/// One run over all pages: packs in batches. What takes long (reading, compressing, checking) is done outside of the write
-/// transaction, which only puts in what was prepared, where the page is still the same.
+/// One run over all pages, which packs them in batches. Reading, compressing and checking take long and run outside the write
+/// transaction. The transaction only writes the prepared pages that have not changed meanwhile.
 struct Compaction {
-    /// Pages of a batch at most, so that a batch fits into little memory.
+    /// The maximum number of pages per batch, so that a batch needs little memory.
     private static let maximumBatch = 512
-    /// Each transaction copies LMDB's branches and waits for the disk once: smaller batches cost that more often and save nobody time.
+    /// The minimum number of pages per batch. Each transaction copies LMDB's branches and waits for the disk once, so smaller
+    /// batches cost more and shorten no wait.
     private static let smallestBatch = 64
-    /// A batch is halved when its transaction takes longer, and grows while it takes less than a quarter.
+    /// The duration above which a batch is halved. A batch grows if its transaction takes less than a quarter of it.
     private static let longestWrite = Duration.milliseconds(4)
-    /// Pages looked at in one snapshot, which is held meanwhile.
+    /// The number of pages read in one snapshot, which is kept meanwhile.
     private static let lookAhead = 4096
 
     private struct PreparedPage {
         var number: UInt64
-        /// Its checksum among them: what tells whether the page is still the one that was packed.
+        /// The header of the page, which includes its checksum. It shows whether the page has changed since it was packed.
         var header: [UInt8]
         var packed: [UInt8]
         var rawByteCount: Int
@@ -40,7 +41,7 @@ struct Compaction {
         self.report = report
     }
 
-    /// Blocking: 0.1 to 1 ms a page that is packed.
+    /// Runs the compaction. Blocks: 0.1 to 1 ms per packed page.
     mutating func run() throws -> CompactionProgress {
         let start = try store.newestSnapshot()
         progress.pages = try store.schema.entities.indices.reduce(0) { $0 + (try start.pageCount($1)) }
@@ -70,9 +71,10 @@ struct Compaction {
         }
     }
 
-    // MARK: Outside of the transaction
+    // MARK: Outside the transaction
 
-    /// - Returns: packed pages, and where to go on; nil at the end. Each call reads the newest state, so that none is held long.
+    /// Prepares packed pages. Each call reads the newest state, so that no snapshot is kept for long.
+    /// - Returns: The packed pages, and the page to continue with; nil at the end.
     private mutating func prepare(
         _ entity: Int, from first: UInt64, _ packer: PagePacker
     ) throws -> (pages: [PreparedPage], next: UInt64?) {
@@ -109,17 +111,17 @@ struct Compaction {
         return (prepared, next)
     }
 
-    // MARK: Inside
+    // MARK: Inside the transaction
 
     private mutating func write(_ prepared: [PreparedPage], _ entity: Int) throws {
         let clock = ContinuousClock()
         var begun: ContinuousClock.Instant?
         let table = store.tables.pages[entity]
         let cost = PageCost(pageSize: store.pageSize)
-        // Half-filled leaves, and the branches and leaves on the way to them.
+        // Half-full leaves, and the branches and leaves on the way to them.
         let most = 2 * prepared.reduce(0) { $0 + $1.packed.count } / store.pageSize + prepared.count / 8 + 32
         let written = try store.writeTables(pages: most) { transaction -> [Int] in
-            // Waiting for other writers is not our time.
+            // The time does not include waiting for other writers.
             begun = clock.now
             return try transaction.withCursor(table) { cursor in
                 var written: [Int] = []
@@ -155,24 +157,25 @@ struct Compaction {
     }
 }
 
-/// What a value of a table of pages takes in LMDB's file.
+/// The space that a value of a page table takes in LMDB's file.
 struct PageCost {
     let pageSize: Int
 
-    /// Values up to this share a leaf with others; larger ones have pages of their own. LMDB wants room for two nodes in a leaf,
-    /// and a node has 8 bytes and the key, which has 8.
+    /// The maximum size of values that share a leaf with other values. Larger values have pages of their own. LMDB requires
+    /// room for two nodes in a leaf, and a node has 8 bytes and the key, which has 8.
     private var largestInLeaf: Int { ((pageSize - 16) / 2) & ~1 - 2 - 16 }
 
-    /// Of one value.
+    /// Returns the space for one value.
     func bytes(_ byteCount: Int) -> Int {
         if byteCount <= largestInLeaf { return byteCount + 18 }
         return (byteCount + 16 + pageSize - 1) / pageSize * pageSize + 26
     }
 
-    /// What of a packed page goes to the table of pages. Two such parts fill a leaf; the rest, if any, goes to `tails`.
+    /// Returns the size of a packed page's part in the page table. Two such parts fill a leaf. The rest, if any, is stored in
+    /// `tails`.
     func firstPart(_ packed: Int) -> Int { packed > largestInLeaf && packed <= 2 * largestInLeaf ? largestInLeaf : packed }
 
-    /// Whether packing saves at least an eighth.
+    /// Returns whether packing saves at least an eighth.
     func pays(_ packed: Int, insteadOf raw: Int, canSplit: Bool) -> Bool {
         let first = firstPart(packed)
         if first < packed, !canSplit { return false }
@@ -182,12 +185,12 @@ struct PageCost {
 }
 
 extension CompactionOptions.Age {
-    /// Whether the newest write of the page's objects is old enough.
+    /// Returns whether the newest write of the page's objects is old enough.
     fileprivate func includes(_ page: ObjectPage, newest: Generation) throws -> Bool {
         guard case .saves(let count) = self else { return true }
         for slot in SlotIterator(page.presence) {
             let version = try page.version(slot)
-            // Without a sum, which a large count would take past the end of its numbers.
+            // Avoids an addition, which a large count would overflow.
             if version > newest || newest - version < count { return false }
         }
         return true

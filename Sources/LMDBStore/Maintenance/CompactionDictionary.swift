@@ -2,11 +2,11 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// Finds or trains the dictionary that a compaction packs an entity's pages with.
+/// The choice of a dictionary for packing an entity's pages: an existing dictionary, or a newly trained one.
 struct CompactionDictionary {
-    /// With fewer pages a dictionary takes more than it saves.
+    /// The minimum number of pages. With fewer pages, a dictionary takes more space than it saves.
     private static let fewestPages = 64
-    /// A new one is trained when the entity has grown by this factor since.
+    /// The growth factor of the entity after which a new dictionary is trained.
     private static let growth = 8
     private static let sampleByteCount = 8 << 20
     private static let maximumByteCount = 64 << 10
@@ -16,7 +16,7 @@ struct CompactionDictionary {
     let options: CompactionOptions
     let cancellation: Cancellation
 
-    /// nil when the entity has no pages.
+    /// Returns a packer with the dictionary, or nil if the entity has no pages.
     func packer() throws -> PagePacker? {
         let snapshot = try store.newestSnapshot()
         let pages = try snapshot.pageCount(entity)
@@ -40,7 +40,7 @@ struct CompactionDictionary {
         }
     }
 
-    /// The count of pages is the file's word.
+    /// Multiplies without overflow, because the number of pages comes from the file.
     private static func product(_ pages: Int, _ byteCount: Int) -> Int {
         let (product, overflow) = pages.multipliedReportingOverflow(by: byteCount)
         return overflow ? .max : product
@@ -50,7 +50,7 @@ struct CompactionDictionary {
         try PagePacker(dictionary: record.dictionary(), number: number, level: options.effort.level)
     }
 
-    /// From raw pages spread over the entity. A dictionary takes at most a fiftieth of what it is for.
+    /// Trains a dictionary from raw pages spread over the entity. A dictionary takes at most a fiftieth of the pages' size.
     private func train(_ snapshot: LMDBSnapshot, _ pages: Int) throws -> [UInt8]? {
         var training = DictionaryTraining()
         var byteCount = 0
@@ -58,7 +58,7 @@ struct CompactionDictionary {
         try snapshot.forEachPage(entity) { _, bytes in
             byteCount += bytes.count
             seen += 1
-            // Every so manieth page, so that the samples are of the whole entity.
+            // Selects one of every `share` pages, so that the samples represent the whole entity.
             let share = max(1, Self.product(pages, byteCount / seen) / Self.sampleByteCount)
             if seen % share == 0 { training.add(bytes) }
             if seen % 1024 == 0 { try cancellation.check() }
@@ -71,7 +71,7 @@ struct CompactionDictionary {
 }
 
 extension CompactionOptions.Effort {
-    /// zstd's level.
+    /// The zstd level.
     fileprivate var level: Int {
         switch self {
         case .fast: 3

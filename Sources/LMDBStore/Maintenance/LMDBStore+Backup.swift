@@ -10,11 +10,11 @@ import StoreInterface
 #endif
 
 extension LMDBStore: BackupableStore {
-    /// LMDB's own copy of one read transaction, without free pages; its trees are walked before it gets its name. Writing it takes
-    /// as long as the disk; while it runs the state that it copies stays alive.
+    /// Writes LMDB's own copy of one read transaction, without free pages. The copy's trees are checked before it gets its
+    /// name. Writing takes as long as the disk takes. Meanwhile, the copied state is kept alive.
     ///
-    /// - Throws: `StoreError`: `.cannotOpen` when the file is there or is this store's, `.inputOutput`, `.damaged` when what was
-    ///   written is not sound; `CancellationError`.
+    /// - Throws: `StoreError` `.cannotOpen` if the file exists or is this store's file, `.inputOutput`, `.damaged` if the
+    ///   written copy is not sound; `CancellationError`.
     public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
         try checkProcess()
         if let found = try FileIdentity.of(path: url.path), EnvironmentRegistry.isOpen(found) {
@@ -34,7 +34,7 @@ extension LMDBStore: BackupableStore {
     }
 
     public func backup(to descriptor: Int32, cancellation: Cancellation) throws {
-        // Makes room for a reader, and takes over a map that another process has made larger, as LMDB's copy does not.
+        // Unlike LMDB's copy, this frees a reader slot if necessary, and adopts a map that another process has enlarged.
         let state = try newestSnapshot()
         defer { withExtendedLifetime(state) {} }
         let stamp = CopyStamp()
@@ -48,8 +48,8 @@ extension LMDBStore: BackupableStore {
         }
     }
 
-    /// Reads the trees of a copy that nobody else has open.
-    /// - Returns: its newest save.
+    /// Checks the trees of a copy that no other caller has open.
+    /// - Returns: The copy's newest save.
     static func checkCopy(_ partial: PartialFile) throws -> Generation {
         do {
             if let finding = try TreeCheck.findings(path: partial.path, scope: .everything)?.first {
@@ -77,8 +77,8 @@ extension LMDBStore: BackupableStore {
     }
 }
 
-/// Writes all bytes to a descriptor, in as many calls as that takes.
-/// - Parameter path: of what is copied, for the error.
+/// Writes all bytes to a descriptor, in as many calls as necessary.
+/// - Parameter path: The path of the copied file, for errors.
 func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ path: String) throws {
     var rest = bytes
     while !rest.isEmpty {

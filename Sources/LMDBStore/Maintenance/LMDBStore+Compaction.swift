@@ -9,10 +9,10 @@ import StoreInterface
 #endif
 
 extension LMDBStore: CompactableStore {
-    /// Packs pages with zstd and a dictionary that is trained for each entity.
+    /// Packs pages with zstd and a dictionary trained per entity.
     ///
-    /// Runs on a queue of its own; the transactions write some pages each and take some milliseconds, most of them the disk's. A
-    /// page that is written while it is packed stays as it was written. Snapshots read the same before and after.
+    /// Runs on a queue of its own. Each transaction writes some pages and takes some milliseconds, mostly for the disk. A
+    /// page that is written while it is being packed stays as written. Snapshots read the same data before and after.
     /// - Throws: `CancellationError`; `StoreError` `.damaged` for a page that cannot be read, `.full`, `.inputOutput`.
     public func compact(
         _ options: CompactionOptions = CompactionOptions(),
@@ -24,7 +24,7 @@ extension LMDBStore: CompactableStore {
         }
     }
 
-    /// Runs blocking work on the store's queue for such; cancelling the task tells `body`.
+    /// Runs blocking work on the store's background queue. Cancelling the task sets the cancellation passed to `body`.
     func inBackground<R: Sendable>(
         _ body: @escaping @Sendable (LMDBStore, Cancellation) throws -> R
     ) async throws -> R {

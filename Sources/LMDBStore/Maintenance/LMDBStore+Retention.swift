@@ -2,9 +2,10 @@ import LMDB
 import StoreInterface
 
 extension LMDBStore {
-    /// Reads LMDB's list of free pages: its keys are the commits that freed the pages. What commits after a reader's freed is in
-    /// use by the reader, or by a state between, and is not given out again before the reader is gone. Pages that the next commit
-    /// will free are not counted. O(entries of the list after the oldest reader).
+    /// Computes the retention from LMDB's list of free pages, whose keys are the commits that freed the pages.
+    ///
+    /// A page freed by a commit after a reader's state is used by the reader, or by a state between. It is not reused before
+    /// the reader ends. Pages that the next commit will free are not counted. O(entries of the list after the oldest reader).
     public func retention(of snapshots: [any StoreSnapshot]) throws -> Retention {
         try checkProcess()
         return try mappingErrors {
@@ -27,7 +28,7 @@ extension LMDBStore {
         var pages: Int
     }
 
-    /// By commit, ascending.
+    /// Returns the freed pages per commit, ascending.
     private func freedPages(after oldest: UInt64) throws -> [Freed] {
         try ReadTransaction(environment).withCursor(.free) { cursor in
             var freed: [Freed] = []

@@ -8,38 +8,40 @@ import StoreInterface
     import Foundation
 #endif
 
-/// The files that this process has open: LMDB loses its locks when one is opened twice.
+/// The files that this process has open. LMDB loses its locks if a file is opened twice.
 ///
-/// The lock is held to change the table only. Who opens, copies or closes a file claims it meanwhile, and who wants the same one waits.
+/// The lock is acquired only to change the table. A caller that opens, copies or closes a file claims the file meanwhile.
+/// Other callers wait for the claim.
 enum EnvironmentRegistry {
     fileprivate struct Entry {
         weak var store: LMDBStore?
         var environment: Environment
-        /// Resolved.
+        /// The resolved path.
         var path: String
     }
 
-    /// What somebody works on: a file and the name that led to it, or a file that is not there yet.
+    /// The subject of a claim: a file and the name that led to it, or a file that does not exist yet.
     fileprivate enum Claim: Hashable {
         case file(FileIdentity)
         case name(String)
-        /// Which file it will be is known when it is there, so only one is made at a time, and nobody else begins meanwhile.
+        /// A file that is being created. Its identity is known only when it exists, so only one file is created at a time,
+        /// and no other claim begins meanwhile.
         case newFile
     }
 
     fileprivate struct Table {
         var entries: [FileIdentity: Entry] = [:]
         var busy: Set<Claim> = []
-        /// Who made the claims.
+        /// The process that made the claims.
         var process = getpid()
     }
 
     private static let table = ConditionLock(Table())
 
-    /// What is known of a file at the moment when it is free to be used.
+    /// The state of a file at the moment when it is free to be used.
     private enum Found {
         case open(LMDBStore)
-        /// It is claimed for the caller, who closes what the last user has left.
+        /// The file is claimed for the caller, who closes the environment left by the last user.
         case claimed(Set<Claim>, left: Environment?, openFiles: Int)
     }
 
@@ -51,9 +53,9 @@ enum EnvironmentRegistry {
                 !other.value.environment.isOfForkedParent
             {
                 table.busy.subtract(claims)
-                // Its last reference went, and another thread is about to close it.
+                // The store's last reference was released, and another thread is about to close it.
                 guard other.value.store != nil else { return nil }
-                // The two would share one lock file, and with it their locks.
+                // The two files would share one lock file, and therefore their locks.
                 throw StoreError(
                     .inUseElsewhere,
                     "\(path) cannot be opened: another file has taken the place of one that is still open here. Close that first")
@@ -66,7 +68,7 @@ enum EnvironmentRegistry {
                 table.busy.subtract(claims)
                 return .open(store)
             }
-            // Its last reference went on another thread, which has not come to closing yet.
+            // The store's last reference was released on another thread, which has not closed the file yet.
             table.entries[file] = nil
             return .claimed(claims, left: entry.environment, openFiles: openFiles)
         }
@@ -74,8 +76,9 @@ enum EnvironmentRegistry {
 
     private static func release(_ claims: Set<Claim>) { table.withLock { $0.busy.subtract(claims) } }
 
-    /// The store of a file that is open, else one that `open` makes. One at a time for a file, so that no two can open it.
-    /// - Parameter path: resolved, here as in the other functions.
+    /// Returns the store of an open file, or the store that `open` creates. Only one thread at a time works on a file, so
+    /// that no two threads open it.
+    /// - Parameter path: The resolved path, as in the other functions.
     static func store(
         path: String, schema: StoreSchema, open: (_ openFiles: Int) throws -> OpenedFile
     ) throws -> LMDBStore {
@@ -93,12 +96,12 @@ enum EnvironmentRegistry {
         }
     }
 
-    /// Whether this process has the file open, or is about to.
+    /// Returns whether this process has the file open, or is about to open it.
     static func isOpen(_ file: FileIdentity) -> Bool {
         table.withLock { $0.entries[file] != nil || $0.busy.contains(.file(file)) }
     }
 
-    /// The store of a file that this process has open.
+    /// Returns the store of a file that this process has open, or nil.
     static func openStore(path: String) throws -> LMDBStore? {
         switch try find(path) {
         case .open(let store): return store
@@ -109,8 +112,8 @@ enum EnvironmentRegistry {
         }
     }
 
-    /// Runs `body` while nobody of this process has the file open, nor opens one. Waits for half a second when somebody has: what
-    /// is let go of here may be held for a moment by the writer's queue. Blocking.
+    /// Runs `body` while this process does not have the file open and does not open it. Waits half a second if the file is
+    /// open, because the writer's queue may reference a released store for a moment. Blocks.
     static func exclusively<R>(path: String, _ body: () throws -> R) throws -> R {
         for _ in 0..<100 {
             if case .claimed(let claims, let left, _) = try find(path) {
@@ -124,10 +127,10 @@ enum EnvironmentRegistry {
             .inUseElsewhere, "\(path) is open in this process. Close it first, so that another file can take its place")
     }
 
-    /// Called when the last reference to a store goes.
+    /// Closes an environment after the last reference to its store was released.
     static func close(_ environment: Environment, _ file: FileIdentity) {
         let isOurs = table.wait { table -> Bool? in
-            // Who has opened the file meanwhile has closed what we left.
+            // A caller that has reopened the file has already closed this environment.
             guard table.entries[file]?.environment === environment else { return false }
             table.forgetClaimsOfParent()
             guard !table.busy.contains(.file(file)) else { return nil }
@@ -142,11 +145,11 @@ enum EnvironmentRegistry {
 }
 
 extension EnvironmentRegistry.Table {
-    /// nil while another works on the file.
+    /// Claims a file. Returns nil while another thread works on the file.
     fileprivate mutating func claim(
         _ path: String, _ file: FileIdentity?
     ) -> Set<EnvironmentRegistry.Claim>? {
-        // Other names of the file have the same identity, but a migration puts another file under a name.
+        // Other names of the file have the same identity. A migration, however, puts another file under a name.
         let claims: Set<EnvironmentRegistry.Claim> = file.map { [.file($0), .name(path)] } ?? [.newFile, .name(path)]
         forgetClaimsOfParent()
         guard !busy.contains(.newFile), busy.isDisjoint(with: claims) else { return nil }
@@ -154,7 +157,7 @@ extension EnvironmentRegistry.Table {
         return claims
     }
 
-    /// A fork has the claims of threads that it has not taken along.
+    /// Removes claims that a fork has inherited from threads of its parent.
     fileprivate mutating func forgetClaimsOfParent() {
         let current = getpid()
         if process != current { (process, busy) = (current, []) }

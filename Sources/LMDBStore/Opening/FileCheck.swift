@@ -2,9 +2,9 @@ import LMDB
 internal import Platform
 import StoreInterface
 
-/// What a file must show before LMDB, which trusts every byte, may map it.
+/// The checks of a file before LMDB, which trusts every byte, may map it.
 enum FileCheck {
-    /// Changes nothing: other processes may write meanwhile.
+    /// Checks a file without changing it. Other processes may write meanwhile.
     static func beforeOpening(_ path: String, _ check: LMDBStore.Options.OpeningCheck) throws {
         guard try FileIdentity.of(path: path) != nil else { return }
         try StoreFile.checkSingleName(path)
@@ -21,9 +21,9 @@ enum FileCheck {
         }
     }
 
-    /// Opening reads the main tree and the roots of the others: LMDB would crash on what is wrong there.
+    /// Checks the trees that opening reads. LMDB would crash on damage there.
     private static func checkTrees(_ path: String, _ scope: TreeCheck.Scope) throws {
-        // Other processes may write meanwhile; then their commit is looked at.
+        // Other processes may write meanwhile. In that case, their commit is checked.
         for _ in 0..<8 {
             guard let findings = try TreeCheck.findings(path: path, scope: scope) else { continue }
             guard let first = findings.first else { return }
@@ -33,7 +33,7 @@ enum FileCheck {
 }
 
 extension StoreError {
-    /// As the general translation, where opening tells more.
+    /// Converts an error of LMDB like the general conversion, with more detail for errors of opening.
     init(opening error: LMDBError, path: String) {
         switch error.code {
         case .system(ENOENT):

@@ -1,12 +1,12 @@
 internal import Platform
 import StoreInterface
 
-/// Which file a path leads to, whatever the path.
+/// The identity of a file, independent of its path.
 struct FileIdentity: Sendable, Hashable {
     var device: UInt64
     var inode: UInt64
 
-    /// nil when there is no file.
+    /// Returns the identity of a file, or nil if there is no file.
     static func of(path: String) throws -> FileIdentity? {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -19,7 +19,7 @@ struct FileIdentity: Sendable, Hashable {
         return FileIdentity(status)
     }
 
-    /// nil when the system does not tell.
+    /// Returns the identity of an open file, or nil if the system does not provide it.
     static func of(descriptor: Int32) -> FileIdentity? {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? FileIdentity(status) : nil

@@ -1,20 +1,21 @@
 internal import Platform
 import StoreInterface
 
-/// A lock on the data file (`flock`), which the kernel frees when its process dies. LMDB's own are on the lock file.
+/// A lock on the data file (`flock`), which the kernel releases when the process ends. LMDB's own locks are on the lock file.
 ///
-/// Not to be taken inside a write transaction: who holds it waits for the writer.
+/// Do not acquire it inside a write transaction: a caller that has the lock waits for the writer.
 final class FileLock {
     enum Kind {
-        /// Many at a time; waits while somebody has it exclusively.
+        /// Can be acquired by many callers. Waits while another caller has the exclusive lock.
         case shared
-        /// Not had while anybody has the lock; does not wait.
+        /// Fails while another caller has the lock; does not wait.
         case exclusive
     }
 
     private(set) var descriptor: Int32
 
-    /// nil when it cannot be had: somebody has it, the file is in another place now, or its file system has no such locks.
+    /// Acquires the lock. Returns nil if another caller has it, if the file was moved, or if its file system has no such
+    /// locks.
     init?(_ store: LMDBStore, _ kind: Kind) {
         descriptor = open(store.url.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -33,10 +34,10 @@ final class FileLock {
 
     deinit { unlock() }
 
-    /// Does nothing the second time.
+    /// Releases the lock. A second call does nothing.
     func unlock() {
         guard descriptor >= 0 else { return }
-        // Closing alone is not enough: a process that is being spawned has the descriptor too until it runs its program.
+        // Closing alone is not enough: a process that is being spawned also has the descriptor until it runs its program.
         flock(descriptor, LOCK_UN)
         close(descriptor)
         descriptor = -1

@@ -8,7 +8,7 @@ import StoreInterface
     import Foundation
 #endif
 
-/// What opening a file has found out.
+/// The result of opening a file.
 struct OpenedFile {
     var url: URL
     var options: LMDBStore.Options
@@ -22,28 +22,31 @@ struct OpenedFile {
     var layouts: [PageLayout]
     var schemas: [StoredSchema]
     var unfinished: [PendingIndexBuilds.Item]
-    /// Whether the file has large values that a save was, or is, to claim.
+    /// Whether the file has large values that no save has claimed yet.
     var hasUnclaimed: Bool
-    /// Set for a file that is read without a place in the table of readers.
+    /// Set for a file that is read without a slot in the reader table.
     var readerless: ReaderlessFile?
 }
 
 extension LMDBStore {
-    /// Opens or creates the file. Blocking: waits for a writer of another process, and reads some pages. Symbolic links are followed
-    /// to the file, so that it has one lock file under whatever names. A new file gets its name when it is whole and on disk.
+    /// Opens or creates the file. Blocks: waits for a writer of another process, and reads some pages. Symbolic links are
+    /// resolved, so that the file has one lock file under all names. A new file gets its name when it is complete and on
+    /// disk.
     ///
-    /// When the schema has changed, the new one comes into force without rewriting a page: O(schema), and for a constraint that is
-    /// new and unique one look at its columns in all objects. What is left for later (building indexes) is ``continueMigration()``.
+    /// If the schema has changed, the new schema takes effect without rewriting a page: O(schema). A new unique constraint
+    /// reads its columns in all objects once. Deferred work (building indexes) is done by ``continueMigration()``. After an
+    /// error, the file is unchanged.
     ///
-    /// - Throws: `StoreError`: `.notAStore` for files of others, `.damaged` for one that is cut short, `.schemaMismatch` when
-    ///   the change needs more than another way of reading, or two objects share what is to be unique, `.schemaTooNew`,
-    ///   `.remoteFileSystem`, `.formatTooNew`, `.cannotOpen` (also for a file with several hard links), `.readOnly`. The file is as it was
-    ///   then.
+    /// - Throws: `StoreError` `.notAStore` for files of other programs, and `.damaged` for a truncated file.
+    ///   `.schemaMismatch` if the change needs more than another way of reading, or if two objects share a value that must be
+    ///   unique. `.schemaTooNew`, `.remoteFileSystem`, `.formatTooNew`, `.cannotOpen` (also for a file with several hard
+    ///   links), `.readOnly`.
     public static func open(_ url: URL, schema: StoreSchema, options: Options = Options()) throws -> LMDBStore {
         let url = try StoreFile.resolved(url)
         let store = try EnvironmentRegistry.store(path: url.path, schema: schema) { openFiles in
             var options = options
-            // A process has 128 TiB: many stores get smaller maps, which grow, so that they leave room for all else.
+            // A process has 128 TiB of address space. Many stores get smaller maps, which grow, so that they leave room for
+            // other uses.
             if openFiles >= 32 { options.mapSize = min(options.mapSize, 1 << 36) }
             return try options.isReadOnly
                 ? openReadOnly(url, schema: schema, options: options) : openFile(url, schema: schema, options: options)
@@ -52,7 +55,7 @@ extension LMDBStore {
         return store
     }
 
-    /// The files beside a store's file that are opened for writing.
+    /// The suffixes of the files that are opened for writing beside a store's file.
     static let companions = ["-lock", "-signal"]
 
     private static func openFile(_ url: URL, schema: StoreSchema, options: Options) throws -> OpenedFile {
@@ -85,7 +88,7 @@ extension LMDBStore {
         )
     }
 
-    /// Makes the file with its meta table under a name that nobody else knows.
+    /// Creates the file with its meta table under a name that no other process uses.
     private static func createFile(_ path: String, schema: StoreSchema, options: Options) throws {
         let environment = try Environment(
             path: path,
@@ -99,10 +102,10 @@ extension LMDBStore {
         }
     }
 
-    /// Thrown to begin again: another process may hold saves of the schema that is to change.
+    /// Thrown to begin again with a claim: another process may hold saves back that use the schema to be changed.
     private struct ClaimNeeded: Error {}
 
-    /// A schema is changed when no process holds saves back, which it could not write any more (S067).
+    /// Changes a schema only while no process holds saves back, because that process could no longer write them (S067).
     private static func openOrChangeTables(
         _ url: URL, schema: StoreSchema, options: Options, environment: Environment
     ) throws -> OpenedFile {
@@ -123,13 +126,13 @@ extension LMDBStore {
         guard let file = try FileIdentity.of(descriptor: environment.fileDescriptor()) else {
             throw StoreError(.cannotOpen, "\(url.path) has gone while it was opened. Open it again")
         }
-        // Also gives LMDB the order of the table of names, without which looking into it calls a null pointer.
+        // Also sets LMDB's order of the table of names. Without it, reading the table calls a null pointer.
         _ = try environment.openDatabases { try $0.open(MetaTable.name, .bytes) }
         return try environment.write { transaction in
             let tableCount = try transaction.statistics(.main).entries
             let isNew = tableCount == 0
             let meta = try metaTable(transaction, isNew: isNew, path: url.path)
-            // LMDB alone has made it, in which a process may have died before it wrote ours.
+            // The file has only LMDB's own pages: a process may have died before it wrote the tables.
             if isNew { try writeMeta(schema, meta, in: transaction) }
             let (format, uuid) = try checkMeta(meta, isNew: isNew, in: transaction, path: url.path)
             let known = try StoredLineage.read(uuid, meta, in: transaction, path: url.path)
@@ -188,6 +191,7 @@ extension LMDBStore {
         return try checkMeta(meta, commit: number, in: transaction, path: path) { try transaction.withCursor(meta, $0) }
     }
 
+    /// Checks the meta table.
     /// - Parameter commit: LMDB's number of the state; nil for a new file, which has no checksum yet.
     static func checkMeta(
         _ meta: Database, commit: UInt64?, in transaction: some ByteReading, path: String,

@@ -10,8 +10,8 @@ import StoreInterface
 #endif
 
 extension LMDBStore {
-    /// Opens a file that is there, without changing it (S166).
-    /// - Throws: as ``open(_:schema:options:)``; `.readOnly` if the file would have to be changed first.
+    /// Opens an existing file without changing it (S166).
+    /// - Throws: The errors of ``open(_:schema:options:)``; `.readOnly` if the file would have to be changed first.
     static func openReadOnly(_ url: URL, schema: StoreSchema, options: Options) throws -> OpenedFile {
         let path = url.path
         if let failure = FilePermission.failure(path, companions: [], isReadOnly: true) { throw failure }
@@ -23,7 +23,7 @@ extension LMDBStore {
             let (environment, readerless) = try readOnlyEnvironment(path, schema: schema, options: options)
             do {
                 var opened = try openTablesReadOnly(url, schema: schema, options: options, environment: environment)
-                // A process that came meanwhile may have written over what was read.
+                // A process that has opened the file meanwhile may have overwritten the pages that were read.
                 try readerless?.checkUnused()
                 opened.readerless = readerless
                 return opened
@@ -36,7 +36,8 @@ extension LMDBStore {
         }
     }
 
-    /// With a place in the table of readers if the lock file is there or can be made; else for a file that no process has open.
+    /// Opens the environment with a slot in the reader table if the lock file exists or can be created. Otherwise, requires
+    /// that no process has the file open.
     private static func readOnlyEnvironment(
         _ path: String, schema: StoreSchema, options: Options
     ) throws -> (Environment, ReaderlessFile?) {
@@ -59,8 +60,8 @@ extension LMDBStore {
         guard let file = FileIdentity.of(descriptor: try environment.fileDescriptor()) else {
             throw StoreError(.cannotOpen, "\(path) has gone while it was opened. Open it again")
         }
-        // Handles are opened in one transaction and used in the next: a migration of another process between the two is found by
-        // the number of the schema.
+        // Handles are opened in one transaction and used in the next. The schema number shows whether another process has
+        // migrated the file between the two.
         let (meta, schemas, tables) = try environment.openDatabases { transaction in
             guard let meta = try transaction.open(MetaTable.name, .bytes) else {
                 throw StoreError.fileOfAnotherProgram(path, "table named meta")
@@ -74,7 +75,7 @@ extension LMDBStore {
             }
             let tables = try Tables(schemas.current, meta: meta) { name, kind in
                 if let table = try transaction.open(name, kind) { return table }
-                // Older files have none of these until they are opened for writing.
+                // Older files do not have these tables until they are opened for writing.
                 guard Tables.isOptional(name) else { throw StoreError.unfinishedFileToRead(path) }
                 return .absent
             }
@@ -97,21 +98,21 @@ extension LMDBStore {
     }
 }
 
-/// A file that is read without a place in the table of readers: a writer would reuse the pages that are read here.
+/// A file that is read without a slot in the reader table. A writer would reuse the pages that are read.
 struct ReaderlessFile: Sendable {
     let path: String
     let lock: String
 
-    /// Every process that has the file open holds a lock on the first byte of the lock file. Asking for it takes the permission to read.
-    /// About 3 µs.
-    /// - Throws: `StoreError` `.inUseElsewhere` if a process has the file open, or that cannot be known.
+    /// Checks that no process has the file open. Every process that has it open has a lock on the first byte of the lock
+    /// file. Testing the lock needs read permission. About 3 µs.
+    /// - Throws: `StoreError` `.inUseElsewhere` if a process has the file open, or if the lock cannot be tested.
     func checkUnused() throws {
         let descriptor = open(lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else {
             if errno == ENOENT { return }
             throw inUse("this user may not read \(lock), which tells whether another process has the file open")
         }
-        // This process holds no lock on that file, which closing a descriptor of it would end.
+        // This process has no lock on that file. Closing a descriptor would release such a lock.
         defer { close(descriptor) }
         guard LockFile.isFree(descriptor) else {
             throw inUse(

@@ -1,24 +1,26 @@
 internal import Platform
 import StoreInterface
 
-/// LMDB's lock on its lock file, had alone: no process has the file open, and those that open it wait.
+/// An exclusive lock on LMDB's lock file: no other process has the file open, and processes that open it wait.
 ///
-/// Each process that has a file open holds a lock on the first byte of the lock file, shared. The locks are the process's: one of this
-/// process is not seen, and closing any descriptor of the lock file drops it. So this is used only while nobody here has the file open.
+/// Each process that has a file open has a shared lock on the first byte of the lock file. The locks belong to the process:
+/// its own locks do not conflict, and closing any descriptor of the lock file releases them. Use this type only while this
+/// process does not have the file open.
 struct LockFile {
-    /// How often, and for how many microseconds, is waited for processes that are about to close the file.
+    /// The number of tries, and the wait in microseconds between them, for processes that are about to close the file.
     private static let patience = (tries: 20, wait: useconds_t(50_000))
 
     private let path: String
     private let descriptor: Int32
 
+    /// Acquires the lock.
     /// - Throws: `StoreError` `.inUseElsewhere` while another process has the file open.
     init(of file: String) throws {
         path = file + "-lock"
         for _ in 0..<Self.patience.tries {
             let descriptor = try StoreFile.openBeside(path, of: file)
             var lock = Self.lock
-            // Whoever had it alone may have removed it.
+            // The previous owner of the lock may have removed the file.
             if fcntl(descriptor, F_SETLK, &lock) == 0,
                 FileIdentity.of(descriptor: descriptor) == (try? FileIdentity.of(path: path))
             {
@@ -31,13 +33,13 @@ struct LockFile {
         throw Self.inUse(file)
     }
 
-    /// Removes the lock file: who waits for it takes a new one.
+    /// Removes the lock file, so that waiting processes create a new one.
     func removeAndUnlock() {
         unlink(path)
         close(descriptor)
     }
 
-    /// Whether no other process has the file open now.
+    /// Returns whether no other process currently has the file open.
     static func isFree(of file: String) throws -> Bool {
         guard try FileIdentity.of(path: file + "-lock") != nil else { return true }
         let descriptor = try StoreFile.openBeside(file + "-lock", of: file)
@@ -45,7 +47,8 @@ struct LockFile {
         return isFree(descriptor)
     }
 
-    /// Whether no other process holds a lock on an open lock file; false if that cannot be determined. Needs permission to read only.
+    /// Returns whether no other process has a lock on an open lock file; false if that cannot be determined. Needs only read
+    /// permission.
     static func isFree(_ descriptor: Int32) -> Bool {
         var lock = Self.lock
         return fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type == Int16(F_UNLCK)

@@ -2,14 +2,16 @@ import LMDB
 internal import Platform
 import StoreInterface
 
-/// Opens a file with the lock file that belongs to it: whoever writes under another one overwrites what others save.
+/// Opens a file with its lock file. A process that writes under another lock file would overwrite the saves of other
+/// processes.
 ///
-/// LMDB opens the lock file and then the file, both by name. A migration in stages, or somebody who restores a copy by hand, may
-/// put another file in its place in between. So both are looked at again, before anything is written.
+/// LMDB opens the lock file and then the data file, both by name. In between, a staged migration, or a person who restores a
+/// copy by hand, may replace the data file. Both files are therefore checked again before anything is written.
 enum OpenedEnvironment {
     private static let tries = 100
 
-    /// - Parameter path: resolved. The file is there.
+    /// Opens an environment.
+    /// - Parameter path: The resolved path of an existing file.
     static func open(_ path: String, maximumDatabases: Int, _ options: LMDBStore.Options) throws -> Environment {
         let settings = settings(
             options, maximumDatabases: maximumDatabases, access: options.isReadOnly ? .readOnly : .readWrite)
@@ -39,7 +41,8 @@ enum OpenedEnvironment {
             maximumReaders: max(options.maximumReaders, 8), maximumDatabases: maximumDatabases, access: access)
     }
 
-    /// Makes the lock file where there is none, with the mode of the file and without following a link. Where that fails LMDB says why.
+    /// Creates the lock file if it is missing, with the mode of the file and without following a link. If that fails, LMDB
+    /// reports the reason.
     private static func lockFile(_ path: String, _ options: LMDBStore.Options) throws -> FileIdentity? {
         try StoreFile.checkBeside(path, ["-lock", "-signal"])
         let lock = path + "-lock"
@@ -64,7 +67,7 @@ enum OpenedEnvironment {
             // Compares with the commit in the lock file. Another process may commit between the two reads.
             return try MetaPages.hasCommit(reader.transactionNumber, path: path)
         }
-        // As long as a process has it open, the lock file counts the commits; nothing is written here.
+        // The lock file counts the commits as long as a process has it open. This transaction writes nothing.
         return try environment.write { try $0.transactionNumber == environment.information().lastTransaction + 1 }
     }
 }

@@ -2,11 +2,11 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// Reads the objects of a file while it is being opened, before there is a store.
+/// A reader of the objects of a file while it is being opened, before there is a store.
 struct OpeningPages {
     let tables: Tables
     let dictionaries: Dictionaries
-    /// By entity.
+    /// The layouts per entity.
     let layouts: [PageLayout]
     let schema: StoreSchema
     let path: String
@@ -46,7 +46,7 @@ struct OpeningPages {
     }
 }
 
-/// Values outside of pages while a file is being opened.
+/// The out-of-line values of a file that is being opened.
 private final class OpeningValues: LargeValueSource {
     private let transaction: WriteTransaction
     private let tables: Tables

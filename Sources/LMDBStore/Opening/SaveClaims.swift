@@ -2,26 +2,26 @@ import LMDB
 internal import Platform
 import StoreInterface
 
-/// Decides between the processes that save to one file: a process that acknowledges saves before they are in the file keeps the others
-/// from committing until they are (S067).
+/// The right to save, shared between the processes that use one file. A process that acknowledges saves before they are in
+/// the file prevents other processes from committing until they are (S067).
 ///
-/// Locks on two bytes beyond the end of the signal file, which belong to the open file: not to the process, so that closing another
-/// descriptor loses nothing, and gone with the process. A claim is taken in two steps, the turn, then the right, so that who
-/// waits comes before who claims again.
+/// The rights are locks on two bytes beyond the end of the signal file. The locks belong to the open file, not to the
+/// process: closing another descriptor does not release them, and they end with the process. A claim is acquired in two
+/// steps, first the turn, then the right. A waiting process therefore comes before a process that claims again.
 final class SaveClaims: Sendable {
     private enum Byte: Int64 {
-        /// Held while waiting for ``right``.
+        /// Locked while waiting for ``right``.
         case turn = 0x4000_0000
-        /// Shared by processes that commit, exclusive to one that holds saves back.
+        /// Shared by processes that commit; exclusive for a process that holds saves back.
         case right = 0x4000_0001
     }
 
     private let path: String
     private let storePath: String
     private let timeout: Duration
-    /// Opened at the first claim.
+    /// The signal file, opened at the first claim.
     private let open = Mutex<StoreFile.Opened?>(nil)
-    /// Where the signal file names the process that holds saves back.
+    /// The offset in the signal file of the id of the process that holds saves back.
     private static let holderOffset: off_t = 8
 
     init(signalPath: String, storePath: String, timeout: Duration) {
@@ -30,7 +30,7 @@ final class SaveClaims: Sendable {
         self.timeout = timeout
     }
 
-    /// Closes the file until it is needed again; its locks go with it, when the last claim has ended.
+    /// Closes the file until the next use. Its locks are released when the last claim has ended.
     func end() { open.withLock { $0 = nil } }
 
     func claim(_ kind: SaveClaimKind) throws -> any SaveClaim {
@@ -53,7 +53,7 @@ final class SaveClaims: Sendable {
     private final class Claim: SaveClaim {
         private let opened: StoreFile.Opened
         private let kind: SaveClaimKind
-        /// A child of a fork shares the lock: unlocking it there would take it from the parent.
+        /// A forked child shares the lock: unlocking it there would release the parent's lock.
         private let owner = getpid()
         private let isHeld = Atomic(true)
 
@@ -92,7 +92,8 @@ final class SaveClaims: Sendable {
         var tries = 0
         while !(try lock(file, byte, exclusively: exclusively)) {
             guard ContinuousClock.now < deadline else { throw busy(file) }
-            // Repeated, because the holder may have begun to listen only now. Changes the file's times, which wakes the holder.
+            // Repeated, because the holder may have begun to watch only now. Changes the file's times, which wakes the
+            // holder.
             if tries % 64 == 0 { futimens(file, nil) }
             tries += 1
             usleep(pause)
@@ -110,7 +111,7 @@ final class SaveClaims: Sendable {
                 + "\(timeout). Let it run or end it, then save again")
     }
 
-    /// Records the process that has pending saves, for error messages of other processes. 0 if there is none.
+    /// Records the process that has pending saves, for error messages of other processes; 0 if there is none.
     private static func nameHolder(_ file: Int32, _ process: pid_t) {
         withUnsafeBytes(of: process.littleEndian) { _ = pwrite(file, $0.baseAddress, $0.count, holderOffset) }
     }
@@ -118,11 +119,11 @@ final class SaveClaims: Sendable {
     // MARK: Locks
 
     #if canImport(Darwin)
-        // The process's own locks: a store opens the signal file once, so no other close loses them.
+        // Locks of the process: a store opens the signal file once, so that no other close releases them.
         private static let setLock = F_SETLK
         private static let getLock = F_GETLK
     #else
-        // F_OFD_SETLK and F_OFD_GETLK of Linux, which its C library hides behind a macro.
+        // Linux's F_OFD_SETLK and F_OFD_GETLK, which its C library hides behind a macro.
         private static let setLock: Int32 = 37
         private static let getLock: Int32 = 36
     #endif
@@ -171,8 +172,9 @@ extension LMDBStore {
         return claim
     }
 
-    /// A process that is killed between writing its commit and counting it in the lock file leaves a commit that readers do not see
-    /// until the next writer counts it. Saves that are held back must follow it, so it is counted before.
+    /// Makes the commit of a killed writer visible. A process killed between writing its commit and counting it in the lock
+    /// file leaves a commit that readers do not see until the next commit. Saves that are held back must follow it, so it is
+    /// counted first.
     private func showCommitOfDeadWriter() throws {
         let newest = try mappingErrors(environment.information).lastTransaction
         guard try newestSnapshot().transactionNumber < newest else { return }

@@ -3,7 +3,7 @@ import PageCodec
 import StoreInterface
 
 extension StoreError {
-    /// LMDB's error about a file, with the code that callers can act on.
+    /// Creates an error from LMDB's error about a file, with a code that callers can handle.
     init(_ error: LMDBError, path: String) {
         let code: Code =
             switch error.code {
@@ -19,7 +19,7 @@ extension StoreError {
         self.init(code, "\(path): \(error)")
     }
 
-    /// A page that cannot be read.
+    /// The error for a page that cannot be read.
     static func damagedPage(_ store: LMDBStore, _ entity: Int, _ number: UInt64, _ error: PageError) -> StoreError {
         StoreError(
             .damaged,
@@ -31,14 +31,15 @@ extension StoreError {
         StoreError(.damaged, "\(store.url.path): \(what). Restore a copy, or export what is left")
     }
 
-    /// - Parameter missing: the part of a store's file that the file does not have.
+    /// The error for an LMDB file of another program.
+    /// - Parameter missing: The part of a store's file that the file does not have.
     static func fileOfAnotherProgram(_ path: String, _ missing: String) -> StoreError {
         StoreError(
             .notAStore,
             "cannot open \(path): the LMDB file belongs to another program, because it has no \(missing). Check the path")
     }
 
-    /// The file is open in this process, but writable instead of read-only or the reverse.
+    /// The error for a file that this process has open for writing instead of read-only, or the reverse.
     static func openOtherwise(_ store: LMDBStore) -> StoreError {
         StoreError(
             .inUseElsewhere,

@@ -9,9 +9,9 @@ import StoreInterface
     import Foundation
 #endif
 
-/// The incarnations of a file, and the mark that makes the first opening of a copy begin a new one.
+/// The incarnations of a file, and the mark that makes the first opening of a copy begin a new incarnation.
 enum StoredLineage {
-    /// The incarnations that the file has begun.
+    /// Returns the incarnations that the file has begun.
     static func read(_ store: UUID, _ meta: Database, in reader: some ByteReading, path: String) throws -> StoreLineage {
         guard let bytes = try reader.metaBytes(MetaTable.Key.incarnations, meta) else { return StoreLineage(store: store) }
         do {
@@ -21,7 +21,7 @@ enum StoredLineage {
         }
     }
 
-    /// The same, after beginning a new incarnation if the file is a copy that was not opened for writing before.
+    /// Returns the incarnations, after beginning a new one if the file is a copy that was not opened for writing before.
     static func adopt(
         _ store: UUID, _ meta: Database, in transaction: WriteTransaction, path: String
     ) throws -> StoreLineage {
@@ -41,8 +41,8 @@ enum StoredLineage {
         return lineage
     }
 
-    /// The original goes on to give out the keys behind its newest lease, and those that it had leased: none of them is for new objects of
-    /// the copy.
+    /// Moves the first key for new objects of the copy. The original continues to assign the keys after its newest lease and
+    /// the keys that it had leased. New objects of the copy use none of them.
     private static func moveKeys(_ meta: Database, in transaction: WriteTransaction) throws {
         var last = try transaction.metaNumber(MetaTable.Key.firstPage, meta) ?? 1
         for row in try MetaTable.entries(MetaTable.Key.nextPage, meta, in: transaction) where row.value.count == 8 {
@@ -56,7 +56,7 @@ enum StoredLineage {
 }
 
 extension CopyStamp {
-    /// The mark of a file; nil when it has none, or cannot be read.
+    /// Returns the mark of a file, or nil if it has none or cannot be read.
     static func read(path: String) -> CopyStamp? {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
@@ -67,7 +67,7 @@ extension CopyStamp {
         }
     }
 
-    /// Marks a file that nobody has open. The caller syncs it.
+    /// Marks a file that no process has open. The caller syncs it.
     func write(toFile path: String, for target: String) throws {
         let file = open(path, O_WRONLY | O_CLOEXEC)
         guard file >= 0 else { throw StoreError(errorNumber: errno, "\(target) cannot be marked as a copy") }

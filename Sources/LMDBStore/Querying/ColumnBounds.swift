@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// What the parts of an `and` say of each column, in the forms that an index understands.
+/// The bounds that the parts of an `and` set for each column, in the forms that an index can use.
 struct ColumnBounds {
     struct Equality {
         var column: Int
@@ -31,11 +31,11 @@ struct ColumnBounds {
         var limits: [Limit] = []
     }
 
-    // Few columns are compared at once: looking through all of them is faster than a dictionary.
+    // Few columns are compared at once, so a linear search is faster than a dictionary.
     private var equalities: [Equality] = []
     private var ranges: [Range] = []
 
-    /// Of several equalities the first.
+    /// Returns the first equality of a column.
     func equality(of column: Int) -> Equality? { equalities.first { $0.column == column } }
     func range(of column: Int) -> Range? { ranges.first { $0.column == column } }
 

@@ -1,17 +1,17 @@
 import LMDB
 import PageCodec
 
-/// A stretch of an index's keys, from a lower to an upper bound.
+/// A contiguous range of an index's keys, from a lower to an upper bound.
 struct IndexRange {
-    /// When a key is at a bound.
+    /// The condition under which a key is at a bound.
     enum Reach {
-        /// When it is the bound.
+        /// The key equals the bound.
         case whole
-        /// When it begins with the bound: further columns follow, or the bound is a prefix.
+        /// The key begins with the bound: further columns follow, or the bound is a prefix.
         case leading
     }
 
-    /// Empty: from the first key on.
+    /// The lower bound. If empty, the range begins at the first key.
     var lower: [UInt8]
     var upper: [UInt8]
     var lowerReach: Reach
@@ -19,7 +19,7 @@ struct IndexRange {
     var includesLower = true
     var includesUpper = true
 
-    /// All keys that begin with some bytes; all keys at all when there are none.
+    /// Creates the range of all keys that begin with some bytes. If `bytes` is empty, it contains all keys.
     init(beginningWith bytes: [UInt8]) {
         lower = bytes
         upper = bytes
@@ -34,7 +34,7 @@ struct IndexRange {
         upperReach = reach
     }
 
-    /// Takes in all keys that are the same as far as so many bytes tell.
+    /// Extends the range to all keys that cannot be distinguished from its bounds by this many bytes.
     mutating func widen(to count: Int) {
         if lower.count > count { lower.removeSubrange(count...) }
         if upper.count > count { upper.removeSubrange(count...) }
@@ -48,24 +48,24 @@ struct IndexRange {
         }
     }
 
-    /// Whether a key that is not before the lower bound lies before the stretch all the same.
+    /// Returns whether a key that is not less than the lower bound is nevertheless before the range.
     func skips(_ key: UnsafeRawBufferPointer) -> Bool { !includesLower && isAt(lower, lowerReach, key) }
 
-    /// Whether a key lies behind the stretch.
+    /// Returns whether a key is after the range.
     func isPast(_ key: UnsafeRawBufferPointer) -> Bool {
         var key = key
-        // What begins with the bound is at it.
+        // A key that begins with the bound is at the bound.
         if upperReach == .leading, key.count > upper.count { key = UnsafeRawBufferPointer(rebasing: key[..<upper.count]) }
         let order = IndexBytes.order(key, upper)
         return order == 0 ? !includesUpper : order > 0
     }
 
-    /// Whether a key lies before the stretch.
+    /// Returns whether a key is before the range.
     func isBefore(_ key: UnsafeRawBufferPointer) -> Bool {
         skips(key) || (IndexBytes.order(key, lower) < 0)
     }
 
-    /// Goes to the first key of the stretch; nil when there is none.
+    /// Moves to the first key of the range. Returns nil if there is none.
     func first(_ cursor: Cursor) throws -> Cursor.Entry? {
         var entry = try Self.seek(lower, cursor)
         while let found = entry, skips(found.key) { entry = try cursor.move(.nextKey) }
@@ -73,7 +73,7 @@ struct IndexRange {
         return found
     }
 
-    /// Goes to the last key of the stretch; nil when there is none.
+    /// Moves to the last key of the range. Returns nil if there is none.
     func last(_ cursor: Cursor) throws -> Cursor.Entry? {
         let behind = beyond
         let next = behind.isEmpty ? nil : try Self.seek(behind, cursor)
@@ -82,7 +82,7 @@ struct IndexRange {
         return found
     }
 
-    /// The least bytes behind every key of the stretch; empty when there are none.
+    /// The least bytes after every key of the range; empty if there are none.
     private var beyond: [UInt8] {
         if !includesUpper { return upper }
         if upperReach == .whole, upper.count < KeyCodec.maximumCount { return upper + [0] }
@@ -93,7 +93,7 @@ struct IndexRange {
         return []
     }
 
-    /// LMDB has no empty keys.
+    /// Moves to the first key that is not before `bytes`. LMDB has no empty keys.
     static func seek(_ bytes: [UInt8], _ cursor: Cursor) throws -> Cursor.Entry? {
         if bytes.isEmpty { return try cursor.move(.first) }
         return try bytes.withUnsafeBytes { try cursor.seek($0) }

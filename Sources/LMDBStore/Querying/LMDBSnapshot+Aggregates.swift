@@ -2,8 +2,8 @@ import PageCodec
 import StoreInterface
 
 extension LMDBSnapshot {
-    /// Computes over the columns of pages: no object is made and no key gathered. Without groups numbers are added up
-    /// column by column; counting reads no column.
+    /// Computes the groups over the columns of pages, without creating objects or gathering keys. Without group-by columns,
+    /// numbers are added column by column. Counting reads no column.
     func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
         try aggregation.predicate.checkDepth()
         let entity = aggregation.entity
@@ -50,7 +50,8 @@ extension LMDBSnapshot {
         return groups
     }
 
-    /// The least and greatest values of all objects, where indexes have them at their ends; nil for other aggregations.
+    /// Returns the least and greatest values of all objects, if indexes have them at their ends. Returns nil for other
+    /// aggregations.
     private func endsOfIndexes(_ aggregation: StoreAggregation) throws -> AggregateGroups? {
         guard aggregation.predicate == .constant(true), !aggregation.aggregates.isEmpty else { return nil }
         var groups = AggregateGroups(aggregation)

@@ -3,19 +3,20 @@ import PageCodec
 import StoreInterface
 
 extension LMDBSnapshot {
-    /// Some objects of one page that satisfy a condition. The page is valid in the body that it is given to.
+    /// Objects of one page that satisfy a condition. The page is valid only in the body that it is passed to.
     struct Match {
         var number: UInt64
         var page: ObjectPage
         var mask: UInt64
     }
 
-    /// Calls `body` with the objects that satisfy a condition, page by page, ascending; pages without any are left out.
+    /// Calls `body` with the objects that satisfy a condition, page by page, ascending. Skips pages without such objects.
     func forEachMatch(_ entity: Int, _ predicate: StorePredicate, _ body: (Match) throws -> Step) throws {
         try forEachMatch(entity, predicate, among: candidates(entity, predicate), body)
     }
 
-    /// - Parameter candidates: nil: all objects.
+    /// Calls `body` with the objects that satisfy a condition, page by page, ascending.
+    /// - Parameter candidates: The objects to check; nil for all objects.
     func forEachMatch(
         _ entity: Int, _ predicate: StorePredicate, among candidates: Candidates?, _ body: (Match) throws -> Step
     ) throws {
@@ -40,7 +41,7 @@ extension LMDBSnapshot {
         }
     }
 
-    /// Of a superset, the objects that satisfy the whole condition, asked one by one.
+    /// Returns the objects of a superset that satisfy the whole condition. Checks one object at a time.
     private func exact(_ mask: UInt64, _ number: UInt64, _ entity: Int, _ predicate: StorePredicate) throws -> UInt64 {
         var result: UInt64 = 0
         for slot in SlotIterator(mask) {
@@ -50,22 +51,22 @@ extension LMDBSnapshot {
         return result
     }
 
-    /// The wanted objects of one page.
+    /// The selected objects of one page.
     struct PageGroup {
         var number: UInt64
         var mask: UInt64
     }
 
-    /// Objects among which all are that satisfy a condition.
+    /// A superset of the objects that satisfy a condition.
     struct Candidates {
-        /// In no order; some may be there twice unless they are exact.
+        /// The keys, in no order. They may contain duplicates unless they are exact.
         var keys: [ObjectKey]
-        /// They exist and satisfy the condition.
+        /// Whether all candidates exist and satisfy the condition.
         var isExact: Bool
         var plan: QueryPlan
     }
 
-    /// The objects that indexes or the condition name; nil when a scan is better.
+    /// Returns the objects from indexes or from the condition itself, or nil if a scan is cheaper.
     func candidates(_ entity: Int, _ predicate: StorePredicate) throws -> Candidates? {
         guard let source = try QueryPlanner(predicate, entity: entity, snapshot: self).best() else { return nil }
         if case .index(let access) = source.plan, let found = access.found {
@@ -78,8 +79,9 @@ extension LMDBSnapshot {
         return Candidates(keys: keys, isExact: source.isExact, plan: source.plan)
     }
 
-    /// With how many candidates a scan costs as much. An entry of an index and its sorting cost a quarter of a page's scan; pages that
-    /// must be looked at out of a scan's stride as much again. Conditions on other objects are dear, and are saved by any index.
+    /// Returns the number of candidates with which a scan costs as much. An index entry and its sorting cost a quarter of
+    /// scanning a page. Reading a page outside a scan's order costs as much again. Conditions on other objects are expensive,
+    /// so that any index is cheaper.
     private func candidateLimit(_ entity: Int, _ predicate: StorePredicate, isExact: Bool) throws -> Int {
         if predicate.traversesRelationships { return Int.max / 4 }
         return max(512, try pageCount(entity) * (isExact ? 4 : 2))
@@ -103,7 +105,8 @@ extension LMDBSnapshot {
 
     // MARK: Reading indexes
 
-    /// - Returns: nil when there are more than the limit, which an estimate may have missed.
+    /// Returns the keys of a plan.
+    /// - Returns: The keys, or nil if there are more than the limit, which an estimate may not have predicted.
     private func gather(_ plan: QueryPlan, limit: Int) throws -> [ObjectKey]? {
         switch plan {
         case .scan: return nil
@@ -170,7 +173,7 @@ extension LMDBSnapshot {
         }
     }
 
-    /// The objects to which those are related that satisfy a condition, each once.
+    /// Returns the objects that are related to objects satisfying a condition, without duplicates.
     private func gatherRelated(_ relation: Relation, _ condition: StorePredicate) throws -> [ObjectKey] {
         var found: Set<ObjectKey> = []
         try forEachMatch(relation.entity, condition) { match in
@@ -189,7 +192,8 @@ extension LMDBSnapshot {
         return try present(found, of: schema.entities[entity].columns[column].destination ?? entity)
     }
 
-    /// Those that exist: a reference may lead to an object that is gone, while a link's pairs go with it.
+    /// Returns the objects that exist. A reference may lead to a deleted object; a link's pairs are deleted with their
+    /// objects.
     private func present(_ keys: Set<ObjectKey>, of entity: Int) throws -> [ObjectKey] {
         var present: [ObjectKey] = []
         for group in Self.groups(Array(keys)) {

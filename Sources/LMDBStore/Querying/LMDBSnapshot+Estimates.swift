@@ -2,7 +2,7 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// What is known of tables and indexes without reading them: LMDB's own counts, and a few keys.
+/// Estimates for tables and indexes without scanning them: LMDB's own counts, and a few keys.
 extension LMDBSnapshot {
     func pageCount(_ entity: Int) throws -> Int {
         try store.mappingErrors { try transaction.statistics(store.tables.pages[entity]).entries }
@@ -12,7 +12,8 @@ extension LMDBSnapshot {
         try store.mappingErrors { try transaction.statistics(index.database).entries }
     }
 
-    /// About how many objects a part of an index has. A small part is read at once, into ``IndexAccess/found``.
+    /// Returns an estimate of the number of objects in a part of an index. A small part is read at once into
+    /// ``IndexAccess/found``.
     func estimate(_ access: inout IndexAccess) throws -> Int {
         let database = access.index.database
         if access.accessKind.isWhole { return try entryCount(access.index) }
@@ -39,13 +40,13 @@ extension LMDBSnapshot {
         return sample.estimate
     }
 
-    /// Which share of the keys a stretch has, as if they were spread evenly between the first and the last one.
+    /// Returns the share of the keys in a range, as if keys were spread evenly between the first and the last key.
     private static func share(_ stretch: IndexRange, _ cursor: Cursor) throws -> Double {
         guard let first = try cursor.move(.first).map({ Array($0.key) }), let last = try cursor.move(.last).map({ Array($0.key) })
         else { return 0 }
         let common = zip(first, last).prefix { $0 == $1 }.count
         func place(_ key: [UInt8], padding: UInt8) -> Double {
-            // Bounds may lie outside of the keys.
+            // A bound may be outside the keys.
             if IndexBytes.order(key, first) < 0 { return 0 }
             if IndexBytes.order(key, last) > 0 { return .infinity }
             var number = 0.0
@@ -64,14 +65,15 @@ extension LMDBSnapshot {
     }
 }
 
-/// What reading a few keys of each part of an index tells.
+/// The result of reading a few keys of each part of an index.
 private struct IndexSample {
-    /// All objects, when there are so few.
+    /// All objects, if there are few.
     var all: [ObjectKey]?
     var estimate: Int
 
-    /// - Parameter read: appends the objects of a part; when they would be more in all than its last argument, it gives about how
-    ///   many the part has instead.
+    /// Samples the parts.
+    /// - Parameter read: Appends the objects of a part. If the total would exceed its last argument, it returns an estimate
+    ///   of the part's objects instead.
     init<Part>(_ parts: [Part], _ read: (Part, inout [ObjectKey], Int) throws -> Int?) throws {
         let (most, asked) = (256, 64)
         var keys: [ObjectKey] = []

@@ -1,7 +1,7 @@
 import StoreInterface
 
 extension LMDBSnapshot {
-    /// Tells what ``keys(_:)`` does; costs what finding the candidates costs, and no reading of pages.
+    /// Returns a description of what ``keys(_:)`` does. Costs as much as finding the candidates, without reading pages.
     func explain(_ query: StoreQuery) throws -> String {
         try query.predicate.checkDepth()
         let entity = query.entity

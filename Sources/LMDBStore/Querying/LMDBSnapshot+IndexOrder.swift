@@ -2,19 +2,19 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// Sorting by walking an index in its order, so that nothing is sorted and a limit ends the walk.
+/// Sorting by walking an index in its order: no sort is needed, and a limit ends the walk.
 extension LMDBSnapshot {
-    /// An index whose order is the query's, and what of it is walked.
+    /// An index with the order of the query, and the part of it to walk.
     struct OrderedWalk {
         var access: IndexAccess
         var direction: StoreSort.Direction
-        /// The objects of the walk satisfy the condition: no page is looked at.
+        /// Whether all objects of the walk satisfy the condition, so that no page must be read.
         var isExact: Bool
-        /// How many objects may be looked at before a sort is cheaper.
+        /// The number of objects to read before a sort would be cheaper.
         var budget: Int
     }
 
-    /// nil when no index has the order, or when reading fewer candidates and sorting them is cheaper.
+    /// Returns a walk, or nil if no index has the order, or if reading and sorting fewer candidates is cheaper.
     func orderedWalk(_ query: StoreQuery) throws -> OrderedWalk? {
         let columns = schema.entities[query.entity].columns
         guard let direction = query.sort.first?.direction,
@@ -33,14 +33,15 @@ extension LMDBSnapshot {
             let pages = try pageCount(query.entity)
             let most = limit.addingReportingOverflow(max(query.offset, 0))
             guard !most.overflow, most.partialValue <= max(16, pages / 2) else { continue }
-            // Few candidates are read and sorted faster than an index is walked for them.
+            // Reading and sorting few candidates is faster than walking an index for them.
             if let other = try maker.best(), other.estimate <= max(256, 4 * most.partialValue) { continue }
             return OrderedWalk(access: found.access, direction: direction, isExact: false, budget: max(512, pages))
         }
         return nil
     }
 
-    /// The query's keys by an index's order; nil when that is no way, or turned out to be none.
+    /// Returns the query's keys in an index's order. Returns nil if no index has this order, or if walking it proved more
+    /// expensive than sorting.
     func keysInIndexOrder(_ query: StoreQuery) throws -> [ObjectKey]? {
         guard let walk = try orderedWalk(query) else { return nil }
         let offset = max(query.offset, 0)
@@ -78,12 +79,12 @@ extension LMDBSnapshot {
     /// Some objects in an index's order.
     private struct Batch {
         var keys: [ObjectKey] = []
-        /// The index key at which the next batch goes on; nil at the end.
+        /// The index key at which the next batch continues; nil at the end.
         var resume: [UInt8]?
     }
 
-    /// Objects with the same index key come in the order of their own keys, whatever the direction.
-    /// - Returns: nil when an index key may have been cut, so that it does not tell the order.
+    /// Returns the next batch. Objects with the same index key are in the order of their own keys, whatever the direction.
+    /// - Returns: The batch, or nil if an index key may have been cut and therefore does not determine the order.
     private func nextBatch(
         _ walk: OrderedWalk, _ stretch: IndexRange, after resume: [UInt8]?, about count: Int
     ) throws -> Batch? {

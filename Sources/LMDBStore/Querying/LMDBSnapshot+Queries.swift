@@ -9,7 +9,7 @@ extension LMDBSnapshot {
     }
 
     private func keysInOrder(_ query: StoreQuery) throws -> [ObjectKey] {
-        // Where indexes alone tell, no page is looked at.
+        // If indexes alone determine the result, no page is read.
         let found = try candidates(query.entity, query.predicate)
         if var found, found.isExact {
             found.keys.sortKeys()
@@ -37,7 +37,7 @@ extension LMDBSnapshot {
         return keys
     }
 
-    /// Counts bits; no key is made.
+    /// Counts bits without creating keys.
     func count(_ query: StoreQuery) throws -> Int {
         try query.predicate.checkDepth()
         if query.limit.map({ $0 <= 0 }) == true { return 0 }
@@ -53,7 +53,8 @@ extension LMDBSnapshot {
         return max(0, min(total, enough) - offset)
     }
 
-    /// How many objects a query has whose whole condition is stretches of one index; nil for others.
+    /// Returns the number of results of a query whose whole condition is a set of ranges of one index. Returns nil for other
+    /// queries.
     private func countFromIndex(_ query: StoreQuery) throws -> Int? {
         let maker = QueryPlanner(query.predicate, entity: query.entity, snapshot: self)
         guard let source = try maker.best(), source.isExact, case .index(let access) = source.plan else { return nil }
@@ -65,7 +66,7 @@ extension LMDBSnapshot {
                 for destination in access.destinations where try cursor.find(destination) != nil {
                     total += try cursor.valueCount()
                 }
-                // Where every key has few objects a scan counts faster than their keys.
+                // If every key has few objects, a scan counts faster than walking the keys.
                 var keysLeft = max(512, 8 * pages)
                 for stretch in access.stretches {
                     var entry = try stretch.first(cursor)

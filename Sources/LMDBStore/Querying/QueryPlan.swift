@@ -1,31 +1,31 @@
 import StoreInterface
 
-/// Where the candidates of a query come from.
+/// The source of a query's candidates.
 indirect enum QueryPlan {
     case scan
-    /// Objects that the condition names.
+    /// Objects whose keys are in the condition.
     case keys(Set<ObjectKey>)
     case index(IndexAccess)
-    /// Referrers, by the index of a reference column, of the objects that satisfy a condition of their own entity.
+    /// Objects that refer to objects satisfying a condition of their own entity, found by the index of a reference column.
     case referrers(Tables.Index, entity: Int, StorePredicate)
-    /// Objects that have a related object which satisfies a condition of its own entity.
+    /// Objects with a related object that satisfies a condition of its own entity.
     case related(Relation, StorePredicate)
     case all([QueryPlan])
     case any([QueryPlan])
 }
 
-/// A part of an index that is read.
+/// The part of an index to read.
 struct IndexAccess {
     var index: Tables.Index
-    /// Ascending, without overlap. Of an index of references: none.
+    /// The ranges, ascending and without overlap; empty for an index of references.
     var stretches: [IndexRange] = []
-    /// Of an index of references: whose referrers are wanted.
+    /// For an index of references: the objects whose referrers are selected.
     var destinations: Set<ObjectKey> = []
     var accessKind: AccessKind
-    /// Its objects, where estimating their number has read them all.
+    /// The objects, if estimating their number has read all of them.
     var found: [ObjectKey]?
 
-    /// How an index is used, in words.
+    /// The way an index is used, for explanations.
     enum AccessKind {
         case whole, equality, membership(Int), range, prefix
 
@@ -41,18 +41,18 @@ struct IndexAccess {
     }
 }
 
-/// A plan with what is known of it.
+/// A plan with its estimate.
 struct QuerySource {
     var plan: QueryPlan
-    /// About how many candidates it gives.
+    /// The approximate number of candidates.
     var estimate: Int
-    /// Whether its candidates are just the objects that satisfy the parts of the condition which it stands for.
+    /// Whether the candidates are exactly the objects that satisfy the parts of the condition in ``parts``.
     var isExact: Bool
     var parts = ConjunctSet()
 }
 
-/// Parts of a condition by their positions among them. Those from 64 on are left out: no plan is thought to answer them, so they
-/// are checked.
+/// A set of parts of a condition, by their positions. Parts from 64 on are not stored. No plan is assumed to answer them, so
+/// they are checked.
 struct ConjunctSet {
     private var bits: UInt64 = 0
 
@@ -87,7 +87,7 @@ extension QueryPlan {
 }
 
 extension Tables.Index {
-    /// The names of its columns.
+    /// Returns the names of the index's columns.
     func words(_ entity: Int, _ schema: StoreSchema) -> String {
         columns.map { schema.entities[entity].columns[$0].name }.joined(separator: " + ")
     }

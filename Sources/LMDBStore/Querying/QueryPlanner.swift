@@ -1,11 +1,11 @@
 import PageCodec
 import StoreInterface
 
-/// Looks for the sources of candidates that a condition offers, with an estimate of each.
+/// A planner that looks for the sources of candidates in a condition and estimates each of them.
 struct QueryPlanner {
     let entity: Int
     let snapshot: LMDBSnapshot
-    /// Of the top-level `and`, flattened.
+    /// The parts of the top-level `and`, flattened.
     let parts: [StorePredicate]
     private let bounds: ColumnBounds
 
@@ -23,7 +23,7 @@ struct QueryPlanner {
         return isFlat ? parts : parts.flatMap(flattened)
     }
 
-    /// The cheapest source, an intersection where it pays; nil when nothing narrows the condition.
+    /// Returns the cheapest source, or an intersection if it pays. Returns nil if no source narrows the condition.
     func best() throws -> QuerySource? {
         let found = try sources().sorted { ($0.estimate, $0.isExact ? 0 : 1) < ($1.estimate, $1.isExact ? 0 : 1) }
         guard var best = found.first else { return nil }
@@ -32,7 +32,7 @@ struct QueryPlanner {
         return best
     }
 
-    /// Narrows the best source by others, where reading them costs less than the pages that they save.
+    /// Intersects the best source with others, if reading them costs less than the pages that they save.
     private func intersect(_ best: inout QuerySource, with others: ArraySlice<QuerySource>) throws {
         var plans = [best.plan]
         let pages = try snapshot.pageCount(entity)
@@ -40,7 +40,7 @@ struct QueryPlanner {
         for other in others where !other.parts.isSubset(of: best.parts) && best.estimate > 16 {
             let both = Int(Double(best.estimate) * Double(other.estimate) / Double(objects))
             let completes = best.isExact && other.isExact && best.parts.union(other.parts).count == parts.count
-            // Unit: an entry of an index. A page costs about eight, unless it need not be looked at any more.
+            // The unit is the cost of an index entry. A page costs about eight, unless it need not be read any more.
             let saved = completes ? min(best.estimate, pages) : min(best.estimate, pages) - min(both, pages)
             guard other.estimate <= 8 * saved else { continue }
             plans.append(other.plan)
@@ -67,7 +67,7 @@ struct QueryPlanner {
         return sources
     }
 
-    /// A source for one part that is no comparison.
+    /// Returns a source for one part that is not a comparison.
     private func source(_ part: StorePredicate) throws -> QuerySource? {
         switch part.form {
         case .constant(false): return QuerySource(plan: .keys([]), estimate: 0, isExact: true)
@@ -92,14 +92,15 @@ struct QueryPlanner {
             return QuerySource(
                 plan: .referrers(index, entity: destination, condition), estimate: Int(estimate), isExact: true)
         case .toMany(let relation, .any, let condition):
-            // Several related objects may have one object in common: their number is a bound.
+            // Several related objects may share one object, so their number is an upper bound.
             return QuerySource(
                 plan: .related(relation, condition), estimate: try estimate(condition, on: relation.entity), isExact: true)
         default: return nil
         }
     }
 
-    /// About how many objects of another entity satisfy a condition; a tenth where no index tells.
+    /// Returns an estimate of the number of another entity's objects that satisfy a condition; a tenth if no index answers
+    /// it.
     private func estimate(_ condition: StorePredicate, on entity: Int) throws -> Int {
         if let found = try QueryPlanner(condition, entity: entity, snapshot: snapshot).best() { return found.estimate }
         return try snapshot.pageCount(entity) * PageAddress.slots / 10
@@ -111,12 +112,13 @@ struct QueryPlanner {
         var access: IndexAccess
         var isExact: Bool
         var parts = ConjunctSet()
-        /// How many of the index's first columns are held at one value.
+        /// The number of the index's first columns with an equality.
         var equalities = 0
     }
 
-    /// How the condition uses an index: equality of its first columns, then a set, a range or a prefix of the next. Without any of
-    /// these it is the whole index, for its order. nil when the index has no such keys.
+    /// Returns the use of an index by the condition: equality of its first columns, then a set, a range or a prefix of the
+    /// next column. Without any of these, it is the whole index, for its order. Returns nil if the index cannot contain such
+    /// keys.
     func access(_ index: Tables.Index) -> Access? {
         if index.isReference { return references(index) }
         let schema = index.columns.map { snapshot.schema.entities[entity].columns[$0] }
@@ -137,7 +139,7 @@ struct QueryPlanner {
             let column = index.columns[found.equalities]
             add(bounds.range(of: column), schema[found.equalities], after: key, to: &found)
         }
-        // A bound as long as keys get may have been cut.
+        // A bound of the maximum key length may have been cut.
         let longest = found.access.stretches.reduce(0) { max($0, $1.lower.count, $1.upper.count) }
         if longest >= KeyCodec.maximumCount {
             found.isExact = false
@@ -167,7 +169,7 @@ struct QueryPlanner {
         return access
     }
 
-    /// Continues a key with the value of a column; false when the column cannot hold such a value.
+    /// Appends the value of a column to a key. Returns false if the column cannot store such a value.
     private func append(_ value: Value, _ column: ColumnSchema, to key: inout [UInt8], _ index: Tables.Index) -> Bool {
         var longer = key
         do {
@@ -183,13 +185,13 @@ struct QueryPlanner {
         return true
     }
 
-    /// Narrows the column behind the equalities.
+    /// Narrows the column after the equalities.
     private func add(_ range: ColumnBounds.Range?, _ column: ColumnSchema, after key: [UInt8], to found: inout Access) {
         let index = found.access.index
         if let members = range?.members, members.values.count <= 4096 {
             var stretches: [IndexRange] = []
             for value in members.values {
-                // What the column cannot hold it does not hold, and NaN equals nothing.
+                // Values that the column cannot store do not occur in it, and NaN equals nothing.
                 if case .double(let number) = value, number.isNaN { continue }
                 var longer = key
                 guard append(value, column, to: &longer, index) else { continue }
@@ -197,7 +199,7 @@ struct QueryPlanner {
                 stretches.append(IndexRange(lower: longer, upper: longer, reach: isWhole ? .whole : .leading))
             }
             stretches.sort { IndexBytes.order($0.lower, $1.lower) < 0 }
-            // Numbers that narrow to one float would be read twice.
+            // Numbers that narrow to the same float would be read twice.
             guard column.type != .float else { return whole(after: key, &found) }
             found.access.stretches = stretches
             found.access.accessKind = .membership(members.values.count)
@@ -223,7 +225,7 @@ struct QueryPlanner {
         found.access.stretches = [IndexRange(beginningWith: key)]
     }
 
-    /// All limits of the column together. Comparisons with null are false, so the range begins behind it.
+    /// Narrows a column by all of its limits. Comparisons with null are false, so the range begins after null.
     private func add(_ limits: [ColumnBounds.Limit], _ column: ColumnSchema, after key: [UInt8], to found: inout Access) {
         let index = found.access.index
         let isWhole = found.equalities + 1 == index.columns.count && !index.isCompound
@@ -252,7 +254,8 @@ struct QueryPlanner {
         }
         guard hasLower || hasUpper else { return whole(after: key, &found) }
         if !hasUpper { setOpenUpper(&stretch, column, key, index) }
-        // A bound of a string alone is met by that string, not by longer ones; a missing bound by all that begin so.
+        // With a bound of a whole string, only that string is at the bound. With a missing bound, all keys that begin so are
+        // at the bound.
         if isWhole { stretch.lowerReach = .whole }
         if isWhole, hasUpper || column.type.isDouble { stretch.upperReach = .whole }
         if column.type == .float {
@@ -264,7 +267,7 @@ struct QueryPlanner {
         found.parts.formUnion(parts)
     }
 
-    /// NaN comes last in an index and is greater than nothing.
+    /// Excludes NaN, which is last in an index and is not greater than anything.
     private func setOpenUpper(
         _ stretch: inout IndexRange, _ column: ColumnSchema, _ key: [UInt8], _ index: Tables.Index
     ) {
@@ -275,6 +278,6 @@ struct QueryPlanner {
 }
 
 extension ColumnType {
-    /// Kept as a double: NaN among its values.
+    /// Whether the values are stored as doubles, and may therefore include NaN.
     fileprivate var isDouble: Bool { self == .double || self == .date }
 }

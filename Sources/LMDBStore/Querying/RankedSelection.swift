@@ -1,10 +1,10 @@
 import StoreInterface
 
-/// ``SortedSelection`` for a sort by one column of numbers: values become words that compare as they do, so that nothing is
-/// counted or copied but three words an object.
+/// A ``SortedSelection`` for a sort by one numeric column. Values become words with the same order, so that no reference is
+/// counted and only three words per object are copied.
 struct RankedSelection {
     private struct Entry: Comparable {
-        /// 0 for null, 1 for a value; turned for descending sorts, as the rank.
+        /// 0 for null, 1 for a value; inverted for descending sorts, like the rank.
         var hasValue: UInt64
         var rank: UInt64
         var key: ObjectKey
@@ -27,7 +27,7 @@ struct RankedSelection {
     private var entries: [Entry] = []
     private var worst: Entry?
 
-    /// nil unless the sort is by one column whose values are numbers.
+    /// Creates a selection. Returns nil unless the sort is by one column whose values are numbers.
     init?(_ sort: [StoreSort], columns: [ColumnSchema], wanted: Int?) {
         guard sort.count == 1, let only = sort.first, Self.isRanked(columns[only.column].type) else { return nil }
         turned = only.direction == .ascending ? 0 : ~0
@@ -42,7 +42,7 @@ struct RankedSelection {
         }
     }
 
-    /// Objects must be added in the order of their keys, which decides between equals.
+    /// Adds an object. Objects must be added in the order of their keys, which decides between equal values.
     @inline(__always)
     mutating func add(_ key: ObjectKey, _ value: Value) {
         var rank: UInt64 = 0
@@ -60,7 +60,7 @@ struct RankedSelection {
         if entries.count >= most { prune() }
     }
 
-    /// As ``Value/order(_:)``: both zeros are equal, NaN comes last.
+    /// Returns a rank with the order of ``Value/order(_:)``: both zeros are equal, NaN is last.
     @inline(__always)
     private static func rank(_ number: Double) -> UInt64 {
         if number.isNaN { return .max }
@@ -74,7 +74,7 @@ struct RankedSelection {
         worst = entries.last
     }
 
-    /// The wanted keys in order.
+    /// Returns the selected keys in order.
     mutating func finish() -> [ObjectKey] {
         entries.sort()
         return entries.prefix(wanted).map(\.key)

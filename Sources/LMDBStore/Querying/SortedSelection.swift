@@ -1,24 +1,25 @@
 import PageCodec
 import StoreInterface
 
-/// The first so many of the objects that it is given, in a sort's order. Keeps at most about twice as many as are wanted.
+/// The first objects in a sort's order, up to a limit. Keeps at most about twice as many objects as the limit.
 struct SortedSelection {
     private struct Entry {
         var first: Value
-        /// The further columns' values; empty when the sort has one column.
+        /// The values of the other columns; empty if the sort has one column.
         var rest: [Value]
         var key: ObjectKey
     }
 
-    /// Case is taken out of the values when they are read, once, so the comparison is the plain one.
+    /// The sort, always case-sensitive: values are converted to lower case once, when they are read.
     private let sort: [StoreSort]
     private let lowercased: [Bool]
     private let wanted: Int?
     private var entries: [Entry] = []
-    /// Once enough are kept: the last of them. What does not come before it is not wanted.
+    /// The last of the selected objects, once enough are kept. Objects that do not precede it are ignored.
     private var worst: Entry?
 
-    /// Precondition: the sort is not empty. Objects must be added in the order of their keys, which decides between equals.
+    /// Creates a selection. Precondition: the sort is not empty. Objects must be added in the order of their keys, which
+    /// decides between equal values.
     init(_ sort: [StoreSort], wanted: Int?) {
         lowercased = sort.map { $0.caseSensitivity == .insensitive }
         self.sort = sort.map { StoreSort(column: $0.column, direction: $0.direction) }
@@ -45,7 +46,7 @@ struct SortedSelection {
         worst = entries.last
     }
 
-    /// Whether one entry comes before another. A value, because sorting holds the entries exclusively.
+    /// The order of entries, as a closure without `self`, because sorting has exclusive access to the entries.
     private var order: (Entry, Entry) -> Bool {
         let sort = sort
         return { Self.isBefore($0, $1, sort) }
@@ -61,7 +62,7 @@ struct SortedSelection {
         return order != 0 ? order < 0 : a.key < b.key
     }
 
-    /// The wanted keys in order.
+    /// Returns the selected keys in order.
     mutating func finish() -> [ObjectKey] {
         entries.sort(by: order)
         return entries.prefix(wanted ?? entries.count).map(\.key)

@@ -8,7 +8,7 @@ import StoreInterface
 #endif
 
 extension LMDBSnapshot {
-    /// A value outside of its page is read a chunk at a time; another one as a whole.
+    /// Returns the parts of a value. An out-of-line value is read one chunk at a time; any other value is read completely.
     func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
@@ -22,11 +22,11 @@ extension LMDBSnapshot {
     }
 }
 
-/// The chunks of a value, one after another; keeps the snapshot.
+/// The chunks of a value, one after another. Keeps the snapshot alive.
 struct LargeValueParts: ValueParts {
     private let record: LargeValueRecord
     private let entity: Int
-    /// The page that has the record, for messages.
+    /// The number of the page that has the record, for messages.
     private let page: UInt64
     private let snapshot: LMDBSnapshot
     private var index = 0

@@ -20,7 +20,7 @@ extension LMDBSnapshot {
             return try values(of: destination, in: index.database)
         }
         let schema = store.schema.entities[entity].columns[column]
-        // Keys of other types are exact unless they were cut; floating point has values that share a key.
+        // Keys of other types are exact unless they were cut. Several floating-point values can share a key.
         guard !schema.sharesKeys, !index.isReference,
             let key = try? KeyCodec.encode(value, column: schema), !key.isCut, key.bytes.count < KeyCodec.maximumCount
         else { return try keys(query) }
@@ -34,7 +34,8 @@ extension LMDBSnapshot {
         }
     }
 
-    /// A value of another storage class is in no object, though a comparison may find it equal.
+    /// Returns whether a column can have a value. A value of another storage class occurs in no object, though a comparison
+    /// may find it equal.
     private func accepts(_ value: Value, _ entity: Int, _ column: Int) -> Bool {
         value.isNull || store.schema.entities[entity].columns[column].type.holds(value)
     }
@@ -61,6 +62,6 @@ extension LMDBSnapshot {
 }
 
 extension ColumnSchema {
-    /// Whether values that are not equal may have the same index key though it is not cut: NaN does, and numbers narrowed to a float.
+    /// Whether different values may have the same index key although it is not cut: NaNs, and numbers narrowed to a float.
     var sharesKeys: Bool { type == .float || type == .double || type == .date }
 }

@@ -2,28 +2,28 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// One state of the file: a read transaction, shared by all who hold the snapshot.
+/// One state of the file: a read transaction, shared by all references to the snapshot.
 ///
-/// Threads take turns in the transaction only until the page is found. What is found lies in the map and does not change while
-/// the transaction lives, so it is decoded outside.
+/// Threads take turns in the transaction only until the page is found. The page's bytes are in the map and do not change
+/// while the transaction exists, so they are decoded outside the lock.
 final class LMDBSnapshot: StoreSnapshot {
     let transaction: ReadTransaction
     let store: LMDBStore
     let generation: Generation
-    /// LMDB's number of the commit that the snapshot sees.
+    /// LMDB's number of the commit that the snapshot reads.
     let transactionNumber: UInt64
-    /// Indexes that do not have all objects yet.
+    /// The indexes that do not contain all objects yet.
     private let unbuilt: Set<Database>
 
     var schema: StoreSchema { store.schema }
-    /// Views into the map, about 100 bytes each.
+    /// Pages are views into the map, of about 100 bytes each.
     var pagesWorthKeeping: Int { 1 << 14 }
 
     init(_ store: LMDBStore, _ transaction: ReadTransaction) throws {
         self.store = store
         self.transaction = transaction
         transactionNumber = transaction.transactionNumber
-        // More saves than any file has had: the next numbers must not overflow.
+        // No file has so many saves. Checked because the following numbers must not overflow.
         guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta), found < 1 << 62 else {
             throw StoreError.damaged(store, "the meta table has no generation that can be right")
         }
@@ -31,23 +31,23 @@ final class LMDBSnapshot: StoreSnapshot {
         unbuilt = try store.unfinished.names(of: store, in: transaction)
     }
 
-    /// Whether an index has all objects of this state, so that it may answer.
+    /// Returns whether an index contains all objects of this state, so that queries may use it.
     func isReady(_ index: Tables.Index) -> Bool { unbuilt.isEmpty || !unbuilt.contains(index.database) }
 
-    /// The index over one column alone, if it is ready.
+    /// Returns the index over one column only, if it is ready.
     func index(_ entity: Int, _ column: Int) -> Tables.Index? {
         store.tables.index(entity, column).flatMap { isReady($0) ? $0 : nil }
     }
 
-    /// The index over exactly these columns in this order, if it is ready.
+    /// Returns the index over exactly these columns in this order, if it is ready.
     func index(_ entity: Int, _ columns: [Int]) -> Tables.Index? {
         store.tables.index(entity, columns).flatMap { isReady($0) ? $0 : nil }
     }
 
-    // The store may go with the last snapshot and closes the file then, so the transaction must have ended before.
+    // Ends the transaction first, because the last snapshot may release the store, which then closes the file.
     deinit { transaction.end() }
 
-    /// The values of a key in a table of numbers, ascending.
+    /// Returns the values of a key in a table of numbers, ascending.
     func values(of key: UInt64, in table: Database) throws -> [UInt64] {
         try store.mappingErrors {
             try transaction.withCursor(table) { cursor in
@@ -74,14 +74,14 @@ final class LMDBSnapshot: StoreSnapshot {
         }
     }
 
-    /// Calls `body` with a page, which is valid inside; nil when there is none.
+    /// Calls `body` with a page, which is valid only inside `body`. Returns nil if there is no page.
     @inline(__always)
     func withPage<R>(_ entity: Int, _ number: UInt64, _ body: (ObjectPage) throws -> R?) throws -> R? {
         guard let bytes = try pageBytes(entity, number) else { return nil }
         return try store.withPage(bytes, entity, number, for: .reading, in: self, body)
     }
 
-    /// The bytes of a page in the map, raw or packed, valid while the snapshot is held.
+    /// Returns the bytes of a page in the map, raw or packed. They are valid while the snapshot is referenced.
     func pageBytes(_ entity: Int, _ number: UInt64) throws -> UnsafeRawBufferPointer? {
         do {
             return try transaction.get(store.entities[entity].pages, number)
@@ -117,16 +117,17 @@ final class LMDBSnapshot: StoreSnapshot {
 
     // MARK: Many pages
 
-    /// Whether a walk goes on.
+    /// Whether a walk continues.
     enum Step { case next, stop }
 
-    /// A page that a walk has come to, not decoded yet.
+    /// A page found by a walk, not decoded yet.
     struct FoundPage {
         var number: UInt64
         var bytes: UnsafeRawBufferPointer
     }
 
-    /// Calls `body` with each page of an entity from a number on, ascending. The lock is held for many pages at a time, never while `body` runs.
+    /// Calls `body` with each page of an entity from a number on, ascending. The lock is acquired once for many pages, and is
+    /// never locked while `body` runs.
     func forEachPage(_ entity: Int, from first: UInt64 = 0, _ body: (UInt64, UnsafeRawBufferPointer) throws -> Step) throws {
         let table = store.tables.pages[entity]
         var batch: [FoundPage] = []
@@ -156,12 +157,12 @@ final class LMDBSnapshot: StoreSnapshot {
     }
 }
 
-/// One page, held together with its snapshot, without which its bytes could be written over, or with what it was unpacked to.
+/// One page, with a reference to its snapshot, without which its bytes could be overwritten, or to its unpacked bytes.
 ///
-/// `@unchecked Sendable`: all it has is immutable, the bytes included, while snapshot and unpacked page are held.
+/// `@unchecked Sendable`: all of it is immutable, including the bytes, while snapshot and unpacked page are referenced.
 final class LMDBPage: StorePage, @unchecked Sendable {
     private let page: ObjectPage
-    /// Where the bytes of a packed page are.
+    /// The unpacked bytes of a packed page.
     private let unpacked: UnpackedPage?
     private let entity: Int
     private let number: UInt64

@@ -2,7 +2,7 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// What a packed page was before, in memory of our own; it goes with the last reference.
+/// The unpacked bytes of a packed page, in memory that is freed with the last reference.
 final class UnpackedPage: Sendable {
     // Right because it is allocated and filled in `init`, immutable from then on, and freed in `deinit`.
     nonisolated(unsafe) let bytes: UnsafeRawBufferPointer
@@ -19,20 +19,21 @@ final class UnpackedPage: Sendable {
     deinit { bytes.deallocate() }
 }
 
-/// Why a page is unpacked, which decides whether the cache keeps it.
+/// The purpose of unpacking a page, which decides whether the cache keeps it.
 enum PageUse {
-    /// It is likely to be read again: others may have to go for it.
+    /// The page is likely to be read again. Other pages may be evicted for it.
     case reading
-    /// One of many that are walked over: kept as long as there is room, so that a walk does not push out what is read.
+    /// The page is part of a walk over many pages. It is kept only if there is room, so that a walk does not evict pages in
+    /// use.
     case scanning
-    /// It is about to be replaced.
+    /// The page is about to be replaced.
     case writing
-    /// It is checked: unpacked anew, whatever is known.
+    /// The page is being checked. It is always unpacked again.
     case verifying
 }
 
 extension LMDBStore {
-    /// A packed page as it was before, from the cache or by unpacking it. Precondition: the bytes are valid in `reader`.
+    /// Returns an unpacked page, from the cache or by unpacking it. Precondition: the bytes are valid in `reader`.
     /// - Throws: `StoreError` `.damaged`.
     func unpacked(
         _ bytes: UnsafeRawBufferPointer, _ entity: Int, _ number: UInt64, for use: PageUse, in reader: some ByteReading
@@ -52,8 +53,8 @@ extension LMDBStore {
         }
     }
 
-    /// Calls `body` with the page that bytes from a table of pages are, raw or packed; it is valid inside only. What every reader
-    /// of such bytes goes through. A raw page costs one look at its flags.
+    /// Calls `body` with the raw or packed page in bytes of a page table. The page is valid only inside `body`. All readers
+    /// of such bytes use this method. For a raw page, the overhead is one read of its flags.
     ///
     /// - Throws: `StoreError` `.damaged` for any `PageError`, also one of `body`.
     @inline(__always)

@@ -1,7 +1,7 @@
 import PageCodec
 internal import Platform
 
-/// What two packed pages have in common that are the same: the snapshots in which a page did not change share one unpacked page.
+/// The common identity of equal packed pages: snapshots between which a page did not change share one unpacked page.
 struct PageIdentity: Hashable {
     private var entity: Int
     private var number: UInt64
@@ -11,16 +11,16 @@ struct PageIdentity: Hashable {
     init(_ page: PackedPage, entity: Int, number: UInt64) {
         self.entity = entity
         self.number = number
-        // Of the raw bytes, so a page that was written and packed again with other bytes has another.
+        // The checksum of the raw bytes, so a page that was rewritten and packed again with other bytes has another identity.
         checksum = page.checksum
         byteCount = page.unpackedByteCount
     }
 }
 
-/// Unpacked pages of one store, at most so many bytes of them. Raw pages are never here: they are read in the map.
+/// A cache of a store's unpacked pages with a maximum size in bytes. It contains no raw pages, which are read in the map.
 ///
-/// A clock: what was used since the hand last passed stays. Calls take turns behind a lock, for well under 1 µs; only readers of
-/// packed pages come here.
+/// Eviction uses the clock algorithm: pages used since the hand last passed stay. A lock serializes calls, for well under 1
+/// µs. Only readers of packed pages use the cache.
 final class UnpackedPageCache: Sendable {
     fileprivate struct Slot {
         var identity: PageIdentity
@@ -35,7 +35,7 @@ final class UnpackedPageCache: Sendable {
         var byteCount = 0
     }
 
-    /// What an entry takes beside the page's bytes, about.
+    /// The approximate size of an entry besides the page's bytes.
     fileprivate static let overhead = 160
 
     let maximumByteCount: Int
@@ -43,7 +43,8 @@ final class UnpackedPageCache: Sendable {
 
     init(maximumByteCount: Int) { self.maximumByteCount = max(maximumByteCount, 0) }
 
-    /// Bytes that are kept now, never more than the maximum. Pages in use by readers count only while they are kept.
+    /// The current size of the cache in bytes, never more than the maximum. Pages in use by readers count only while the
+    /// cache keeps them.
     var byteCount: Int { state.withLock { $0.byteCount } }
 
     func page(_ identity: PageIdentity, for use: PageUse) -> UnpackedPage? {
@@ -56,9 +57,9 @@ final class UnpackedPageCache: Sendable {
 
     func insert(_ page: UnpackedPage, _ identity: PageIdentity, for use: PageUse) {
         let size = page.bytes.count + Self.overhead
-        // One page is not worth a quarter of all others.
+        // A page is not worth evicting a quarter of all other pages.
         guard size <= maximumByteCount / 4 else { return }
-        // What has to go is let go of outside of the lock: freeing takes longer than looking.
+        // Evicted pages are released outside the lock, because freeing takes longer than a lookup.
         let gone = state.withLock { state -> [UnpackedPage] in
             guard state.places[identity] == nil else { return [] }
             if use == .scanning, state.byteCount + size > maximumByteCount { return [] }
@@ -74,7 +75,7 @@ final class UnpackedPageCache: Sendable {
 }
 
 extension UnpackedPageCache.State {
-    /// Takes out the next page that was not used since the hand passed it. Precondition: there is a page.
+    /// Removes the next page that was not used since the hand passed it. Precondition: there is a page.
     fileprivate mutating func evict() -> UnpackedPage {
         while true {
             if hand >= slots.count { hand = 0 }
@@ -85,7 +86,7 @@ extension UnpackedPageCache.State {
         let slot = slots[hand]
         places[slot.identity] = nil
         byteCount -= slot.page.bytes.count + UnpackedPageCache.overhead
-        // The last one takes its place, so that the slots stay dense.
+        // The last slot moves to the free position, so that the slots stay dense.
         if let last = slots.popLast(), hand < slots.count {
             slots[hand] = last
             places[last.identity] = hand

@@ -3,11 +3,12 @@ import PageCodec
 import StoreInterface
 
 extension LMDBStore {
-    /// Pages of an index that one small transaction builds, and keys that it empties.
+    /// The number of pages of an index that one small transaction builds, and the number of keys that it deletes.
     private static let pagesAtOnce = 64
     private static let keysAtOnce = 2048
 
-    /// Builds a part of an index, or empties a part of what is no longer used: 64 pages or 2,048 keys, then a durable commit.
+    /// Builds a part of an index, or deletes a part of a table that is no longer used: 64 pages or 2,048 keys, then a durable
+    /// commit.
     public func continueMigration() throws -> MigrationProgress? {
         guard !isReadOnly, let item = unfinished.first else { return nil }
         let (progress, isDone) = try write(.durable) { transaction -> (MigrationProgress, Bool) in
@@ -34,7 +35,7 @@ extension LMDBTransaction {
             let schema = store.schema.entities[entity]
             let name = "\(schema.name).\(index.columns.map { schema.columns[$0].name }.joined(separator: "+"))"
             let total = try transaction.statistics(store.tables.pages[entity]).entries
-            // Another process may have done it.
+            // Another process may have finished the work.
             guard let next = try transaction.metaNumber(item.key, store.tables.meta) else {
                 return (MigrationProgress(activity: "index on \(name)", completed: total, total: total), true)
             }
@@ -67,7 +68,7 @@ extension LMDBTransaction {
             }
             try MetaTable.put(last + 1, item.key, store.tables.meta, in: transaction)
             let first = try transaction.withCursor(store.tables.pages[entity]) { try $0.move(.first)?.number } ?? 1
-            // Page numbers are nearly dense, so that the distance tells about how many are done.
+            // Page numbers are nearly dense, so their distance is about the number of completed pages.
             let completed = min(total, Int(clamping: last + 1 - first))
             return (MigrationProgress(activity: "index on \(name)", completed: completed, total: total), false)
         }
@@ -97,7 +98,8 @@ extension LMDBTransaction {
         }
     }
 
-    /// - Returns: whether nothing is left.
+    /// Deletes some keys of a table.
+    /// - Returns: Whether the table is empty.
     private func emptySome(of database: Database, _ keys: Int) throws -> Bool {
         guard try transaction.statistics(database).entries > keys else {
             try transaction.empty(database)

@@ -10,10 +10,10 @@ import StoreInterface
 #endif
 
 extension MigratableLMDBFile: RestorableFile {
-    /// Copies the backup beside the file, walks its trees, marks it as a copy, and gives it the file's name.
+    /// Copies the backup beside the file, checks its trees, marks it as a copy, and renames it to the file's name.
     ///
-    /// The lock file stays and is locked meanwhile: a process that opens the store waits, and then finds the new file. What it says of the
-    /// old one is not read, because whoever opens a store alone writes it anew.
+    /// The lock file is kept and locked meanwhile. A process that opens the store waits, and then finds the new file. The
+    /// lock file's content about the old file is not used: the first process that opens a store rewrites it.
     func restore(from backup: URL, cancellation: Cancellation) throws {
         let source = backup.resolvingSymlinksInPath()
         let target = url.resolvingSymlinksInPath()
@@ -53,19 +53,19 @@ private struct RestoredCopy {
         } catch let error as StoreError {
             throw StoreError(error.code, "cannot restore from \(source): \(error). Restore from another backup")
         }
-        // A file that was copied by hand has no mark, or that of an earlier copy.
+        // A file that was copied by hand has no mark, or the mark of an earlier copy.
         try CopyStamp().write(toFile: partial.path, for: partial.target)
         try cancellation.check()
     }
 
-    /// The mode and the owner of the file that is replaced, else those of the backup.
+    /// Sets the mode and the owner of the replaced file, or of the backup if there is no file.
     private func keepMode() throws {
         var status = stat()
         guard stat(partial.target, &status) == 0 || stat(source, &status) == 0 else { return }
         guard chmod(partial.path, status.st_mode & 0o777) == 0 else {
             throw StoreError(errorNumber: errno, "\(partial.target) cannot be given its mode")
         }
-        // Allowed to the superuser only.
+        // Only the superuser may do this.
         _ = chown(partial.path, status.st_uid, status.st_gid)
     }
 
@@ -88,11 +88,13 @@ private struct RestoredCopy {
     }
 }
 
-/// The lock that LMDB takes on the first byte of a store's lock file: exclusively by a process that opens it alone, shared by each that has
-/// it open. Only for files that this process does not have open: to close the lock file would drop its locks.
+/// The lock that LMDB acquires on the first byte of a store's lock file. A process that opens the store alone acquires it
+/// exclusively; every process that has the store open shares it. Use this type only for files that this process does not have
+/// open, because closing the lock file would release its locks.
 private final class StoreFileLock {
     private var descriptor: Int32
 
+    /// Acquires the lock.
     /// - Throws: `StoreError` `.inUseElsewhere` while another process has the store open.
     init(of path: String) throws {
         descriptor = open(path + "-lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)

@@ -21,7 +21,7 @@ struct MigratableLMDBFile: MigratableFile {
     func storedSchema() throws -> StoreSchema? {
         let url = try StoreFile.resolved(url)
         guard try FileIdentity.of(path: url.path) != nil, StoreFile.isFilled(url.path) else { return nil }
-        // Open here: then it has a schema, and the open that follows tells whether it fits.
+        // If the store is open in this process, its schema is known. The next opening shows whether the schema matches.
         if let open = try EnvironmentRegistry.openStore(path: url.path) { return open.schemas.last?.schema }
         return try withEnvironment(url) { environment in
             guard let meta = try environment.openDatabases({ try $0.open(MetaTable.name, .bytes) }) else { return nil }
@@ -40,7 +40,7 @@ struct MigratableLMDBFile: MigratableFile {
         let copy = try PartialFile(for: url, existing: .replace, like: url.path)
         do {
             return try withEnvironment(url) { environment in
-                // Not a page less than the newest commit: were it changed meanwhile, its number would tell.
+                // Copies all pages of the newest commit. If the file changes meanwhile, its commit number shows it.
                 let newest = try environment.information().lastTransaction
                 let descriptor = try copy.openForWriting()
                 defer { close(descriptor) }
@@ -55,7 +55,7 @@ struct MigratableLMDBFile: MigratableFile {
         }
     }
 
-    /// Opens the file by itself, while nobody of this process has it open.
+    /// Opens the environment of the file while this process does not have it open.
     private func withEnvironment<R>(_ url: URL, _ body: (Environment) throws -> R) throws -> R {
         try EnvironmentRegistry.exclusively(path: url.path) {
             do {
@@ -69,7 +69,7 @@ struct MigratableLMDBFile: MigratableFile {
         }
     }
 
-    /// Before the long work: whether another process has the file open.
+    /// Checks, before the long work, whether another process has the file open.
     private func checkUnlocked(_ url: URL) throws {
         try EnvironmentRegistry.exclusively(path: url.path) {
             guard try LockFile.isFree(of: url.path) else { throw LockFile.inUse(url.path) }
@@ -80,7 +80,7 @@ struct MigratableLMDBFile: MigratableFile {
 struct LMDBMigrationCopy: MigrationCopy {
     fileprivate let copy: PartialFile
     fileprivate let options: LMDBStore.Options
-    /// The commit that was copied, and of which file.
+    /// The commit that was copied, and the identity of its file.
     fileprivate let transaction: UInt64
     fileprivate let original: FileIdentity?
 
@@ -93,8 +93,8 @@ struct LMDBMigrationCopy: MigrationCopy {
     func replaceOriginal() throws {
         try EnvironmentRegistry.exclusively(path: copy.path) {}
         try EnvironmentRegistry.exclusively(path: copy.target) {
-            // From here on no process has the file open, and those that open it wait. The lock file goes with the lock, so that they
-            // take a new one for the new file.
+            // From here on, no process has the file open, and processes that open it wait. The lock file is removed with the
+            // lock, so that they create a new one for the new file.
             let lock = try LockFile(of: copy.target)
             defer { lock.removeAndUnlock() }
             guard case .sound(let meta) = try MetaPages.read(path: copy.target), meta.lastTransaction == transaction,

@@ -2,14 +2,15 @@ import LMDB
 internal import Platform
 import StoreInterface
 
-/// What a migration has left for later: indexes to be built on objects that were there before, and sub-databases to be emptied.
+/// The work that a migration has deferred: indexes to build over existing objects, and sub-databases to empty.
 ///
-/// The file says how far each has come (`build` and `drop` in `meta`), so that work goes on after a crash, and in whichever process.
-/// Here is only what may still be unfinished; an entry goes when a committed state no longer has it.
+/// The file records the progress of each item (`build` and `drop` in `meta`), so that work continues after a crash, in any
+/// process. This object contains only items that may be unfinished. An item is removed when a committed state no longer has
+/// it.
 final class PendingIndexBuilds: Sendable {
     struct Item: Sendable, Hashable {
         enum Kind: Hashable {
-            /// An index of an entity, by position among its tables.
+            /// An index of an entity, by its position among the entity's indexes.
             case build(entity: Int, index: Int)
             case drop
         }
@@ -18,7 +19,7 @@ final class PendingIndexBuilds: Sendable {
         var database: Database
         var kind: Kind
 
-        /// The name in `meta` of what tells how far the work has come.
+        /// The name of the row in `meta` that records the progress.
         var key: String {
             switch kind {
             case .build: MetaTable.Key.build + name
@@ -28,7 +29,7 @@ final class PendingIndexBuilds: Sendable {
     }
 
     private let items: Mutex<[Item]>
-    /// How many items there are; read without the lock, because nearly always it is 0.
+    /// The number of items, read without the lock, because it is nearly always 0.
     private let count: Atomic<Int>
 
     init(_ items: [Item]) {
@@ -45,7 +46,7 @@ final class PendingIndexBuilds: Sendable {
         }
     }
 
-    /// The work is done in a committed state.
+    /// Removes an item whose work is complete in a committed state.
     func remove(_ item: Item) {
         items.withLock { items in
             items.removeAll { $0 == item }
@@ -53,7 +54,7 @@ final class PendingIndexBuilds: Sendable {
         }
     }
 
-    /// The indexes that are not ready in a state. O(1) when no work is left.
+    /// Returns the indexes that are not ready in a state. O(1) if no work is left.
     func names(of store: LMDBStore, in transaction: ReadTransaction) throws -> Set<Database> {
         if isEmpty { return [] }
         var unbuilt: Set<Database> = []
@@ -67,7 +68,7 @@ final class PendingIndexBuilds: Sendable {
         return unbuilt
     }
 
-    /// By index that is not ready: the first page that it does not have.
+    /// Returns, per index that is not ready, the first page that it does not contain.
     func progress(of store: LMDBStore, in transaction: WriteTransaction) throws -> [Database: UInt64] {
         if isEmpty { return [:] }
         var progress: [Database: UInt64] = [:]

@@ -1,9 +1,9 @@
 import PageCodec
 import StoreInterface
 
-/// The versions of a schema as a file has them, for fuzzing: what opening does with their bytes before it looks at an object.
+/// The versions of a schema as bytes of a file, for fuzzing: the work that opening does with them before it reads an object.
 @_spi(Fuzzing) public enum SchemaBytes {
-    /// Versions of a model that follow each other, as they are written.
+    /// Returns the bytes of successive versions of a model.
     public static func encoded(_ models: [StoreSchema]) throws -> [[UInt8]] {
         guard let first = models.first else { return [] }
         var versions = [StoredSchema(first: first)]
@@ -15,8 +15,9 @@ import StoreInterface
         return try versions.map { Array(try $0.json()) }
     }
 
-    /// Reads versions, the first of them as old files have it if it is no version, and brings `model` into force after them.
-    /// - Returns: false when one of them is no schema.
+    /// Reads versions and makes `model` the current schema after them. If the first version cannot be decoded as such, it is
+    /// decoded in the form of old files.
+    /// - Returns: False if one of them is not a schema.
     public static func read(_ versions: [[UInt8]], then model: StoreSchema, history: ChangeSet) throws -> Bool {
         var read: [StoredSchema] = []
         for (position, bytes) in versions.enumerated() {

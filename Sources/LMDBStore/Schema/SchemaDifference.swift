@@ -1,8 +1,8 @@
 import StoreInterface
 
-/// Tells in words where two schemas part.
+/// A description of the difference between two schemas.
 enum SchemaDifference {
-    /// The first difference, seen from the schema that is wanted; nil when they are equal.
+    /// Returns the first difference, as seen from the wanted schema, or nil if the schemas are equal.
     static func first(of wanted: StoreSchema, from found: StoreSchema) -> String? {
         let wanted = wanted.withoutHints
         let found = found.withoutHints

@@ -1,9 +1,9 @@
 import StoreInterface
 
 extension [StoredSchema] {
-    /// A row of the history in the positions of the schema in force: what was removed since is left out.
+    /// Translates a row of the history to the positions of the current schema. Leaves out parts that were removed since.
     func translated(_ changes: ChangeSet, of save: Generation) -> ChangeSet {
-        // The versions ascend by generation; a save belongs to the last that was in force before it.
+        // The versions ascend by generation. A save belongs to the last version that took effect before it.
         guard let current = last, let then = self.last(where: { $0.generation < save }) ?? first,
             then.entities.map(\.number) != current.entities.map(\.number) || !then.hasColumns(of: current)
                 || then.links.map(\.number) != current.links.map(\.number)
@@ -60,7 +60,7 @@ extension StoredSchema {
         return entities.firstIndex { $0.number == older.entities[entity].number }
     }
 
-    /// By column of the older schema: its position in this one.
+    /// Returns, per column of the older schema, its position in this schema.
     fileprivate func columns(of place: Int, from entity: Int, in older: StoredSchema) -> [Int?] {
         older.entities[entity].columns.map { column in
             entities[place].columns.firstIndex { $0.number == column.number }

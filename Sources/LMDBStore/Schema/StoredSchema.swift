@@ -1,12 +1,12 @@
 import PageCodec
 import StoreInterface
 
-/// One version of a file's schema: what it describes, and the numbers under which its parts lie in the file.
+/// One version of a file's schema: its description, and the numbers of its parts in the file.
 ///
-/// A number never changes its meaning: what is removed keeps it, what is renamed keeps it, what is added gets a new one. So the
-/// names of sub-databases stay, and pages of older versions are found and read.
+/// A number never changes its meaning. A removed or renamed part keeps its number, and a new part gets a new number. So the
+/// names of sub-databases stay the same, and pages of older versions can be found and read.
 struct StoredSchema: Codable, Sendable {
-    /// What stands in for null in pages older than a schema number, which made the column required.
+    /// The replacement for null in pages older than a schema number, in which the column became required.
     struct Fill: Codable, Sendable {
         var schemaNumber: Int
         var value: Value
@@ -14,7 +14,7 @@ struct StoredSchema: Codable, Sendable {
 
     struct Column: Codable, Sendable {
         var number: Int
-        /// What objects in pages older than the column have.
+        /// The value of objects in pages older than the column.
         var initial: Value
         var fills: [Fill]
     }
@@ -33,18 +33,18 @@ struct StoredSchema: Codable, Sendable {
     }
 
     var schema: StoreSchema
-    /// By entity of the schema.
+    /// The stored entities, per entity of the schema.
     var entities: [Entity]
-    /// By link of the schema.
+    /// The stored links, per link of the schema.
     var links: [Link]
     var nextEntity: Int
     var nextLink: Int
-    /// The newest save when the schema came into force: later ones are told in its positions.
+    /// The newest save when the schema took effect. Later saves use its positions.
     var generation: Generation
-    /// The exchanges of names that the model asked for, which the file has been through; nil when there are none.
+    /// The exchanges of names that the model asked for and the file has carried out; nil if there are none.
     var exchanges: Set<String>?
 
-    /// The schema of a new file: everything is numbered by its position.
+    /// Creates the schema of a new file, which numbers everything by its position.
     init(first schema: StoreSchema) {
         self.schema = schema.withoutHints
         entities = schema.entities.enumerated().map { number, entity in
@@ -65,7 +65,7 @@ struct StoredSchema: Codable, Sendable {
         return names.isEmpty ? nil : names.lines
     }
 
-    /// The next version, under the number `number`.
+    /// Returns the next version, with this number.
     func evolved(to new: StoreSchema, _ evolution: SchemaEvolution, number: Int, generation: Generation) -> StoredSchema {
         var next = self
         next.schema = new.withoutHints
@@ -104,7 +104,8 @@ struct StoredSchema: Codable, Sendable {
 
     // MARK: Reading older pages
 
-    /// How pages of `older`, which has the number `number`, are read for one entity; nil when it did not have the entity.
+    /// Returns the way to read one entity's pages of the version `older`, which has the number `number`. Returns nil if that
+    /// version did not have the entity.
     func sources(of older: StoredSchema, number: Int, entity position: Int) -> PageLayout.Older? {
         let entity = entities[position]
         guard let place = older.entities.firstIndex(where: { $0.number == entity.number }) else { return nil }
@@ -120,9 +121,10 @@ struct StoredSchema: Codable, Sendable {
             schemaNumber: UInt32(number), entity: older.schema.entities[place], sources: sources)
     }
 
+    /// Returns the layouts per entity.
     /// - Parameters:
-    ///   - schemas: all versions, of which the last is in force; their numbers begin with 1.
-    ///   - format: the file's.
+    ///   - schemas: All versions, of which the last is current. Their numbers begin with 1.
+    ///   - format: The file's format.
     static func layouts(_ schemas: [StoredSchema], model: StoreSchema, format: UInt64) throws -> [PageLayout] {
         guard let current = schemas.last else { return [] }
         return try model.entities.indices.map { entity in

@@ -7,25 +7,26 @@ import StoreInterface
     import Foundation
 #endif
 
-/// All versions of a file's schema, as `meta` has them, and the step to the next one.
+/// All versions of a file's schema in `meta`, and the step to the next version.
 struct StoredSchemas {
-    /// What bringing a new schema into force takes.
+    /// The changes needed to make a new schema current.
     struct Change {
-        /// The name under which the schema is written: the next number, or the last when only the model's version differs.
+        /// The number under which the schema is written: the next number, or the last number if only the model's version
+        /// differs.
         var number: Int
-        /// The number that was in force before.
+        /// The number of the previous schema.
         var formerNumber: Int
-        /// What goes with it, to be counted first.
+        /// The data that would be lost, to be counted first.
         var losses: [SchemaLoss] = []
-        /// Indexes to be built on objects that are there.
+        /// The indexes to build over existing objects.
         var builds: [StoredTables.Index] = []
-        /// Indexes that must not find two objects alike.
+        /// The indexes in which no two objects may have the same values.
         var unique: [StoredTables.Index] = []
-        /// Sub-databases that nothing uses any more.
+        /// The sub-databases that are no longer used.
         var drops: [String: Database.Kind] = [:]
     }
 
-    /// The last is in force; numbers begin with 1.
+    /// The versions, of which the last is current. Their numbers begin with 1.
     private(set) var versions: [StoredSchema]
     private let meta: Database
     private let path: String
@@ -64,10 +65,11 @@ struct StoredSchemas {
 
     // MARK: The next version
 
-    /// Makes the model's schema the current one, by way of those that lead to it; nil when it is.
+    /// Makes the model's schema current, by way of the schemas that lead to it. Returns nil if it is already current.
     ///
-    /// - Throws: `StoreError` `.schemaTooNew` when the file belongs to a newer model: one of a later version, or one of the same
-    ///   version to which the file came from this very schema. `.schemaMismatch` when the change is not a lightweight one.
+    /// - Throws: `StoreError` `.schemaTooNew` if the file belongs to a newer model: a model of a later version, or a model of
+    ///   the same version to which the file was migrated from this very schema. `.schemaMismatch` if the change is not a
+    ///   lightweight one.
     mutating func adopt(_ model: StoreSchema) throws -> Change? {
         let wanted = model.withoutHints
         let found = current
@@ -92,7 +94,7 @@ struct StoredSchemas {
         return change
     }
 
-    /// What takes a file from the version of number `former` to a later one, which has `number`.
+    /// Returns the changes from the version with number `former` to a later version with `number`.
     static func change(from old: StoredSchema, to new: StoredSchema, since former: Int, number: Int) -> Change {
         var change = Change(number: number, formerNumber: former)
         let before = StoredTables(old)
@@ -116,7 +118,7 @@ struct StoredSchemas {
         return change
     }
 
-    /// Writes the current version. An index of an entity without pages has nothing to be built.
+    /// Writes the current version. An index of an entity without pages need not be built.
     func write(_ change: Change, tables: Tables, in transaction: WriteTransaction) throws {
         for number in min(change.formerNumber + 1, change.number)...change.number {
             try Self.put(versions[number - 1], number, meta, in: transaction)
@@ -136,9 +138,9 @@ struct StoredSchemas {
         }
     }
 
-    // MARK: What was left for later
+    // MARK: Deferred work
 
-    /// The indexes of these names, which are not whole yet.
+    /// Returns the indexes with these names, which are not complete yet.
     static func builds(_ names: [String], _ tables: Tables) -> [PendingIndexBuilds.Item] {
         names.flatMap { name in
             tables.indexes.enumerated().compactMap { entity, indexes in
@@ -160,13 +162,13 @@ struct StoredSchemas {
 }
 
 extension StoredSchema {
-    /// nil for bytes that are no sound schema.
+    /// Decodes a version. Returns nil for bytes that are not a sound schema.
     init?(json: UnsafeRawBufferPointer) {
         guard let schema = try? JSONDecoder().decode(StoredSchema.self, from: Data(json)), schema.isSound else { return nil }
         self = schema
     }
 
-    /// The schema of a file from before there were others.
+    /// Decodes the schema of a file from before schemas had versions.
     init?(firstJSON json: UnsafeRawBufferPointer) {
         guard let schema = try? JSONDecoder().decode(StoreSchema.self, from: Data(json)) else { return nil }
         self.init(first: schema)
@@ -179,7 +181,7 @@ extension StoredSchema {
         return try encoder.encode(self)
     }
 
-    /// Whether numbers and schema have the same shape, and no number stands for two things: JSON may say anything.
+    /// Whether numbers and schema have the same shape, and no number is used twice. The JSON of a file may contain anything.
     fileprivate var isSound: Bool {
         entities.count == schema.entities.count && links.count == schema.links.count
             && zip(entities, schema.entities).allSatisfy { $0.isSound(in: $1, of: schema) }
@@ -189,7 +191,7 @@ extension StoredSchema {
             }
     }
 
-    /// Whether numbers are given once each, and the next one is another.
+    /// Returns whether numbers are unique and below the next number.
     fileprivate static func areNumbers(_ numbers: [Int], below next: Int) -> Bool {
         0...(1 << 24) ~= next && numbers.allSatisfy((0..<next).contains) && Set(numbers).count == numbers.count
     }
@@ -208,7 +210,7 @@ extension StoredSchema.Entity {
 }
 
 extension StoredSchema.Column {
-    /// Whether the values that stand in for missing ones are of the column's type.
+    /// Returns whether the values that replace missing values are of the column's type.
     fileprivate func isSound(in column: ColumnSchema) -> Bool {
         let holder = ColumnSchema(name: column.name, type: column.type, isOptional: true)
         return ([initial] + fills.map(\.value)).allSatisfy { holder.accepts(column.type.widened($0)) }
@@ -216,7 +218,7 @@ extension StoredSchema.Column {
 }
 
 extension Database.Kind {
-    /// As `meta` keeps it.
+    /// The kind's code in `meta`.
     fileprivate var code: UInt8 {
         switch self {
         case .bytes: 0

@@ -2,13 +2,13 @@ import Dispatch
 internal import Platform
 import StoreInterface
 
-/// Bytes on their way through a pipe: so that a copy that LMDB writes to a descriptor can be changed and ended.
+/// A pipe through which LMDB's copy to a descriptor passes, so that the copy can be changed and cancelled.
 enum ByteStream {
     private static let partSize = 1 << 18
 
-    /// Runs `write` with the one end of a pipe, and calls `each` with the parts that come out of the other, on another thread.
-    /// - Parameter each: gets a part and its place in the stream. What it throws makes the next write fail.
-    /// - Throws: what `each` throws; else what `write` throws.
+    /// Runs `write` with one end of a pipe, and on another thread calls `each` with the parts that arrive at the other end.
+    /// - Parameter each: Processes a part at an offset in the stream. If it throws, the next write fails.
+    /// - Throws: The error of `each`, else the error of `write`.
     static func run(
         _ write: (_ end: Int32) throws -> Void,
         each: @escaping @Sendable (_ part: UnsafeMutableRawBufferPointer, _ offset: Int) throws -> Void
@@ -47,7 +47,7 @@ enum ByteStream {
     }
 }
 
-/// Under a name that a method of the same purpose does not hide.
+/// A function with a name that no method hides.
 private func bytesRead(_ end: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
     read(end, buffer.baseAddress, buffer.count)
 }

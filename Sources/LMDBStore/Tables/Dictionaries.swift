@@ -3,14 +3,15 @@ import PageCodec
 internal import Platform
 import StoreInterface
 
-/// The dictionaries of packed pages: in the table `dictionaries` by entity and number, and those met so far ready for use.
+/// The dictionaries of packed pages. The table `dictionaries` has them by entity and number. Dictionaries already used are
+/// kept ready.
 ///
-/// A dictionary that was written never changes, so one that was read is right in every snapshot.
+/// A written dictionary never changes, so a loaded dictionary is right in every snapshot.
 final class Dictionaries: Sendable {
     private let table: Database
     private let known = Mutex<[UInt64: PageDictionary]>([:])
 
-    /// By entity: the number that it has in the file.
+    /// The entities' numbers in the file.
     private let entityNumbers: [Int]
 
     init(_ tables: Tables) {
@@ -20,11 +21,11 @@ final class Dictionaries: Sendable {
 
     func key(_ entity: Int, _ number: UInt32) -> UInt64 { UInt64(entityNumbers[entity]) << 32 | UInt64(number) }
 
-    /// Has what was read read anew, so that it is checked as it is in the file now.
+    /// Removes the loaded dictionaries, so that they are read from the file and checked again.
     func forget() { known.withLock { $0 = [:] } }
 
-    /// - Returns: nil for number 0, which stands for none.
-    /// - Throws: `PageError` when there is none of that number, or it is damaged.
+    /// Returns a dictionary, or nil for number 0, which means no dictionary.
+    /// - Throws: `PageError` if there is no dictionary with that number, or if it is damaged.
     func dictionary(_ entity: Int, _ number: UInt32, in reader: some ByteReading) throws -> PageDictionary? {
         if number == 0 { return nil }
         let key = self.key(entity, number)
@@ -37,7 +38,7 @@ final class Dictionaries: Sendable {
         return made
     }
 
-    /// The number and the record of an entity's newest dictionary.
+    /// Returns the number and the record of an entity's newest dictionary.
     func newest(_ entity: Int, in transaction: ReadTransaction) throws -> (number: UInt32, record: DictionaryRecord)? {
         try transaction.withCursor(table) { cursor in
             let end = key(entity, .max)

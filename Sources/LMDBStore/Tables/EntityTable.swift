@@ -1,10 +1,10 @@
 import LMDB
 import PageCodec
 
-/// What reading a page of one entity needs, behind one reference, so that a read copies no arrays.
+/// The data needed to read a page of one entity, behind one reference, so that a read copies no arrays.
 final class EntityTable: Sendable {
     let pages: Database
-    /// Values that lie outside of the pages.
+    /// The table of out-of-line values.
     let large: Database
     let layout: PageLayout
 

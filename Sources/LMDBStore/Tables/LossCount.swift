@@ -2,14 +2,14 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// Counts what a file holds of that which a changed model drops, before the change is written (S165).
+/// A count of the data in a file that a changed model drops, before the change is written (S165).
 ///
-/// Reads each page of the entities concerned once per loss; nothing when nothing is lost.
+/// It reads each page of the affected entities once per loss. It reads nothing if nothing is lost.
 struct LossCount {
-    /// All versions of the schema up to the one that the file has.
+    /// All versions of the schema up to the file's version.
     let versions: [StoredSchema]
     let meta: Database
-    /// The file's.
+    /// The format of the file.
     let format: UInt64
     let path: String
 
@@ -62,7 +62,7 @@ struct LossCount {
         }
     }
 
-    /// One entity by itself, so that few tables are opened.
+    /// Returns the pages of one entity only, so that few tables are opened.
     private func pages(of entity: Int, _ found: StoredSchema, _ transaction: WriteTransaction) throws -> OpeningPages {
         var alone = found
         var definition = found.schema.entities[entity]

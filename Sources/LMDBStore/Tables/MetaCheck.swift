@@ -2,13 +2,14 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// The row `check` of `meta`, written with every commit: the number of the commit, and a checksum of all other rows. So damage to
-/// identity, format, schemas and generation is found, and a commit that is read as another one. Files of format 1 have none.
+/// The row `check` of `meta`, written with every commit: the number of the commit, and a checksum of all other rows. It
+/// detects damage to identity, format, schemas and generation, and a commit that is read as another commit. Files of format 1
+/// do not have it.
 enum MetaCheck {
-    /// Eight bytes the number, eight the checksum.
+    /// Eight bytes for the number and eight for the checksum.
     private static let byteCount = 16
 
-    /// The last step before a commit.
+    /// Writes the row, as the last step before a commit.
     static func write(_ meta: Database, in transaction: WriteTransaction) throws {
         let number = transaction.transactionNumber
         let hash = try transaction.withCursor(meta) { try Self.hash(at: $0, number) }
@@ -17,28 +18,28 @@ enum MetaCheck {
         }
     }
 
-    /// What is wrong in a state; nil when nothing is.
+    /// Returns the fault of a state, or nil.
     /// - Parameters:
-    ///   - row: of the name `check`.
-    ///   - number: LMDB's of the commit.
+    ///   - row: The row `check`.
+    ///   - number: LMDB's number of the commit.
     static func problem(_ row: UnsafeRawBufferPointer?, at cursor: Cursor, number: UInt64) throws -> String? {
         guard let row, row.count == byteCount else { return "its meta table has no checksum" }
         let written = UInt64(littleEndian: row.loadUnaligned(as: UInt64.self))
         guard try hash(at: cursor, written) == UInt64(littleEndian: row.loadUnaligned(fromByteOffset: 8, as: UInt64.self)) else {
             return "its meta table does not fit its checksum"
         }
-        // A copy begins anew, with commit 1.
+        // A copy begins again with commit 1.
         guard written == number || number == 1 else {
             return "its meta page says that it has commit \(number), but what it leads to is commit \(written)"
         }
         return nil
     }
 
-    /// Rows of values that are being written are many, and say nothing of the store.
+    /// Returns the hash of the rows, without the rows of unclaimed values, which may be many and do not describe the store.
     private static func hash(at cursor: Cursor, _ number: UInt64) throws -> UInt64 {
         let own = Array(MetaTable.Key.check.utf8)
         let unclaimed = Array(MetaTable.Key.unclaimed.utf8)
-        // The name that comes after all of them: a space is followed by an exclamation mark.
+        // The first name after all of them: an exclamation mark follows the space.
         let behind = unclaimed.dropLast() + [unclaimed.last.map { $0 + 1 } ?? 0]
         var hash = MetaHash(transaction: number)
         var entry = try cursor.move(.first)

@@ -8,43 +8,46 @@ import StoreInterface
     import Foundation
 #endif
 
-/// The sub-database `meta`: names as keys, values as `Docs/Internals/FileFormat.md` lists them. Numbers are little-endian.
+/// The sub-database `meta`. Keys are names; `Docs/Internals/FileFormat.md` lists the values. Numbers are little-endian.
 enum MetaTable {
     static let name = "meta"
-    /// Of new files. Those of format 1 stay what they are: their pages' checksums do not cover their places, and they have no `check`.
+    /// The format of new files. Files of format 1 keep that format: their pages' checksums do not cover their places, and
+    /// they have no `check`.
     static let formatVersion: UInt64 = 2
     static let oldestFormatVersion: UInt64 = 1
-    /// The line of LMDB whose files differ from those of other lines.
+    /// The release line of LMDB, whose files differ from those of other lines.
     static let libraryLine = "0.9"
 
     enum Key {
         static let format = "format"
         static let library = "library"
         static let uuid = "uuid"
-        /// The first schema of files from before there were others.
+        /// The first schema of files from before schemas had versions.
         static let firstSchema = "schema"
         static func schema(_ number: Int) -> String { "schema \(number)" }
         static let schemaNumber = "schema number"
-        /// Before the name of an index that is being built: the first page that it does not have; 0: it is to be emptied first.
+        /// The prefix of the name of an index that is being built. The value is the first page that it does not contain; 0 if
+        /// it must be emptied first.
         static let build = "build "
-        /// Before the name of a sub-database that nothing uses any more: its kind.
+        /// The prefix of the name of a sub-database that is no longer used. The value is its kind.
         static let drop = "drop "
         static let generation = "generation"
         /// See ``MetaCheck``.
         static let check = "check"
-        /// Before an entity's number, a space and the number of a large value that no committed save has: who wrote it.
+        /// The prefix of an entity's number, a space and the number of a large value that no committed save has. The value
+        /// identifies the write.
         static let unclaimed = "unclaimed "
-        /// Before an entity's number: its first page that was never leased.
+        /// The prefix of an entity's number. The value is the entity's first page that was never leased.
         static let nextPage = "next page "
         static func nextPage(_ entity: Int) -> String { nextPage + "\(entity)" }
-        /// Before an entity's number: keys below that page which nothing has.
+        /// The prefix of an entity's number. The value contains the returned keys below that page, which no object has had.
         static let freeKeys = "free keys "
         static func freeKeys(_ entity: Int) -> String { freeKeys + "\(entity)" }
-        /// In a copy: the page from which on keys are leased, of all entities.
+        /// The first page that a copy leases, for all entities.
         static let firstPage = "first page"
-        /// What copies of the store have begun; see `StoreLineage`.
+        /// The incarnations that copies of the store have begun; see `StoreLineage`.
         static let incarnations = "incarnations"
-        /// The newest mark of a copy that the file has begun an incarnation for.
+        /// The newest mark of a copy for which the file has begun an incarnation.
         static let copyStamp = "copy stamp"
     }
 
@@ -58,7 +61,7 @@ enum MetaTable {
         try key.withUTF8 { _ = try transaction.delete(meta, UnsafeRawBufferPointer($0)) }
     }
 
-    /// The names that begin with `prefix`, without it, and their values.
+    /// Returns the names that begin with `prefix`, without the prefix, and their values.
     static func entries(
         _ prefix: String, _ meta: Database, in transaction: WriteTransaction
     ) throws -> [(name: String, value: [UInt8])] {
@@ -81,13 +84,13 @@ enum MetaTable {
     }
 }
 
-/// What can look up bytes: both kinds of transactions.
+/// A reader that can look up bytes: both kinds of transactions.
 protocol ByteReading {
     func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer?
     func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer?
 }
 
-/// A transaction in which whole objects can be read: pages, and the values that lie outside of them.
+/// A transaction in which whole objects can be read: pages, and out-of-line values.
 protocol PageReading: ByteReading, LargeValueSource {}
 
 extension ReadTransaction: ByteReading {}
@@ -95,13 +98,13 @@ extension WriteTransaction: ByteReading {}
 extension HandleTransaction: ByteReading {}
 
 extension ByteReading {
-    /// A value of the meta table, valid as the transaction says.
+    /// Returns a value of the meta table, valid as long as the transaction's other results.
     func metaBytes(_ key: String, _ meta: Database) throws -> UnsafeRawBufferPointer? {
         var key = key
         return try key.withUTF8 { try get(meta, UnsafeRawBufferPointer($0)) }
     }
 
-    /// nil when it is missing or has another size.
+    /// Returns a number of the meta table, or nil if it is missing or has another size.
     func metaNumber(_ key: String, _ meta: Database) throws -> UInt64? {
         guard let bytes = try metaBytes(key, meta), bytes.count == 8 else { return nil }
         return UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))

@@ -2,13 +2,14 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// Where the rest of a packed page is that is too long to share a leaf of LMDB with others: its first part fills half a leaf in the
-/// table of pages, the rest is short and lies with other rests in the table `tails`. In one piece it would take a whole page.
+/// The rests of packed pages that are too long to share a leaf of LMDB with other pages. The first part of such a page fills
+/// half a leaf in the page table. The rest is short and shares leaves with other rests in the table `tails`. In one piece, it
+/// would take a whole page.
 struct PageOverflow: Sendable {
     private static let pageBits: UInt64 = 48
 
     private let table: Database
-    /// By entity: the number that it has in the file.
+    /// The entities' numbers in the file.
     private let entityNumbers: [Int]
 
     init(_ tables: Tables) {
@@ -16,13 +17,14 @@ struct PageOverflow: Sendable {
         entityNumbers = tables.entityNumbers
     }
 
-    /// Whether the page's number leaves room for the entity's in a key. Others are never split.
+    /// Returns whether the page's number leaves room for the entity's number in a key. Pages with larger numbers are never
+    /// split.
     static func allows(_ number: UInt64) -> Bool { number < 1 << pageBits }
 
     private func key(_ entity: Int, _ number: UInt64) -> UInt64 { UInt64(entityNumbers[entity]) << Self.pageBits | number }
 
-    /// Calls `body` with the whole packed page of which a table of pages holds `bytes`.
-    /// - Throws: `PageError` when the rest is missing or has another length.
+    /// Calls `body` with the whole packed page, of which the page table has `bytes`.
+    /// - Throws: `PageError` if the rest is missing or has another length.
     func withWhole<R>(
         _ bytes: UnsafeRawBufferPointer, _ entity: Int, _ number: UInt64, in reader: some ByteReading,
         _ body: (UnsafeRawBufferPointer) throws -> R
@@ -48,6 +50,6 @@ struct PageOverflow: Sendable {
         try transaction.delete(table, key(entity, number))
     }
 
-    /// How many there are, of all entities.
+    /// Returns the number of rests of all entities.
     func count(in transaction: ReadTransaction) throws -> Int { try transaction.statistics(table).entries }
 }

@@ -1,11 +1,11 @@
 import LMDB
 import StoreInterface
 
-/// The sub-databases that a schema wants, by name: what is compared when one follows another.
+/// The names of the sub-databases that a schema needs, for comparing two versions of a schema.
 struct StoredTables {
     struct Index {
         var name: String
-        /// The entity's position, and the columns' in it.
+        /// The position of the entity, and of the columns in the entity.
         var entity: Int
         var columns: [Int]
         var isReference: Bool
@@ -14,7 +14,7 @@ struct StoredTables {
         var kind: Database.Kind { isReference ? .integersToIntegers : .bytesToIntegers }
     }
 
-    /// By entity: those over one column, ascending, then those over several in the schema's order.
+    /// The indexes per entity: indexes over one column, ascending, then indexes over several columns in the schema's order.
     private(set) var indexes: [[Index]] = []
     private(set) var pages: [String] = []
     private(set) var large: [String] = []

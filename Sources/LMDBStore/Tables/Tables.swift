@@ -5,15 +5,16 @@ import StoreInterface
 struct Tables: Sendable {
     /// The index of one column, or of several in their order.
     struct Index: Sendable {
-        /// Of its sub-database: `index.E.C`, or `index.E.C+D` over several columns, in the file's numbers.
+        /// The name of its sub-database: `index.E.C`, or `index.E.C+D` over several columns, in the file's numbers.
         var name: String
         var columns: [Int]
         var database: Database
-        /// A single reference column has the destination's key as a number; others their encoded values.
+        /// Whether the keys are numbers: those of the destinations of a single reference column. Other indexes have encoded
+        /// values as keys.
         var isReference: Bool
         var isUnique: Bool
 
-        /// The first column, the only one of most indexes.
+        /// The first column, which is the only column of most indexes.
         var column: Int { columns[0] }
         var isCompound: Bool { columns.count > 1 }
     }
@@ -25,7 +26,7 @@ struct Tables: Sendable {
         func database(_ direction: LinkDirection) -> Database { direction == .forward ? forward : backward }
     }
 
-    /// By entity: the number that it has in the file.
+    /// The entities' numbers in the file.
     var entityNumbers: [Int]
     var meta: Database
     var history: Database
@@ -33,19 +34,19 @@ struct Tables: Sendable {
     var dictionaries: Database
     /// The rests of packed pages that are split, by entity and page number.
     var tails: Database
-    /// By entity.
+    /// The page tables per entity.
     var pages: [Database]
-    /// By entity: chunks of values that lie outside of its pages.
+    /// The chunks of out-of-line values, per entity.
     var large: [Database]
-    /// By entity: those of one column, ascending, then those of several in the schema's order.
+    /// The indexes per entity: indexes over one column, ascending, then indexes over several columns in the schema's order.
     var indexes: [[Index]]
-    /// By link.
+    /// The tables per link.
     var links: [Link]
 
-    /// The index of one column alone.
+    /// Returns the index of one column only.
     func index(_ entity: Int, _ column: Int) -> Index? { indexes[entity].first { $0.column == column && !$0.isCompound } }
 
-    /// The index over exactly these columns in this order.
+    /// Returns the index over exactly these columns in this order.
     func index(_ entity: Int, _ columns: [Int]) -> Index? { indexes[entity].first { $0.columns == columns } }
 
     static func count(_ schema: StoreSchema) -> Int {
@@ -53,12 +54,12 @@ struct Tables: Sendable {
         return 4 + 2 * schema.entities.count + indexes + 2 * schema.links.count
     }
 
-    /// Whether files of older formats, which have nothing in the table of that name, may be without it.
+    /// Returns whether files of older formats may not have a table of that name. They have nothing to store in it.
     static func isOptional(_ name: String) -> Bool { name == "tails" || name.hasPrefix("large.") }
 
     static func isIndexed(_ column: ColumnSchema) -> Bool { column.type == .reference || column.index != .none }
 
-    /// Opens all, creating those that are not there.
+    /// Opens all tables, and creates those that are missing.
     init(_ stored: StoredSchema, meta: Database, in transaction: WriteTransaction) throws {
         try self.init(stored, meta: meta) { try transaction.open($0, $1) }
     }

@@ -1,9 +1,9 @@
 import PageCodec
 import StoreInterface
 
-/// Whether the history has one row a save, without gaps, to the newest one.
+/// A check that the history has one row per save, without gaps, up to the newest save.
 enum HistoryCheck {
-    /// O(saves). Empty when nothing is wrong, or when there is no history.
+    /// Returns the faults; empty if there are none, or if there is no history. O(saves).
     static func problems(_ snapshot: LMDBSnapshot, atMost most: Int) throws -> [String] {
         var problems: [String] = []
         var rows: [(number: Generation, written: Generation)] = []

@@ -2,12 +2,13 @@ import LMDB
 import StoreInterface
 
 extension LMDBStore {
-    /// Walks one snapshot: every page in full, every index against the objects both ways, references and links, the history.
+    /// Checks one snapshot: every page in full, every index against the objects in both directions, references and links, and
+    /// the history.
     ///
-    /// Reads the whole file once and looks every indexed value up: about 1 µs an object and index. Stops after 200 findings.
+    /// Reads the whole file once and looks up every indexed value: about 1 µs per object and index. Stops after 200 findings.
     public func verify() throws -> [VerificationFinding] {
         let damage = try treeDamage()
-        // LMDB would crash on pages of its own that are wrong, so the walk through it has to wait for their repair.
+        // LMDB would crash on its own damaged pages, so the other checks run only if there are none.
         guard damage.isEmpty else { return damage.map { VerificationFinding($0) } }
         var verifier = Verifier(try newestSnapshot())
         do {
@@ -18,7 +19,7 @@ extension LMDBStore {
         return verifier.findings
     }
 
-    /// What is wrong with the pages of LMDB's trees, read from the file without LMDB.
+    /// Returns the faults of the pages of LMDB's trees, read from the file without LMDB.
     private func treeDamage() throws -> [String] {
         for _ in 0..<8 {
             let snapshot = try newestSnapshot()
@@ -26,7 +27,7 @@ extension LMDBStore {
             let findings = try mappingErrors {
                 try TreeCheck.findings(path: url.path, transaction: snapshot.transactionNumber, scope: .everything)
             }
-            // The snapshot keeps its pages from being written over until here.
+            // Until here, the snapshot keeps its pages from being overwritten.
             withExtendedLifetime(snapshot) {}
             if let findings { return findings }
         }

@@ -2,15 +2,15 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// One walk over a snapshot, gathering what is wrong.
+/// A check of one snapshot, which gathers the faults.
 struct Verifier {
     static let maximumFindings = RelationCheck.maximumFindings
 
     let snapshot: LMDBSnapshot
     private(set) var findings: [VerificationFinding] = []
-    /// By entity, which objects each page has. 16 bytes a page.
+    /// The objects of each page, per entity. 16 bytes per page.
     private var presence: [[UInt64: UInt64]] = []
-    /// Packed pages whose rest is in `tails`.
+    /// The number of packed pages whose rest is in `tails`.
     private var splitPages = 0
 
     init(_ snapshot: LMDBSnapshot) { self.snapshot = snapshot }
@@ -197,7 +197,7 @@ struct Verifier {
         for problem in try HistoryCheck.problems(snapshot, atMost: Self.maximumFindings) { note(problem) }
     }
 
-    /// Keys that were leased are at hand even after their objects have gone, and those that were given back have had none.
+    /// Checks the leases. Keys of objects must have been leased, and returned keys must never have been used.
     private mutating func checkLeases(_ entity: Int) throws {
         let name = schema.entities[entity].name
         let number = store.tables.entityNumbers[entity]

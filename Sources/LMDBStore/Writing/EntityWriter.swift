@@ -2,7 +2,7 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// Writes the rows of one layer and entity: pages in ascending order, then each index in the order of its keys.
+/// A writer of the rows of one layer and entity: pages in ascending order, then each index in the order of its keys.
 struct EntityWriter {
     private let store: LMDBStore
     private let opened: LMDBTransaction
@@ -12,9 +12,9 @@ struct EntityWriter {
     private let numbers: CommitNumbers
     private let indexes: [Tables.Index]
     private var changes: [IndexChanges]
-    /// By index: the pages below this one are in it; the others will be when it is built.
+    /// The end of the pages that each index contains. The index gets the other pages when it is built.
     private let builtPages: [UInt64]
-    /// The objects that were there and are gone.
+    /// The existing objects that were deleted.
     private(set) var deleted: [ObjectKey] = []
 
     init(_ transaction: LMDBTransaction, _ entity: Int, _ numbers: CommitNumbers) {
@@ -49,7 +49,7 @@ struct EntityWriter {
             let found = isAppending ? nil : try cursor.find(number)
             let hadTail = found.map { PackedPage.missingByteCount($0.value) > 0 } ?? false
             let made = try merged(found?.value, page, number, at: cursor)
-            // From here on the old page's bytes may go at any time.
+            // From here on, the old page's bytes may be overwritten.
             if made.page.byteCount == 0 {
                 if found != nil { try cursor.delete() }
             } else {
@@ -61,13 +61,14 @@ struct EntityWriter {
         }
     }
 
-    /// A page to be written, and the large values that no page has then.
+    /// A page to be written, and the large values that no page needs any more.
     private struct MadePage {
         var page: PageMerge
         var dropped: [LargeValueRecord]
     }
 
-    /// - Parameter cursor: at the old page, if there is one, and there again afterwards.
+    /// Merges a layer's page with the old page.
+    /// - Parameter cursor: At the old page, if there is one, before and after the call.
     private mutating func merged(
         _ bytes: UnsafeRawBufferPointer?, _ page: LayerPage, _ number: UInt64, at cursor: Cursor
     ) throws -> MadePage {
@@ -92,7 +93,7 @@ struct EntityWriter {
                 numbers: numbers)
             if !draft.largeValues.isEmpty {
                 try writeLarge(page, &draft)
-                // That may have moved the old page's bytes, unless they are unpacked.
+                // This may have moved the old page's bytes, unless they are unpacked.
                 if let found = try cursor.find(number), unpacked == nil {
                     old = try ObjectPage(found.value, layout: layout, check: .header, large: large)
                 }
@@ -113,7 +114,7 @@ struct EntityWriter {
         }
     }
 
-    /// The large values of an old page that the new one does not have.
+    /// Returns the large values of an old page that the new page does not have.
     private func dropped(_ old: ObjectPage?, _ merge: PageMerge) throws -> [LargeValueRecord] {
         guard let old, old.hasLargeValues else { return [] }
         var dropped: [LargeValueRecord] = []
@@ -135,7 +136,7 @@ struct EntityWriter {
             let isDeleted = row.kind == .delete
             if isDeleted, !wasPresent { continue }
             let set = row.set
-            // The rule of PageMerge: an update of a missing object counts only when it is complete.
+            // The rule of `PageMerge`: an update of a missing object counts only if it is complete.
             if !isDeleted, !wasPresent, row.kind == .update, set.count != layout.entity.columns.count { continue }
             for index in changes.indices where number < builtPages[index] {
                 if indexes[index].isCompound {
@@ -157,9 +158,10 @@ struct EntityWriter {
         }
     }
 
+    /// Records the change of an object for an index over several columns.
     /// - Parameters:
-    ///   - old: the page that has the object; nil when it is new.
-    ///   - row: what is written; nil when it is deleted.
+    ///   - old: The page that has the object; nil if the object is new.
+    ///   - row: The row to write; nil if the object is deleted.
     private mutating func noteCompoundChange(
         _ index: Int, _ old: ObjectPage?, _ row: Row?, _ slot: Int, _ key: ObjectKey
     ) throws {

@@ -1,6 +1,6 @@
 internal import Platform
 
-/// The order of index keys, which is that of LMDB: byte by byte, a prefix first.
+/// The order of index keys in LMDB: byte by byte, a prefix first.
 enum IndexBytes {
     @inline(__always)
     static func order(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {

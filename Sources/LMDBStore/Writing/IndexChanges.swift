@@ -2,10 +2,10 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// What one layer takes out of one index and puts into it, gathered first and then written in the order of the keys,
-/// so that the writes walk the tree once.
+/// The entries that one layer removes from one index and adds to it. They are gathered first and then written in the order of
+/// the keys, so that the writes walk the tree once.
 struct IndexChanges {
-    /// A pair of a destination's key and the referring object's.
+    /// A pair of a destination's key and the referring object's key.
     private struct Pair: Comparable {
         var key: UInt64
         var object: ObjectKey
@@ -13,7 +13,7 @@ struct IndexChanges {
         static func < (a: Pair, b: Pair) -> Bool { a.key != b.key ? a.key < b.key : a.object < b.object }
     }
 
-    /// A pair whose key lies in ``bytes``.
+    /// A pair whose key is in ``bytes``.
     private struct Place {
         var start: Int
         var count: Int
@@ -38,7 +38,7 @@ struct IndexChanges {
         schema = index.columns.map { entity.columns[$0] }
     }
 
-    /// For an index over several columns: the values in the order of its columns.
+    /// Removes an object from an index over several columns. The values are in the order of the columns.
     mutating func remove(_ values: [Value], _ object: ObjectKey) throws(PageError) {
         removedPlaces.append(try place(values, object))
     }
@@ -75,7 +75,7 @@ struct IndexChanges {
         return Place(start: start, count: bytes.count - start, object: object)
     }
 
-    /// Removals first: a value that only seems to change, because its key was cut, is then put back.
+    /// Writes the changes. Removals come first: if a value changes but its cut key does not, the key is then added again.
     mutating func write(in transaction: WriteTransaction) throws {
         if index.isReference {
             removedPairs.sort()

@@ -3,7 +3,7 @@ import PageCodec
 import StoreInterface
 
 extension LMDBStore {
-    /// The change sets after a generation, in one snapshot. O(change sets).
+    /// Returns the change sets after a generation, from one snapshot. O(change sets).
     public func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {
         let snapshot = try newestSnapshot()
         if let generation, generation >= snapshot.generation { return [] }
@@ -21,7 +21,7 @@ extension LMDBStore {
 }
 
 extension LMDBSnapshot {
-    /// The rows of the history as they lie in the file, from a save on.
+    /// Returns the rows of the history as stored in the file, from a save on.
     func historyRows(from first: Generation = 0, limit: Int = .max) throws -> [FoundPage] {
         try store.mappingErrors {
             try transaction.withCursor(store.tables.history) { cursor in
@@ -52,7 +52,7 @@ extension LMDBTransaction {
         if number > generation { try advance(to: number) }
         let limit = UInt64(max(store.options.historyLimit, 1))
         guard generation > limit else { return }
-        // A few at a time, so that a lowered limit does not make one save long.
+        // Deletes a few rows at a time, so that a lowered limit does not delay one save for long.
         try transaction.withCursor(history) { cursor in
             for _ in 0..<16 {
                 guard let oldest = try cursor.move(.first), oldest.number <= generation - limit else { return }
@@ -75,8 +75,8 @@ extension LMDBTransaction {
 }
 
 extension HistoryCut {
-    /// By the row's number where that tells, without looking into it. A row that cannot be read has no age: it goes with the others,
-    /// since it would otherwise keep all that come after it.
+    /// Returns whether a row is deleted. Uses only the row's number if that suffices. A row that cannot be read has no age
+    /// and is deleted with the others, because it would otherwise keep all later rows.
     fileprivate func takes(row: Cursor.Entry) -> Bool {
         switch self {
         case .through(let generation): row.number <= generation

@@ -2,10 +2,10 @@ import LMDB
 internal import Platform
 import StoreInterface
 
-/// Running a write transaction, and again what can be repaired.
+/// Running a write transaction, and repeating it after repairable failures.
 extension LMDBStore {
-    /// Runs `body` in the write transaction. Large values that are too much for one transaction's memory are written before it.
-    /// Under the lock of writing.
+    /// Runs `body` in the write transaction. Large values that are too much for one transaction's memory are written before
+    /// it. Used under the writing lock.
     func writeBounded<R>(_ body: (LMDBTransaction) throws -> R) throws -> R {
         if mayHaveUnclaimed.load(ordering: .relaxed) { collectUnclaimed() }
         var ahead: PrewrittenValues?
@@ -21,8 +21,8 @@ extension LMDBStore {
         }
     }
 
-    /// Runs `body` in one transaction, again when the map has to grow. Under the lock of writing.
-    /// - Throws: ``OversizedValues`` when `body` has large values for which it was too small.
+    /// Runs `body` in one transaction, and again if the map has to grow. Used under the writing lock.
+    /// - Throws: ``OversizedValues`` if `body` has more large values than one transaction may write.
     func writeAlone<R>(ahead: PrewrittenValues?, _ body: (LMDBTransaction) throws -> R) throws -> R {
         while true {
             var cause: LMDBError?
@@ -40,7 +40,8 @@ extension LMDBStore {
         }
     }
 
-    /// - Parameter cause: LMDB's error inside of the body, whatever the body made of it.
+    /// Runs `body` in one transaction, once.
+    /// - Parameter cause: Set to LMDB's error inside `body`, even if `body` catches it.
     private func writeOnce<R>(
         _ ahead: PrewrittenValues?, _ body: (LMDBTransaction) throws -> R, _ cause: inout LMDBError?
     ) throws -> R {
@@ -51,15 +52,15 @@ extension LMDBStore {
             defer { cause = opened.large.late.isEmpty ? opened.failure as? LMDBError : nil }
             let before = opened.generation
             let outcome = Result { try body(opened) }
-            // Whatever came of it then: it went on without those values.
+            // Any outcome is discarded: `body` ran without those values.
             if let late = opened.large.lateValues { throw late }
             let result = try outcome.get()
             try checkPlace()
-            // Half a layer may be written: that is not to be committed, even when the body went on.
+            // Part of a layer may have been written. It must not be committed, even if `body` caught the error.
             if let failure = opened.failure { throw failure }
             if opened.generation != before {
                 saved = opened.generation
-                // Who saves reads the new state next; without a slot for that nothing is saved.
+                // A caller that saves reads the new state next. Without a reader slot for that, nothing is saved.
                 try environment.reserveReader()
             }
             claimed = opened.large.claimed
@@ -71,7 +72,7 @@ extension LMDBStore {
         return result
     }
 
-    /// Checks that the file still has its name: writes to a deleted or replaced file would be lost. One `stat`.
+    /// Checks that the file still has its name, because writes to a deleted or replaced file would be lost. One `stat`.
     /// - Throws: `StoreError` `.fileReplaced`.
     func checkPlace() throws {
         let found = try? FileIdentity.of(path: url.path)
@@ -79,8 +80,8 @@ extension LMDBStore {
         throw StoreError.fileReplaced(url.path, isGone: found == nil)
     }
 
-    /// Doubles the map. False when it is as large as it may be, and while snapshots are held in this process, because they lie
-    /// in the map; they get a tenth of a second to go.
+    /// Doubles the map. Returns false if the map has its maximum size, or while snapshots of this process are referenced,
+    /// because they use the map. Waits a tenth of a second for them.
     private func grow() throws -> Bool {
         let size = try environment.information().mapSize
         let largest = options.maximumMapSize ?? Int.max / 4
@@ -88,7 +89,7 @@ extension LMDBStore {
         return try waitingForSnapshots { try environment.resizeMap(to: min(size * 2, largest)) }
     }
 
-    /// Takes the size that another process has given the file. False as ``grow()``.
+    /// Adopts the size that another process has given the file. Returns false like ``grow()``.
     private func adoptSize() throws -> Bool { try waitingForSnapshots { try environment.resizeMap(to: 0) } }
 
     private func waitingForSnapshots(_ resize: () throws -> Bool) throws -> Bool {

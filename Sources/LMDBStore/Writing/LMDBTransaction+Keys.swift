@@ -2,7 +2,7 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// Leases: the row `next page E` of `meta`, and `free keys E`.
+/// Leases of keys: the rows `next page E` and `free keys E` of `meta`.
 extension LMDBTransaction {
     func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
         try recordingFailure {
@@ -38,11 +38,11 @@ extension LMDBTransaction {
         }
     }
 
-    /// The first page that was never leased.
+    /// Returns the first page that was never leased.
     private func nextPage(_ entity: Int) throws -> UInt64 {
         let meta = store.tables.meta
         let name = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
-        // Page 0 would hold key 0, which is none.
+        // Page 0 would contain key 0, which is not a valid key.
         var next = max(try transaction.metaNumber(name, meta) ?? 1, 1)
         next = max(next, try transaction.metaNumber(MetaTable.Key.firstPage, meta) ?? 1)
         let last = try transaction.withCursor(store.tables.pages[entity]) { cursor in

@@ -2,8 +2,8 @@ import LMDB
 import StoreInterface
 
 extension LMDBTransaction {
-    /// Writes the pairs that the layer added and removed, then takes out those of which a deleted object is an end.
-    /// An added pair with an end that does not exist is left out. Precondition: the layer's pages are written.
+    /// Writes the pairs that the layer added and removed, then removes the pairs of deleted objects. An added pair with a
+    /// missing end is not written. Precondition: the layer's pages are written.
     func applyLinks(_ layer: Layer, _ deleted: [DeletedObjects]) throws {
         var presence = PresenceCache(self)
         for (number, link) in layer.links.enumerated() where !link.isEmpty {

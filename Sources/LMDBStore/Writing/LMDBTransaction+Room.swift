@@ -2,26 +2,29 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// Whether there is room for a layer, looked at before anything is written.
+/// Checks of the room for a layer, before anything is written.
 extension LMDBTransaction {
-    /// Deleting needs free pages too, since LMDB copies what it changes; so what adds must leave some.
+    /// Checks the room for a layer. Deletions need free pages too, because LMDB copies changed pages. A layer that adds data
+    /// must therefore leave some free.
     func checkRoom(for layer: Layer) throws { try checkRoom(pages: try mostPages(layer)) }
 
-    /// - Parameter most: pages that will be written at most.
+    /// Checks the room for pages.
+    /// - Parameter most: The maximum number of pages that will be written.
     /// - Throws: `LMDBError` of a full map or disk.
     func checkRoom(pages most: Int) throws {
         let information = try store.environment.information()
         try checkDisk(information, most)
         let pages = information.mapSize / store.pageSize
         let untouched = pages - Int(clamping: information.lastPage) - 1
-        // The common case, without looking further: an eighth is free and the layer takes a small part of it.
+        // The common case, without reading further: an eighth is free and the layer takes a small part of it.
         if untouched > pages / 8, most < pages / 16 { return }
         let headroom = min(1024, pages / 8)
         guard untouched + (try freePages()) >= headroom + most else { throw LMDBError.noRoom }
     }
 
-    /// The same on the disk: room is set aside before it is needed, so that a full disk refuses what adds, and leaves some for
-    /// deleting. LMDB lists the pages that a transaction frees, 8 bytes each: deleting the largest value lists 2 MiB of them.
+    /// Checks the room on the disk. Space is reserved before it is needed, so that a full disk refuses additions and leaves
+    /// some space for deletions. LMDB lists the pages that a transaction frees, 8 bytes each: deleting the largest value
+    /// lists 2 MiB of them.
     private func checkDisk(_ information: Environment.Information, _ most: Int) throws {
         let used = (Int(clamping: information.lastPage) + 1) * store.pageSize
         let least = max(min(1 << 20, max(1 << 17, used / 8)), min(used / 256, 1 << 22))
@@ -37,8 +40,8 @@ extension LMDBTransaction {
         }
     }
 
-    /// An upper bound of what a layer takes: its pages anew, and of each index the leaves that its entries can meet. Large
-    /// values ask for themselves: see `writeLarge` and `PrewrittenValues`.
+    /// Returns an upper bound of the pages that a layer takes: its rewritten pages, and the leaves of each index that its
+    /// entries can be in. Large values check their own room: see `writeLarge` and `PrewrittenValues`.
     private func mostPages(_ layer: Layer) throws -> Int {
         var most = 16
         for (number, indexes) in store.tables.indexes.enumerated() {
@@ -50,24 +53,24 @@ extension LMDBTransaction {
         return most
     }
 
-    /// What new entries of so many objects take in an index at most, or those that go.
+    /// Returns the maximum number of pages that adding or removing the entries of so many objects takes in an index.
     func mostPages(_ index: Tables.Index, rows: Int) throws -> Int {
         let statistics = try transaction.statistics(index.database)
-        // Many objects under one key are a tree of their own, whose leaves are not counted: numbers of 8 bytes, half a page of them.
-        // A damaged file may claim any count.
+        // Many objects under one key are a tree of their own, with half a page of 8-byte numbers per leaf, whose leaves are
+        // not counted. A damaged file may contain any count.
         let leaves = max(0, statistics.leafPages &+ statistics.entries / (store.pageSize / 16))
         return min(2 * rows, leaves) + rows / 32 + 4
     }
 
-    /// What deleting the objects of one page takes at most.
+    /// Returns the maximum number of pages that deleting the objects of one page takes.
     private func deletionPages() throws -> Int {
         try store.tables.indexes.reduce(0) { most, indexes in
             max(most, try indexes.reduce(16) { $0 + (try mostPages($1, rows: PageAddress.slots)) })
         }
     }
 
-    /// Of the newest commit. Each value of LMDB's free list begins with the number of pages in it. A write transaction may not
-    /// read that list.
+    /// Returns the number of free pages of the newest commit. Each value of LMDB's free list begins with the number of its
+    /// pages. A write transaction may not read that list.
     private func freePages() throws -> Int {
         try ReadTransaction(store.environment).withCursor(.free) { cursor in
             var count = 0
@@ -78,7 +81,7 @@ extension LMDBTransaction {
 }
 
 extension Cursor.Entry {
-    /// Of LMDB's free list: how many pages the value lists, which begins with their count. No more than it has room for.
+    /// The number of pages in a value of LMDB's free list. The value begins with this number, which is limited to its size.
     var freedPages: Int {
         guard value.count >= 8 else { return 0 }
         return min(max(0, value.loadUnaligned(as: Int.self)), value.count / 8 - 1)

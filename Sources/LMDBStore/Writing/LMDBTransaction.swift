@@ -2,16 +2,16 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// The one write transaction, as stores know it. Used on one thread, inside ``LMDBStore/write(_:_:)`` only.
+/// The single write transaction of a store. Used on one thread, only inside ``LMDBStore/write(_:_:)``.
 final class LMDBTransaction: StoreTransaction {
     let store: LMDBStore
     let transaction: WriteTransaction
     private(set) var generation: Generation
     /// The first error after which the transaction must not be committed.
     private(set) var failure: (any Error)?
-    /// By sub-database: up to which page an index is built that is not ready yet.
+    /// The end of the pages that each unfinished index contains, per sub-database.
     private let unbuilt: [Database: UInt64]
-    /// Large values that were written before.
+    /// The prewritten large values.
     let ahead: PrewrittenValues?
     var large = LargeValueWrites()
 
@@ -19,7 +19,7 @@ final class LMDBTransaction: StoreTransaction {
         self.store = store
         self.transaction = transaction
         self.ahead = ahead
-        // More saves than any file has had: the next numbers must not overflow.
+        // No file has so many saves. Checked because the following numbers must not overflow.
         guard let found = try transaction.metaNumber(MetaTable.Key.generation, store.tables.meta), found < 1 << 62 else {
             throw StoreError.damaged(store, "the meta table has no generation that can be right")
         }
@@ -49,7 +49,7 @@ final class LMDBTransaction: StoreTransaction {
         }
     }
 
-    /// The first page whose objects an index does not have yet, and must not have.
+    /// Returns the first page whose objects an index does not contain yet. Writes must not add objects from that page on.
     func builtPages(of index: Tables.Index) -> UInt64 { unbuilt.isEmpty ? .max : unbuilt[index.database] ?? .max }
 
     func recordingFailure<R>(_ body: () throws -> R) throws -> R {
@@ -61,14 +61,14 @@ final class LMDBTransaction: StoreTransaction {
         }
     }
 
-    /// The newest save in the file is now this one.
+    /// Records the newest save in the file.
     func advance(to number: Generation) throws {
         generation = number
         try MetaTable.put(number, MetaTable.Key.generation, store.tables.meta, in: transaction)
     }
 }
 
-/// What a layer deleted of one entity and was there before. Ascending.
+/// The existing objects of one entity that a layer deleted, ascending.
 struct DeletedObjects {
     var entity: Int
     var keys: [ObjectKey]

@@ -2,7 +2,7 @@ import LMDB
 import PageCodec
 import StoreInterface
 
-/// Which objects there are, asked page by page once the pages of a layer are written. 16 bytes a page asked about.
+/// A cache of the existing objects, read page by page after the pages of a layer are written. 16 bytes per page.
 struct PresenceCache {
     private struct Place: Hashable {
         var entity: Int
