@@ -8,6 +8,7 @@ import StoreInterface
 /// `container.mainContext`, or inside ``BackgroundContext/perform(_:)``. Reads are synchronous and never wait for a writer.
 /// Saves are `async` and do their work on other executors. A root context is attached to a coordinator, a child to its parent.
 public final class ManagedObjectContext {
+    /// The model of the context's objects.
     public let model: Model
     /// The name of the context in messages, notices, the history and the list of live snapshots.
     public var name: String {

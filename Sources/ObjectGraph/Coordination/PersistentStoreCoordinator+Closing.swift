@@ -61,7 +61,7 @@ extension StoreWriter {
         try await onDisk { writer in
             if let rests = writer.keys.drain() { Self.giveBack(rests, to: writer.store) }
         }
-        // Snapshots that users still hold must release the file too.
+        // Snapshots that the program retains must release the file too.
         let closed = state.closed(store)
         try await onQueue { writer in
             writer.shared.withLock { $0.state = closed }

@@ -64,20 +64,18 @@ public enum HistoryError: Error, Sendable, Hashable, CustomStringConvertible {
     case tokenExpired(HistoryToken)
     /// The token belongs to another store.
     case tokenOfAnotherStore(HistoryToken)
-    /// The token belongs to a save that this store does not contain: a save after the backup from which the store was restored, or one
-    /// of another
-    /// copy. Read the store again.
+    /// The token belongs to a save that this store does not contain. Another copy of the store made it, or it is newer than the restored backup. Read the store again.
     case tokenOfAnotherCopy(HistoryToken)
 
     public var description: String {
         switch self {
         case .tokenExpired(let token):
-            "the history after save \(token.generation) has been deleted; read the objects anew and take a new token"
+            "the history after save \(token.generation) has been deleted; read the objects again and take a new token"
         case .tokenOfAnotherStore(let token):
             "the token belongs to the store \(token.store), not to this one; keep one token per store"
         case .tokenOfAnotherCopy(let token):
             "cannot read the history after save \(token.generation): it was made by another copy of the store, before or after a backup "
-                + "was restored. Read the objects anew and take a new token"
+                + "was restored. Read the objects again and take a new token"
         }
     }
 }

@@ -107,8 +107,11 @@ public struct HistoryChange: Sendable, Hashable {
     /// The kind of a change.
     public enum Kind: String, Sendable, Hashable { case insert, update, delete }
 
+    /// The id of the object.
     public var objectID: ObjectID
+    /// The name of the object's entity.
     public var entityName: String
+    /// The kind of the change.
     public var kind: Kind
     /// The attributes and relationships that an update changed. A to-many relationship with a to-one inverse is listed at the inverse's
     /// object.

@@ -2,9 +2,7 @@ import StoreInterface
 
 /// Finds the objects whose membership in a result, or whose content, may differ between two views.
 ///
-/// Changed rows are found exactly. For conditions that follow relationships, the search goes back from changed destinations to the
-/// objects
-/// that refer to them. Costs O(changes) reads, and one look-up per changed object and relationship step.
+/// Changed rows are found exactly. For conditions that follow relationships, the search walks from changed destinations back to the objects that refer to them. Costs O(changes) reads, and one look-up per changed object and relationship step.
 struct AffectedObjects {
     let old: LayeredView
     let new: LayeredView
@@ -32,8 +30,7 @@ struct AffectedObjects {
         return keys
     }
 
-    /// Returns the objects whose to-many relationship gained or lost a member: both ends of changed links, and both the
-    /// former and the present destinations of changed references.
+    /// Returns the objects whose to-many relationship gained or lost a member. These are both ends of changed links, and the former and present destinations of changed references.
     private func inverseEnds(of entity: Int) throws -> Set<ObjectKey> {
         var keys: Set<ObjectKey> = []
         for set in changes {
@@ -50,8 +47,7 @@ struct AffectedObjects {
         return keys
     }
 
-    /// Returns the objects of an entity whose reference may have changed: inserted, deleted, or updated in a page in which an
-    /// updated object changed that column.
+    /// Returns the objects of an entity whose reference may have changed. These are inserted and deleted objects, and updated objects in pages with an update of that column.
     private func changedReferences(_ entity: Int, _ column: Int) -> [ObjectKey] {
         var keys: [ObjectKey] = []
         for set in changes {
@@ -105,9 +101,8 @@ struct AffectedObjects {
         try through(part, entity: entity).union(changedKeys(entity))
     }
 
-    /// Returns the objects that refer to changed destinations, and those whose membership changed. For the root, ``inverseEnds(of:)``
-    /// finds the
-    /// membership changes; for inner steps, this method does.
+    /// Returns the objects that refer to changed destinations, and those whose membership changed. For the root,
+    /// ``inverseEnds(of:)`` finds the membership changes; for inner steps, this method does.
     private func lookers(
         through relation: Relation, at part: StorePredicate, from entity: Int
     ) throws -> Set<ObjectKey> {

@@ -2,11 +2,9 @@ import StoreInterface
 
 /// The difference between two snapshots of a live result.
 ///
-/// To get the next snapshot, start with the previous snapshot. Remove the objects at `deletions` and at the sources of `moves`, which
-/// are
-/// positions in the previous snapshot. Then insert the objects at `insertions` and at the targets of `moves`, which are positions in
-/// the next
-/// snapshot. An object whose position shifts only because of other objects is in none of the lists.
+/// To get the next snapshot, start with the previous snapshot. Remove the objects at `deletions` and at the sources of `moves`,
+/// which are positions in the previous snapshot. Then insert the objects at `insertions` and at the targets of `moves`, which are
+/// positions in the next snapshot. An object whose position shifts only because of other objects is in none of the lists.
 public struct ResultDifference: Sendable, Hashable {
     /// A move of one object.
     public struct Move: Sendable, Hashable {

@@ -17,17 +17,15 @@ extension ModelAnchor {
 
     /// Sets the object for the next anchor created on this thread for its entity.
     ///
-    /// Swift runs the initial values of stored properties before the body of an initializer. An anchor that is such a property cannot
-    /// receive the
-    /// object as an argument. Call this directly before the initializer that creates the anchor.
+    /// Swift runs the initial values of stored properties before the body of an initializer. An anchor that is such a property
+    /// cannot receive the object as an argument. Call this directly before the initializer that creates the anchor.
     public static func wrapNext(_ object: ManagedObject) { ObjectToWrap.put(object) }
 }
 
 /// The object for the next anchor, one per thread.
 private enum ObjectToWrap {
-    /// The key of the thread-specific value, created once and never deleted. It needs no destructor, because nothing suspends and no
-    /// thread ends
-    /// between `put` and `take`.
+    /// The key of the thread-specific value, created once and never deleted. It needs no destructor, because nothing suspends and
+    /// no thread ends between `put` and `take`.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         let code = pthread_key_create(&key, nil)

@@ -122,8 +122,7 @@ struct ModelResolution {
     }
 
     /// Returns the indexes over several properties. An index over one property is recorded in its column. Indexes over the same
-    /// properties are
-    /// combined.
+    /// properties are combined.
     private static func indexes(
         _ description: EntityDescription, _ columns: inout [ColumnSchema]
     ) throws(ModelError) -> [IndexSchema] {

@@ -2,9 +2,8 @@ import StoreInterface
 
 /// The relationships of a model in store numbers: the delete rules, and the columns that are the two ends of a pair.
 ///
-/// This is the only implementation of delete rules (S051). Contexts use it when an object is deleted, parents when a child has deleted
-/// an
-/// object, and the writer for every save, including batches.
+/// This is the only implementation of delete rules (S051). Contexts use it when an object is deleted, parents when a child has
+/// deleted an object, and the writer for every save, including batches.
 final class RelationshipRules: Sendable {
     /// A to-one column that refers to an entity.
     struct Incoming: Sendable {

@@ -22,7 +22,7 @@ extension ManagedObject {
         if let value = declared.flatMap({ T($0) }) ?? T.fallback { return value }
         let name = state == .detached ? "\(column)" : "\(description.name).\(description.columns[column].name)"
         preconditionFailure(
-            "the property \(name) has no value of type \(T.self) to show; make it optional, or give it an initial value")
+            "cannot read \(name): it has no value of type \(T.self). Make it optional, or give it an initial value.")
     }
 
     /// Sets a column. An equal value is not a change (S032).
@@ -31,8 +31,7 @@ extension ManagedObject {
         setRawValue(column, to: value.storeValue)
     }
 
-    /// Sets the first value of a column of a detached object. Does nothing to an object in a context, because Swift also runs the
-    /// initial values of properties when a model is created for an existing object.
+    /// Sets the first value of a column of a detached object. Does nothing to an object in a context: Swift also runs initial values when a model is created for an existing object.
     @inlinable @inline(__always)
     public func initialize<T: AttributeValue>(_ column: Int, to value: T) {
         initializeRawValue(column, to: value.storeValue)
@@ -104,9 +103,8 @@ extension ManagedObject {
         return withContext { $0.shown(value, self, column) }
     }
 
-    /// Sets a value so that it reads the same before and after a save: a float column keeps only `Float` precision. A reference is set
-    /// through
-    /// its relationship.
+    /// Sets a value so that it reads the same before and after a save: a float column keeps only `Float` precision. A reference is
+    /// set through its relationship.
     private func setStoredValue(_ column: Int, to value: Value) {
         guard state == .registered else { return setRawValue(column, to: value) }
         let definition = description.columns[column]

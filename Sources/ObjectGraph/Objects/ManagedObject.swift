@@ -11,8 +11,7 @@ import StoreInterface
 /// property.
 ///
 /// The fields are accessed without the run-time check of exclusive access. This is safe because one executor uses an object, and no
-/// access to
-/// a field calls other code while it lasts.
+/// access to a field calls other code while it lasts.
 public final class ManagedObject {
     /// The relation of an object to a context.
     enum State: UInt8 {
@@ -80,8 +79,7 @@ public final class ManagedObject {
     /// Calls `body` with the object's context, without counting a reference to it, which would take longer than reading a property.
     ///
     /// This is safe because the object is used only on its context's executor, and `body` calls no user code that might release the
-    /// context.
-    /// Using an object after its context was reset or released is a programmer error. It stops the program with a message.
+    /// context. Using an object after its context was reset or released is a programmer error. It stops the program with a message.
     @inline(__always)
     func withContext<R>(_ body: (ManagedObjectContext) -> R) -> R {
         guard let contextReference, state == .registered else { stopWithoutContext() }
@@ -95,8 +93,8 @@ public final class ManagedObject {
 
     private func stopWithoutContext() -> Never {
         preconditionFailure(
-            "the object \(entityNumber)/\(key) is used after its context was reset or released; "
-                + "keep its objectID and ask a living context for it")
+            "the object \(entityNumber)/\(key) is used after its context was reset or released. "
+                + "Keep its objectID and look it up in another context.")
     }
 }
 

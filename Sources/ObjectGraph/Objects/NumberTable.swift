@@ -2,8 +2,7 @@
 ///
 /// Numbers below 2^28 are in chunks of 256, allocated when one of their numbers is first used. Greater numbers are in a dictionary.
 /// The pointers are safe because the table owns their memory and frees it in `deinit`. Pointers avoid reference counting when an
-/// element is
-/// read.
+/// element is read.
 final class NumberTable<Element> {
     private typealias Chunk = UnsafeMutablePointer<Element?>
     private static var chunkBits: UInt64 { 8 }

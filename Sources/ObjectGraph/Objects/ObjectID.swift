@@ -11,9 +11,11 @@ import StoreInterface
 /// Two ids are equal if store, entity and key are equal. Comparing and hashing takes two words. An id may be sent across threads and
 /// processes.
 public struct ObjectID: Sendable, Hashable {
+    /// The identity of the object's store.
     public let store: StoreIdentity
     /// The entity's number in the store's schema.
     public let entity: Int
+    /// The object's key, unique in its entity.
     public let key: ObjectKey
 
     public init(store: StoreIdentity, entity: Int, key: ObjectKey) {

@@ -3,10 +3,8 @@ import StoreInterface
 /// The objects of one context by entity and key, one instance per record (S001), arranged by page.
 ///
 /// References are weak: an entry is a plain pointer that ``ManagedObject``'s `deinit` removes. Objects with unsaved changes are
-/// retained.
-/// The pointers are safe if the last release happens on the context's executor. Objects are not `Sendable`, and their `deinit` checks
-/// the
-/// executor like any other use (S171).
+/// retained. The pointers are safe if the last release happens on the context's executor. Objects are not `Sendable`, and their
+/// `deinit` checks the executor like any other use (S171).
 final class ObjectRegistry {
     struct PageHeader {
         var present: UInt64 = 0
@@ -25,8 +23,7 @@ final class ObjectRegistry {
         }
 
         // Access through pointers is safe because they do not leave these bodies. A class property would be checked for exclusive
-        // access at run time
-        // at each use.
+        // access at run time at each use.
         var present: UInt64 { withUnsafeMutablePointerToHeader { $0.pointee.present } }
 
         @inline(__always)
@@ -57,8 +54,7 @@ final class ObjectRegistry {
     }
 
     /// The tables of pages by entity; nil until the first object is registered. The table retains each page, so that looking up an
-    /// object counts
-    /// no references.
+    /// object counts no references.
     @exclusivity(unchecked) private var entities: ContiguousArray<NumberTable<Unmanaged<Page>>?>
     @exclusivity(unchecked) private(set) var count = 0
     /// Pages that became empty. They are kept for a while, because reading scattered objects would otherwise allocate and free one per

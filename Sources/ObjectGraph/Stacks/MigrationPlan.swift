@@ -39,11 +39,11 @@ public struct MigrationStage: Sendable {
 
 /// The stages that migrate files of older models to the present model (S164).
 ///
-/// If a file has the source model of a stage, that stage and all later stages run in order, lightweight stages too.
-/// If one of them is custom, they run on a copy, which replaces the file after the last stage. Otherwise they run in the transaction
-/// that
-/// opens the file. A failure, a cancelled task or a crash leaves the file unchanged.
+/// If a file has the source model of a stage, that stage and all later stages run in order, lightweight stages too. If one of them
+/// is custom, they run on a copy, which replaces the file after the last stage. Otherwise they run in the transaction that opens
+/// the file. A failure, a cancelled task or a crash leaves the file unchanged.
 public struct MigrationPlan: Sendable {
+    /// The stages. Each begins with the model that the previous stage ends with.
     public let stages: [MigrationStage]
 
     /// Creates a plan.
@@ -62,8 +62,8 @@ public struct MigrationPlan: Sendable {
             if found.version > wanted.version { return [] }
             throw StoreError(
                 .schemaMismatch,
-                "the file has version \(found.version) of the model, with which no stage of the migration plan begins. "
-                    + "Add a stage from that model")
+                "cannot migrate the file: no stage of the migration plan begins with its model, version \(found.version). "
+                    + "Add a stage from that model.")
         }
         let way = stages[first...]
         let ends = way.dropFirst().map { $0.source.storeSchema.withoutHints } + [wanted]
@@ -71,8 +71,8 @@ public struct MigrationPlan: Sendable {
             guard stage.target.storeSchema.withoutHints == end else {
                 throw StoreError(
                     .schemaMismatch,
-                    "a stage of the migration plan leads to version \(stage.target.version), where the next one does not begin. "
-                        + "Let each stage begin with the model that the one before leads to")
+                    "cannot use the migration plan: a stage ends with version \(stage.target.version), but the next stage does not begin "
+                        + "with that model. Begin each stage with the model that the previous stage ends with.")
             }
         }
         return way

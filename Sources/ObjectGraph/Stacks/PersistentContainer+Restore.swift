@@ -11,12 +11,11 @@ extension PersistentContainer {
     /// Replaces the file of a store with a copy of a backup, or creates the file (S168).
     ///
     /// The store must be closed, in this process and in all other processes. Its file stays unchanged until the copy is complete,
-    /// checked and on
-    /// disk. Then it is replaced in one step. The mode of the file is kept.
+    /// checked and on disk. Then it is replaced in one step. The mode of the file is kept.
     ///
     /// The restored store is a new incarnation. Objects in the backup keep their ids. Ids of objects that were inserted after the
-    /// backup match no
-    /// object. History tokens from before the backup stay valid; later tokens are refused with ``HistoryError/tokenOfAnotherCopy(_:)``.
+    /// backup match no object. History tokens from before the backup stay valid; later tokens are refused with
+    /// ``HistoryError/tokenOfAnotherCopy(_:)``.
     ///
     /// Runs on a background queue. Cancelling the task stops it and leaves the file unchanged.
     ///
@@ -24,8 +23,7 @@ extension PersistentContainer {
     ///   - store: `.lmdb(url)` or `.sqlite(url)`.
     ///   - backup: A file that `backup(to:)` wrote for a store of that kind.
     /// - Throws: `StoreError`: `.inUseElsewhere` if the store is open, `.unsupported` for stores without a file, `.notAStore` or
-    ///   `.damaged`
-    ///   for a backup that cannot be used, `.full`, `.inputOutput`; `CancellationError`.
+    ///   `.damaged` for a backup that cannot be used, `.full`, `.inputOutput`; `CancellationError`.
     public static func restore(_ store: StoreDescription, from backup: URL) async throws {
         guard let file = store.migration as? any RestorableFile else {
             throw StoreError(

@@ -27,11 +27,10 @@ public final class PersistentContainer: Sendable {
     ///   - stack: The arrangement of the contexts.
     ///   - migrationPlan: The migration of files with an older model. Without a plan, a file is migrated by lightweight changes alone
     ///     (S163).
-    ///   - allowsDataLoss: Entities ("Playlist"), attributes and relationships ("Track.rating") that are not in the model and may be
-    ///     dropped
-    ///     with their values. If stored values would be dropped without being named here, opening throws `schemaMismatch` with each
-    ///     name and
-    ///     count (S165). Custom stages of a plan drop the values that their target does not have.
+    ///   - allowsDataLoss: Entities ("Playlist"), attributes and relationships ("Track.rating") that are not in the model and may
+    ///     be dropped with their values. If stored values would be dropped without being named here, opening throws
+    ///     `schemaMismatch` with each name and count (S165). Custom stages of a plan drop the values that their target does not
+    ///     have.
     ///   - progress: A closure called on any thread while the plan's stages run. Cancelling the task stops a migration between its
     ///     steps.
     /// - Throws: `StoreError` if the store cannot be opened with the model.

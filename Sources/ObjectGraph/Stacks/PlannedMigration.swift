@@ -13,8 +13,7 @@ struct PlannedMigration {
     /// Runs the plan's stages if one of them is custom.
     ///
     /// - Returns: The schemas through which opening must migrate the file, if all stages are lightweight: from the file's to the
-    ///   model's.
-    ///   Empty if there are no stages, or if they have run.
+    ///   model's. Empty if there are no stages, or if they have run.
     /// - Throws: `StoreError`, errors of a stage's closures, `CancellationError`. Then the file is unchanged.
     func run() async throws -> [StoreSchema] {
         guard let file = store.migration, let found = try await Self.blocking({ try file.storedSchema() }) else { return [] }
@@ -40,7 +39,7 @@ struct PlannedMigration {
                 try report("after the change \(name)", 3 + 3 * number)
                 if let work = stage.didMigrate { try await Self.work(work, stage.target, copy.store) }
             }
-            try report("putting the copy in the file's place", total - 1)
+            try report("replacing the file with the copy", total - 1)
             try await Self.blocking { try copy.replaceOriginal() }
         } catch {
             try? await Self.blocking { copy.discard() }
@@ -107,7 +106,7 @@ private final class Released: @unchecked Sendable {
         for _ in 0..<2000 where store != nil { try await Task.sleep(for: .milliseconds(5)) }
         guard store == nil else {
             throw StoreError(
-                .inUseElsewhere, "the work of a migration stage has kept its context. Let nothing of it outlive the closure")
+                .inUseElsewhere, "a migration stage failed: its closure kept the context. Release the context and its objects.")
         }
     }
 }

@@ -4,8 +4,7 @@ extension StoreSchema {
     /// Returns the schema without properties that an older schema's values cannot be read for.
     ///
     /// These are columns whose type changes, and both ends of relationships whose kind or destination changes. A custom stage first
-    /// migrates a
-    /// file to this schema, so that these properties begin empty.
+    /// migrates a file to this schema, so that these properties begin empty.
     func withoutConversions(from old: StoreSchema) -> StoreSchema {
         var plain = self
         let changed = changedRelationships(from: old)

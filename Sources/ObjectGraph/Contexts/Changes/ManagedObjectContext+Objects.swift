@@ -107,7 +107,7 @@ extension ManagedObjectContext {
             }
             attachDetached(object, entity)
         }
-        precondition(object.context === self, "objects of two contexts cannot be related; take the other by its id")
+        precondition(object.context === self, "objects of two contexts cannot be related; look up the other by its id")
         return object
     }
 

@@ -95,9 +95,8 @@ extension ManagedObjectContext {
         if isRelated { drop(object, relation, other.key) }
     }
 
-    /// Returns an object of this context that may be a destination of the relationship. Traps for an object of another entity, because
-    /// its key
-    /// would identify a different object.
+    /// Returns an object of this context that may be a destination of the relationship. Traps for an object of another entity,
+    /// because its key would identify a different object.
     private func adopted(_ object: ManagedObject, by relationship: Relationship) -> ManagedObject {
         let object = adopted(object)
         precondition(

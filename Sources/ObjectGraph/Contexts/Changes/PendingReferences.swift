@@ -49,9 +49,8 @@ struct PendingReferences: ObjectReader {
 }
 
 extension RelationshipRules {
-    /// Returns the changes that a layer's deletions require in older unsaved layers, which the layer's owner did not see. Returns nil
-    /// if there
-    /// are none.
+    /// Returns the changes that a layer's deletions require in older unsaved layers, which the layer's owner did not see. Returns
+    /// nil if there are none.
     ///
     /// References that the layer itself set after a deletion stay, because a save reports them. O(deletions · layers).
     ///

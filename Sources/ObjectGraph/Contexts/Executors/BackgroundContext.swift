@@ -8,6 +8,7 @@ import StoreInterface
 public actor BackgroundContext: ContextExecutor {
     let context: ManagedObjectContext
     private nonisolated let executor: QueueExecutor
+    /// The name of the context in messages, notices and the history.
     public nonisolated let name: String
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }

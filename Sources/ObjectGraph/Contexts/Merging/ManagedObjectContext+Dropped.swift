@@ -4,9 +4,8 @@ import StoreInterface
 extension ManagedObjectContext {
     /// Returns the objects of `written` that neither this save nor other saves wrote, or nil if there are none. O(pages written).
     ///
-    /// New objects count as deleted. Updated objects show the store's values again and count as updated. Deleted objects are back and
-    /// count as
-    /// inserted.
+    /// New objects count as deleted. Updated objects show the store's values again and count as updated. Deleted objects are back
+    /// and count as inserted.
     ///
     /// - Parameter others: The saves of other contexts since the previous base state. If nil, they are unknown and everything counts as
     ///   changed.

@@ -26,9 +26,8 @@ package protocol ViewObserver: AnyObject, Sendable {
     /// - Parameters:
     ///   - view: The new view, with sealed layers, so that any thread may read it.
     ///   - changes: The changes; nil if they are unknown.
-    ///   - saved: The context's own changes that were just saved. They look as before unless the save dropped some, such as an update
-    ///     of an
-    ///     object that another context deleted.
+    ///   - saved: The context's own changes that were just saved. They look as before unless the save dropped some, such as an
+    ///     update of an object that another context deleted.
     func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet)
     /// Called after the context was closed. No call follows.
     func contextDidClose(_ error: any Error)

@@ -23,9 +23,8 @@ struct UpdatesOfDeletedObjects: Sendable {
     }
 }
 
-/// Handles updates of objects that another context deletes in the meantime (S106). Such an object is not visible in this context. The
-/// next save
-/// resolves it by its merge policy, as if the deletion had not been merged.
+/// Handles updates of objects that another context deletes in the meantime (S106). Such an object is not visible in this context.
+/// The next save resolves it by its merge policy, as if the deletion had not been merged.
 extension ManagedObjectContext {
     /// Replaces the base state.
     ///

@@ -1,8 +1,7 @@
 import StoreInterface
 
-/// Saving into a parent as Core Data does it, kept for comparison (routing `ancestors`). The parent creates an object for each change
-/// on its own
-/// executor. A save to the store blocks the executor of each context on the way.
+/// Saving into a parent as Core Data does it, kept for comparison (routing `ancestors`). The parent creates an object for each
+/// change on its own executor. A save to the store blocks the executor of each context on the way.
 extension ManagedObjectContext {
     /// Applies a child's changes object by object. O(changed objects), each with an instance.
     func materialise(_ layer: Layer) {

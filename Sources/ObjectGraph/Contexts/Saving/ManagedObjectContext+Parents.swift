@@ -202,8 +202,7 @@ extension ManagedObjectContext {
     }
 
     /// Forwards a group of pushes. If the group fails, each push is retried alone, so that only the invalid pushes fail. Call this
-    /// during a save;
-    /// it calls `endSave`.
+    /// during a save; it calls `endSave`.
     private func takeThrough(_ group: [WaitingPush]) {
         let durability = group.map(\.durability).contains(.durable) ? .durable : group[0].durability
         do {
@@ -285,9 +284,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns own changes in flight and the children's changes as one. If there is only one child's push, it is forwarded without a
-    /// copy on this
-    /// executor.
+    /// Returns own changes in flight and the children's changes as one. If there is only one child's push, it is forwarded without
+    /// a copy on this executor.
     private func joined(_ pushes: [ChildChanges]) -> ChildChanges {
         if inFlight == 0, pushes.count == 1 {
             var push = pushes[0]
@@ -362,9 +360,8 @@ extension ManagedObjectContext {
         return rest
     }
 
-    /// Returns the children's layers, oldest first. Each is followed by the changes that its deletions require in unsaved changes that
-    /// the child
-    /// did not see.
+    /// Returns the children's layers, oldest first. Each is followed by the changes that its deletions require in unsaved changes
+    /// that the child did not see.
     func layersAbove(_ own: [Layer], _ pushed: [Layer]) -> [Layer] {
         var layers = own
         for layer in pushed {

@@ -89,14 +89,14 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .wrongValue(let entity, let property, let value):
-            "\(entity).\(property) cannot hold \(value); give a value of its type, or null if it is optional"
+            "cannot set \(entity).\(property) to \(value): it cannot store that value. Use a value of its type, or null if it is optional."
         case .wrongCount(let entity, let row, let values, let properties):
-            "row \(row) for \(entity) has \(values) values for \(properties) properties; give one for each"
+            "cannot import row \(row) of \(entity): it has \(values) values for \(properties) properties. Use one value per property."
         case .oneToOne(let entity, let property):
-            "\(entity).\(property) is one end of a one-to-one relationship, of which a batch would leave the other end as it is; "
-                + "set it through a context"
+            "cannot set \(entity).\(property) in a batch: it is one end of a one-to-one relationship, and a batch does not set the other. "
+                + "Set it in a context."
         case .importStopped(let savedRows, let error):
-            "the import stopped after \(savedRows) rows, which stay: \(error)"
+            "the import stopped after \(savedRows) rows, which are saved: \(error)"
         }
     }
 }

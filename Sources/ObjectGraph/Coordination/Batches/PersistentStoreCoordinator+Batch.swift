@@ -9,8 +9,7 @@ extension PersistentStoreCoordinator {
     /// Sets properties of all objects that a request selects, in one atomic save.
     ///
     /// References are set by key (`.reference(id.key)`) and must refer to existing objects. One-to-one relationships are refused,
-    /// because
-    /// their other end would not change. Needs about 150 bytes of memory per object until it is saved.
+    /// because their other end would not change. Needs about 150 bytes of memory per object until it is saved.
     ///
     /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written.
     @discardableResult

@@ -97,7 +97,7 @@ public enum SaveError: Error, Sendable, CustomStringConvertible {
                 + values.map { "\($0)" }.joined(separator: ", ") + " belongs to "
                 + objects.map(\.description).joined(separator: " and ")
         case .deleteDenied(let object, let relationship, let blocking):
-            "\(object) cannot be deleted: its \(relationship) still holds "
+            "\(object) cannot be deleted: its \(relationship) still has "
                 + blocking.map(\.description).joined(separator: ", ") + "; delete or move them first"
         case .danglingReference(let object, let property, let target):
             "\(property) of \(object) leads to \(target), which does not exist: it was deleted, or never saved; "

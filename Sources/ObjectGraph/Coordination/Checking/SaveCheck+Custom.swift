@@ -65,7 +65,8 @@ extension SaveCheck {
             guard let column = schema.columns.firstIndex(where: { $0.name == name }), schema.columns[column].accepts(value) else {
                 throw StoreError(
                     .unsupported,
-                    "a merge policy gave \(schema.name).\(name) the value \(value), which it cannot have. Give one of its type")
+                    "cannot apply a merge policy: \(value) is not a valid value of \(schema.name).\(name). Return a value of its type."
+                )
             }
             row[column] = schema.columns[column].type.stored(value)
         }

@@ -3,9 +3,8 @@ import StoreInterface
 /// Checks referential integrity (S050, S051) against the state that the save follows, even if the context has not read that state.
 ///
 /// Deletions are extended by their delete rules. Then each reference and each pair that the save writes must lead to an existing
-/// object.
-/// A reference to a missing object is an error. Policies that prefer the store drop it instead.
-/// Cost without deletions: one look-up per page of objects that the save refers to.
+/// object. A reference to a missing object is an error. Policies that prefer the store drop it instead. Cost without deletions: one
+/// look-up per page of objects that the save refers to.
 extension SaveCheck {
     /// The state after the save, as far as it has been checked.
     var after: LayeredView { LayeredView(base: state.base, layers: [layer] + state.deferred) }

@@ -4,8 +4,7 @@ import StoreInterface
 ///
 /// Only values after the save count, so two objects may swap their values. Policies resolve a duplicate as follows:
 /// - A new object duplicates a row of the store: `objectTrump` and `overwrite` write its values to that row, `storeTrump` and
-///   `rollback` drop
-///   it. References to the new object then refer to the row.
+///   `rollback` drop it. References to the new object then refer to the row.
 /// - An updated object duplicates a row of the store: `storeTrump` drops the change of these columns, `rollback` drops the object's
 ///   changes. Other policies throw.
 /// - Two objects of one save have the same values: every policy throws.

@@ -1,8 +1,7 @@
 import StoreInterface
 
 /// Checks that every value can be stored. A deferred save is acknowledged before a store sees it. A value out of its column's range
-/// would then
-/// block all later saves.
+/// would then block all later saves.
 extension SaveCheck {
     /// Checks the values of the inserted and updated rows. O(their set columns).
     ///

@@ -1,8 +1,7 @@
 import StoreInterface
 
-/// Checks one save against the state that it follows: versions (S100 … S106), unique values, relationships (S050 … S052). The result is
-/// the
-/// layer to write.
+/// Checks one save against the state that it follows: versions (S100 … S106), unique values, relationships (S050 … S052). The
+/// result is the layer to write.
 ///
 /// Runs on the writer's queue. If the state has changed since the context read it, the cost is O(changed objects). Otherwise it is
 /// O(objects with a changed unique attribute).

@@ -6,7 +6,7 @@ struct SaveRequest: Sendable {
     var layers: [Layer]
     /// The state that the context read.
     var base: StoreState
-    /// Objects that the context did not change but wants to check for conflicts.
+    /// Unchanged objects that the save must also check for conflicts.
     var watched: [ObjectID]
     var policy: MergePolicy
     var durability: Durability

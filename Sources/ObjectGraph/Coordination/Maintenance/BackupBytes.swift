@@ -5,8 +5,7 @@ import StoreInterface
 /// A backup as an asynchronous sequence of parts of at most 256 KiB. Iterating throws the error that ended the copy.
 ///
 /// The copy runs on a background queue, at most one pipe buffer ahead of the reader. A slow reader keeps its snapshot of the store
-/// alive until
-/// the copy ends.
+/// alive until the copy ends.
 public struct BackupBytes: AsyncSequence, Sendable {
     public typealias Element = [UInt8]
 
@@ -33,7 +32,7 @@ private final class BackupPipe: Sendable {
     init(_ store: any BackupableStore, _ pin: Snapshot) throws {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else {
-            throw StoreError(.inputOutput, "a backup needs a pipe: \(String(cString: strerror(errno))). Close some files")
+            throw StoreError(.inputOutput, "cannot create a pipe: \(String(cString: strerror(errno))). Close some files.")
         }
         reading = ends[0]
         let writing = ends[1]
@@ -66,7 +65,7 @@ private final class BackupPipe: Sendable {
         if got > 0 { return part }
         if let error = failure.withLock({ $0 }) { throw error }
         guard got == 0 else {
-            throw StoreError(.inputOutput, "a backup's pipe cannot be read: \(String(cString: strerror(errno))). Begin again")
+            throw StoreError(.inputOutput, "cannot read a backup: \(String(cString: strerror(errno))). Start it again.")
         }
         return nil
     }

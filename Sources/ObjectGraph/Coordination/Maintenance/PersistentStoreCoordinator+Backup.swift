@@ -9,9 +9,8 @@ import StoreInterface
 extension PersistentStoreCoordinator {
     /// Writes a copy of the store to a file while the store is in use.
     ///
-    /// The copy is one state with all saves made so far, and perhaps saves made during the copy. It can be opened like any store, and
-    /// its
-    /// objects have the same ids.
+    /// The copy is one state with all saves made so far, and perhaps saves made during the copy. It can be opened like any store,
+    /// and its objects have the same ids.
     ///
     /// Runs on a background queue. Reads and saves continue. The copied state is listed as "a backup" in ``snapshots()``.
     /// The copy gets its name only when it is complete, on disk and checked. If the process dies earlier, no file has that name.

@@ -10,10 +10,9 @@ extension PersistentStoreCoordinator {
     /// Reduces the size of the store's file while the store is in use: see `CompactableStore`. A store that cannot be compacted is left
     /// unchanged.
     ///
-    /// Saves continue between the transactions of the compaction. Deferred saves that are not on disk are not compacted.
-    /// Runs off the calling executor. Root contexts that merge automatically move to the compacted pages without a notice. Other
-    /// contexts, and
-    /// snapshots, keep the old pages from reuse until they move (S150).
+    /// Saves continue between the transactions of the compaction. Deferred saves that are not on disk are not compacted. Runs off
+    /// the calling executor. Root contexts that merge automatically move to the compacted pages without a notice. Other contexts,
+    /// and snapshots, keep the old pages from reuse until they move (S150).
     ///
     /// - Throws: `CancellationError` if the task is cancelled; pages compacted so far stay compacted. `StoreError`.
     @discardableResult

@@ -47,7 +47,7 @@ final class AncestorSnapshot: StoreSnapshot {
     }
 
     func explain(_ query: StoreQuery) throws -> String {
-        try "asked of the parent: " + ask { try $0.view.explain(query) }
+        try "read through the parent: " + ask { try $0.view.explain(query) }
     }
 
     func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {

@@ -3,10 +3,10 @@ import StoreInterface
 
 /// The newest state of a store, acquired at the first read. Until then it keeps no pages of the file from reuse (S154).
 ///
-/// The writer's resting state uses one, and so does each context that has read nothing since its last move. If other processes commit
-/// before the first read, the snapshot contains their saves too, which no earlier read can contradict. The writer acquires all of them
-/// before
-/// its own commits, so that no context sees another context's save without merging it. After the first read the snapshot is immutable.
+/// The writer's resting state uses one, and so does each context that has read nothing since its last move. If other processes
+/// commit before the first read, the snapshot contains their saves too, which no earlier read can contradict. The writer acquires
+/// all of them before its own commits, so that no context sees another context's save without merging it. After the first read the
+/// snapshot is immutable.
 final class LazySnapshot: StoreSnapshot {
     let schema: StoreSchema
     private let store: any ObjectStore
@@ -41,8 +41,7 @@ final class LazySnapshot: StoreSnapshot {
     func take() throws -> any StoreSnapshot {
         if isTaken.load(ordering: .acquiring), let taken { return taken }
         // Outside the lock: a store with one connection waits here for the writer's transaction, in which the writer acquires this
-        // snapshot.
-        // If two callers acquire one, the first is kept: it precedes every later commit of this process.
+        // snapshot. If two callers acquire one, the first is kept: it precedes every later commit of this process.
         let snapshot: any StoreSnapshot
         do { snapshot = try store.snapshot() } catch {
             if let current { return current }

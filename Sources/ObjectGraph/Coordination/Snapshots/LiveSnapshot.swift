@@ -38,12 +38,12 @@ extension Duration {
 public struct SnapshotBudget: Sendable, Hashable {
     /// The responses to an exceeded budget.
     public struct Response: OptionSet, Sendable, Hashable {
+        /// The responses as bits.
         public let rawValue: UInt8
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// Moves contexts without unsaved changes from a state over the budget to the newest state. This includes pinned contexts.
-        /// Contexts with
-        /// unsaved changes stay.
+        /// Contexts with unsaved changes stay.
         public static let advanceCleanContexts = Response(rawValue: 1)
         /// Makes `coordinator.snapshot()` throw ``SnapshotError`` while a state over the budget is in use.
         public static let refuseNewSnapshots = Response(rawValue: 2)
@@ -78,8 +78,8 @@ public enum SnapshotError: Error, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .overBudget(let snapshots):
-            "no new snapshot while older ones exceed the budget: "
-                + snapshots.map(\.description).joined(separator: "; ") + "; let go of them, or move their contexts on"
+            "cannot take a snapshot: older snapshots exceed the budget: "
+                + snapshots.map(\.description).joined(separator: "; ") + ". Release them, or advance their contexts."
         }
     }
 }

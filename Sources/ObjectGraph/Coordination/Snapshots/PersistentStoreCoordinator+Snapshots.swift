@@ -13,9 +13,8 @@ extension PersistentStoreCoordinator {
 
     /// Returns every state of the store that is in use, oldest first, with those of other processes last (S152).
     ///
-    /// Includes the contexts and snapshots of other coordinators on the same store object. May be called on any thread and waits for no
-    /// executor.
-    /// O(live snapshots + free pages newer than the oldest).
+    /// Includes the contexts and snapshots of other coordinators on the same store object. May be called on any thread and waits
+    /// for no executor. O(live snapshots + free pages newer than the oldest).
     public func snapshots() throws -> [LiveSnapshot] {
         try checkOpen()
         return try writer.liveSnapshots()

@@ -12,8 +12,7 @@ final class StoreState: Sendable {
     /// The newest step of the writer in this state. It orders the states of one writer.
     let sequence: SaveSequence
     /// The newest save in the file that the state is known to contain. A base acquired later may contain newer saves of other
-    /// processes.
-    /// The state then counts as older, so that no check treats those saves as known.
+    /// processes. The state then counts as older, so that no check treats those saves as known.
     let committed: Generation
 
     init(

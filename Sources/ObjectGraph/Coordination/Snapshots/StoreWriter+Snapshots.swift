@@ -132,11 +132,11 @@ extension StoreWriter {
             for (place, snapshot) in over {
                 let holders = place < live.count ? live[place].holders : []
                 let advances = budget.responses.contains(.advanceCleanContexts)
-                warn(snapshot, advances ? "; clean contexts are moved on" : "")
+                warn(snapshot, advances ? "; clean contexts are advanced" : "")
                 if advances { for holder in holders { holder.place?.host?.enqueue { $0.advanceIfClean() } } }
             }
         } catch {
-            Self.log.warning("looking at the live snapshots failed: \(error)")
+            Self.log.warning("checking the snapshot budget failed: \(error)")
         }
     }
 
@@ -154,7 +154,7 @@ extension StoreWriter {
             return repeated
         }
         guard let repeated else { return }
-        let before = repeated == 0 ? "" : " (as \(repeated) times since the last warning)"
+        let before = repeated == 0 ? "" : " (\(repeated) more times since the last warning)"
         Self.log.warning("a snapshot exceeds the budget: \(snapshot)\(what)\(before)")
     }
 }

@@ -1,8 +1,7 @@
 import StoreInterface
 
 /// The generations with which accepted saves were committed. With them, a row read before the commit and the same row read after it
-/// have equal
-/// versions.
+/// have equal versions.
 struct CommittedNumbers: Sendable {
     /// Saves with consecutive sequences and consecutive generations.
     private struct Run {

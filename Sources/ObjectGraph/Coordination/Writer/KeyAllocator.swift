@@ -54,7 +54,7 @@ final class KeyAllocator: Sendable {
         supplies.withLock { $0[entity].returned.append(keys) }
     }
 
-    /// Adds keys of pages that already contain objects. The last range is handed out first.
+    /// Adds keys of pages shared with other objects. The last range is handed out first.
     func add(shared keys: [Range<ObjectKey>], _ entity: Int) {
         supplies.withLock { $0[entity].returned.append(contentsOf: keys) }
     }

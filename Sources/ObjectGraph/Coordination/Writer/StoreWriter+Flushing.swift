@@ -130,9 +130,8 @@ extension StoreWriter {
 
     /// Writes one save with its history record.
     ///
-    /// - Parameter before: The state that the save was accepted upon. The save is checked again if a save in that state was left out,
-    ///   or if
-    ///   other connections have committed since. They can do so only if the file of claims was removed.
+    /// - Parameter before: The state that the save was accepted upon. The save is checked again if a save in that state was left
+    ///   out, or if other connections have committed since. They can do so only if the file of claims was removed.
     private func write(_ save: PendingSave, above before: StoreState, _ written: inout Written) throws {
         let known = written.committed
         let mustCheck = !save.leftOut.isEmpty || !written.leftOut.isEmpty || written.isOvertaken

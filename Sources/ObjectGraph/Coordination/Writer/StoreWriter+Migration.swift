@@ -74,9 +74,8 @@ extension StoreWriter {
 extension PersistentStoreCoordinator {
     /// The progress of the work that an open with a changed model left for later; nil if no work is left.
     ///
-    /// The work builds indexes on existing objects and frees the space of removed data. Queries that could use such an index scan until
-    /// it
-    /// is complete.
+    /// The work builds indexes on existing objects and frees the space of removed data. Queries that could use such an index scan
+    /// until it is complete.
     public var migrationProgress: MigrationProgress? { writer.migration.withLock { $0.progress } }
 
     /// Waits until that work is done. The work runs by itself, in small transactions between saves. After a crash it continues at the

@@ -41,7 +41,7 @@ final class StoreWriter: Sendable {
         var state: StoreState
         /// The deferred saves in ``state``, oldest first, with their history records.
         var pending: [PendingSave] = []
-        /// The generations of saves that contexts may still know as deferred saves.
+        /// The generations of saves that contexts may have read while the saves were deferred.
         var numbers = CommittedNumbers()
         /// Deferred saves that were left out. The next flush reports them.
         var failures: [DeferredSaveFailure] = []

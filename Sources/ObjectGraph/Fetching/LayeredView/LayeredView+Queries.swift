@@ -3,10 +3,9 @@ import StoreInterface
 extension LayeredView {
     /// Returns the keys that a query selects. The layers' changes are applied before sorting, offset and limit.
     ///
-    /// If no layer changes an object that the query reads, the base runs the query. Otherwise the base finds the unchanged objects, and
-    /// the
-    /// changed objects are evaluated here: O(changed) value reads, plus O(changed · log result) to place them. A predicate that
-    /// follows relationships into changed entities is evaluated on every object.
+    /// If no layer changes an object that the query reads, the base runs the query. Otherwise the base finds the unchanged objects,
+    /// and the changed objects are evaluated here: O(changed) value reads, plus O(changed · log result) to place them. A predicate
+    /// that follows relationships into changed entities is evaluated on every object.
     public func keys(_ query: StoreQuery) throws -> [ObjectKey] {
         guard query.limit ?? 1 > 0 else { return [] }
         switch scope(of: query) {
@@ -40,7 +39,7 @@ extension LayeredView {
         case .touched:
             let touched = touchedPages(of: query).values.reduce(0) { $0 + $1.nonzeroBitCount }
             return try base.explain(query) + "; and \(touched) unsaved or recently saved objects"
-        case .everything: return "every object, because unsaved or recently saved ones decide what others the condition leads to"
+        case .everything: return "every object, because the condition follows relationships to unsaved or recently saved objects"
         }
     }
 

@@ -2,10 +2,9 @@ import StoreInterface
 
 /// The state that a context or live result reads: layers of changes over a snapshot.
 ///
-/// A view is a value: copying it is O(1), and reading does not change it. It may be sent to another thread if every layer is sealed. A
-/// view
-/// with an open layer belongs to the executor of that layer's owner. A read costs O(layers) dictionary look-ups. If no
-/// layer has the value, it also costs one read of the base.
+/// A view is a value: copying it is O(1), and reading does not change it. It may be sent to another thread if every layer is
+/// sealed. A view with an open layer belongs to the executor of that layer's owner. A read costs O(layers) dictionary look-ups. If
+/// no layer has the value, it also costs one read of the base.
 public struct LayeredView: ObjectReader {
     /// The snapshot below the layers.
     public let base: any StoreSnapshot
@@ -17,6 +16,7 @@ public struct LayeredView: ObjectReader {
         self.layers = layers
     }
 
+    /// The schema of the base.
     public var schema: StoreSchema { base.schema }
 
     /// Returns the newest row that a layer has for the object; nil if only the base may contain it.
@@ -30,8 +30,7 @@ public struct LayeredView: ObjectReader {
     }
 
     /// Returns the value from the newest layer that has the column set, else from the base. An inserting row ends the search; a
-    /// deleting row
-    /// returns nil.
+    /// deleting row returns nil.
     public func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
@@ -68,9 +67,8 @@ public struct LayeredView: ObjectReader {
         return try page?.contains(PageAddress.slot(of: key)) ?? false
     }
 
-    /// Returns whether the object exists according to the layers; nil if only the base decides. An update alone does not make an object
-    /// exist,
-    /// because the object may have been deleted below it.
+    /// Returns whether the object exists according to the layers; nil if only the base decides. An update alone does not make an
+    /// object exist, because the object may have been deleted below it.
     func existsInLayers(_ entity: Int, _ key: ObjectKey) -> Bool? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)

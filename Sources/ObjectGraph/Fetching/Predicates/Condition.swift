@@ -5,9 +5,8 @@ import StoreInterface
 /// A name is that of a property, or a path through to-one relationships: `"artist.name"`. A nil in a path behaves as
 /// with `?.`: the value equals nil, and other comparisons are false.
 ///
-/// Lists may have any number of parts. Nesting is limited to ``maximumDepth`` levels. A condition that is nested deeper keeps its depth
-/// and
-/// drops its parts. Every request with such a condition throws ``FetchError/conditionTooDeep(entity:depth:limit:)``.
+/// Lists may have any number of parts. Nesting is limited to ``maximumDepth`` levels. A condition that is nested deeper keeps its
+/// depth and drops its parts. Every request with such a condition throws ``FetchError/conditionTooDeep(entity:depth:limit:)``.
 public struct Condition: Sendable, Hashable {
     /// The greatest ``depth`` that a request may have, on every store.
     public static let maximumDepth = 64

@@ -99,7 +99,7 @@ struct PredicateLowering {
         return term
     }
 
-    /// Converts a part in which a variable stands for a term, as in `?.`.
+    /// Converts a part in which a variable is bound to a term, as in `?.`.
     mutating func lower<E: PredicateExpression>(
         _ expression: E, binding key: PredicateExpressions.VariableID, to term: PredicateTerm
     ) throws -> PredicateTerm {

@@ -3,9 +3,8 @@ import StoreInterface
 /// References whose destination may be missing, because the delete rule `noAction` keeps them. In every result such a reference is nil
 /// (S053).
 extension StorePredicate {
-    /// Returns the condition with each reference to a missing object treated as nil. O(parts). Returns the condition unchanged if the
-    /// model has no
-    /// such relationships.
+    /// Returns the condition with each reference to a missing object treated as nil. O(parts). Returns the condition unchanged if
+    /// the model has no such relationships.
     func withoutDangling(on entity: Int, _ schema: StoreSchema) -> StorePredicate {
         schema.mayDangle ? rewritten(entity, schema) : self
     }

@@ -28,26 +28,26 @@ extension FetchError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .unsupportedPredicate(let part):
-            "a predicate uses \(part), which cannot be evaluated in a store; fetch more and filter in Swift"
+            "cannot evaluate a predicate: it uses \(part), which stores do not support. Fetch more objects and filter them in Swift."
         case .conditionTooDeep(let entity, let depth, let limit):
             "cannot evaluate a condition on \(entity): it is nested \(depth) levels deep, and \(limit) are supported. "
                 + "Put the parts of nested lists into one list, or fetch more and filter in Swift."
         case .unknownEntity(let name):
             "the model has no entity \(name); give the container that type"
         case .unknownProperty(let entity, let property):
-            "\(entity) has no stored property \(property); computed and transient ones cannot be fetched by"
+            "\(entity) has no stored property \(property). Computed and transient properties cannot be used in a request."
         case .unsupportedSort(let entity, let property):
-            "\(entity) cannot be sorted by \(property), which is a relationship; sort by an attribute"
+            "cannot sort \(entity) by \(property): it is a relationship. Sort by an attribute."
         case .unsupportedAggregate(let function, let entity, let property):
-            "\(function) of \(entity).\(property) cannot be computed, it is no number; use count, min or max"
+            "cannot compute \(function) of \(entity).\(property): it is not numeric. Use count, min or max."
         case .notGrouped(let entity, let property):
-            "\(property) has several values in a group of \(entity); group by it, or fetch its min or max"
+            "cannot fetch \(property) of groups of \(entity): a group has several values of it. Group by it, or fetch its min or max."
         case .havingWithoutGroups(let entity):
-            "a request of \(entity) has a condition on groups but no groups; group by a property, or put it into matching"
+            "cannot apply having to \(entity): the request has no groups. Group by a property, or use matching."
         case .sumTooLarge(let entity, let property):
-            "the sum of \(entity).\(property) is larger than a 64-bit number; use the average and the count"
+            "cannot compute the sum of \(entity).\(property): it is larger than a 64-bit number. Use the average and the count."
         case .sortRequired(let entity):
-            "a live result of \(entity) needs a sort; give the request at least one"
+            "cannot create a live result of \(entity): the request has no sort. Add at least one."
         }
     }
 }

@@ -2,10 +2,9 @@ import StoreInterface
 
 /// The result of a request, whose objects are created one batch at a time, on access (S025).
 ///
-/// It stores the keys, eight bytes per object, and the batch used last. Objects of other batches are released if the program does not
-/// retain
-/// them. Batches also work in child contexts and for unsaved objects. Use the result on its context's executor, like objects.
-/// The keys are those at the time of the fetch: an object deleted later reads as deleted.
+/// It stores the keys, eight bytes per object, and the batch used last. Objects of other batches are released if the program does
+/// not retain them. Batches also work in child contexts and for unsaved objects. Use the result on its context's executor, like
+/// objects. The keys are those at the time of the fetch: an object deleted later reads as deleted.
 public struct FetchedBatches<Element>: RandomAccessCollection {
     private final class Batch {
         var number = -1

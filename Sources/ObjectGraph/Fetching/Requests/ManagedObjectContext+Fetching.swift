@@ -2,9 +2,8 @@ import StoreInterface
 
 /// Fetching is synchronous, on the context's executor. It reads the context's own snapshot and never waits for a writer.
 ///
-/// Methods throw ``FetchError`` before any row is read, and `StoreError` if the store cannot be read. Fetched objects are registered in
-/// the
-/// context. They are faults until a property is read.
+/// Methods throw ``FetchError`` before any row is read, and `StoreError` if the store cannot be read. Fetched objects are
+/// registered in the context. They are faults until a property is read.
 extension ManagedObjectContext {
     /// Returns the objects that a request selects, in its order, including pending changes (S130).
     public func fetch<M: PersistentModel>(_ request: FetchRequest<M>) throws -> [M] {

@@ -2,9 +2,8 @@ import StoreInterface
 
 /// Returns the keys of a request one batch at a time, from the state that its context had when the source was created.
 ///
-/// It retains that state's snapshot. Without a sort, it stores one batch of keys and one number per 64 objects. With a sort, it stores
-/// all
-/// keys of the result, eight bytes each.
+/// It retains that state's snapshot. Without a sort, it stores one batch of keys and one number per 64 objects. With a sort, it
+/// stores all keys of the result, eight bytes each.
 final class BatchSource {
     let query: StoreQuery
     private var view: LayeredView

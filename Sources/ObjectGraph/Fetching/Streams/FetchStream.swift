@@ -2,11 +2,9 @@ import StoreInterface
 
 /// The objects of a request as an asynchronous sequence: `for try await track in context.stream(request)` (S136).
 ///
-/// Iterate on the context's executor. Objects are created one batch at a time and released if the program does not retain them.
-/// The task may be suspended between batches. A cancelled task throws there.
-/// The sequence returns the state that the context had when the iteration began, without objects deleted since then. Later saves do not
-/// change
-/// it. The iteration keeps that snapshot alive.
+/// Iterate on the context's executor. Objects are created one batch at a time and released if the program does not retain them. The
+/// task may be suspended between batches. A cancelled task throws there. The sequence returns the state that the context had when
+/// the iteration began, without objects deleted since then. Later saves do not change it. The iteration keeps that snapshot alive.
 public struct FetchStream<Element>: AsyncSequence {
     let context: ManagedObjectContext
     let makeSource: () throws -> BatchSource

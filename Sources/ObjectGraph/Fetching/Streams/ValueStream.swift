@@ -9,10 +9,9 @@ import StoreInterface
 /// The bytes of a string (as UTF-8) or of data as a sequence of parts: `for try await part in try context.stream(track, \.payload)`.
 ///
 /// The stream returns the value that the context had when the stream was created, and keeps that snapshot alive. Later saves do not
-/// change it.
-/// It is `Sendable`: its parts are read on the executor of the iterating task instead of the context's.
-/// If the store keeps the value in chunks, as LMDB does with large values, the stream needs memory for one part (64 KiB). For other and
-/// unsaved values, it needs memory for the whole value. Iterating twice reads twice.
+/// change it. It is `Sendable`. Its parts are read on the global concurrent executor, not on the context's executor. If the store
+/// keeps the value in chunks, as LMDB does with large values, the stream needs memory for one part (64 KiB). For other and unsaved
+/// values, it needs memory for the whole value. Iterating twice reads twice.
 public struct ValueStream: AsyncSequence, Sendable {
     public typealias Element = Data
 

@@ -1,8 +1,7 @@
 import StoreInterface
 
 /// Fetching values without creating objects (S133). Like all fetching, this is synchronous and reads the context's own snapshot. It
-/// includes
-/// unsaved changes unless the request excludes them. Methods throw ``FetchError`` before any row is read.
+/// includes unsaved changes unless the request excludes them. Methods throw ``FetchError`` before any row is read.
 extension ManagedObjectContext {
     /// Returns the requested properties of each object, or one row per group. Reads only the requested columns.
     public func fetch<M: PersistentModel>(_ request: ValueRequest<M>) throws -> [ResultRow] {
