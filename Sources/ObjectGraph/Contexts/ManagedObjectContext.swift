@@ -2,6 +2,7 @@ import Dispatch
 import StoreInterface
 
 /// A workspace in which a program fetches, changes and saves objects.
+///
 /// A context keeps its unsaved changes in layers over a snapshot of the store.
 ///
 /// Contexts are not `Sendable`. Use a context and its objects only on the context's executor: on the main actor for
@@ -22,7 +23,7 @@ public final class ManagedObjectContext {
     public var mergePolicy: MergePolicy = .error
     /// A Boolean value that indicates whether the context merges other saves automatically.
     ///
-    /// A root context merges saves of other contexts, a child merges saves of its parent. A root context merges the first save
+    /// A root context merges saves of other contexts, and a child merges saves of its parent. A root context merges the first save
     /// at once. Saves that follow within one frame at 120 Hz are merged together at the end of the frame.
     public var automaticallyMergesChanges: Bool {
         didSet { follow() }
@@ -251,7 +252,7 @@ public final class ManagedObjectContext {
         rebuildView()
     }
 
-    /// Pins the snapshot if the context has handed out anything of it. Otherwise the context keeps no pages of the file from reuse.
+    /// Acquires the snapshot if objects, observers or unsaved changes depend on it. Otherwise the context keeps no pages from reuse.
     private func settleBase() {
         guard baseState.ancestors == nil, closure == nil else { return }
         if isRoot, showsNothing, !baseState.isPinned {
@@ -270,7 +271,7 @@ public final class ManagedObjectContext {
         rebuildView()
     }
 
-    /// Whether the context has handed out nothing of its base state.
+    /// Whether no object, observer or unsaved change depends on the base state.
     var showsNothing: Bool { registry.count == 0 && viewObservers.isEmpty && !hasUnsavedLayers }
 
     /// Returns the current view with its layers sealed, so that any thread may read it.

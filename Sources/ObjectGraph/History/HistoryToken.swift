@@ -64,7 +64,8 @@ public enum HistoryError: Error, Sendable, Hashable, CustomStringConvertible {
     case tokenExpired(HistoryToken)
     /// The token belongs to another store.
     case tokenOfAnotherStore(HistoryToken)
-    /// The token belongs to a save that this store does not contain. Another copy of the store made it, or it is newer than the restored backup. Read the store again.
+    /// The token belongs to a save that this store does not contain. Another copy of the store made it, or it is newer than the
+    /// restored backup. Read the store again.
     case tokenOfAnotherCopy(HistoryToken)
 
     public var description: String {

@@ -2,7 +2,8 @@ import StoreInterface
 
 /// Finds the objects whose membership in a result, or whose content, may differ between two views.
 ///
-/// Changed rows are found exactly. For conditions that follow relationships, the search walks from changed destinations back to the objects that refer to them. Costs O(changes) reads, and one look-up per changed object and relationship step.
+/// Changed rows are found exactly. For conditions that follow relationships, the search walks from changed destinations back to the
+/// objects that refer to them. Costs O(changes) reads, and one look-up per changed object and relationship step.
 struct AffectedObjects {
     let old: LayeredView
     let new: LayeredView
@@ -30,7 +31,8 @@ struct AffectedObjects {
         return keys
     }
 
-    /// Returns the objects whose to-many relationship gained or lost a member. These are both ends of changed links, and the former and present destinations of changed references.
+    /// Returns the objects whose to-many relationship gained or lost a member. These are both ends of changed links, and the former
+    /// and present destinations of changed references.
     private func inverseEnds(of entity: Int) throws -> Set<ObjectKey> {
         var keys: Set<ObjectKey> = []
         for set in changes {
@@ -47,7 +49,8 @@ struct AffectedObjects {
         return keys
     }
 
-    /// Returns the objects of an entity whose reference may have changed. These are inserted and deleted objects, and updated objects in pages with an update of that column.
+    /// Returns the objects of an entity whose reference may have changed. These are inserted and deleted objects, and updated
+    /// objects in pages with an update of that column.
     private func changedReferences(_ entity: Int, _ column: Int) -> [ObjectKey] {
         var keys: [ObjectKey] = []
         for set in changes {

@@ -43,8 +43,8 @@ final class ResultBlock: Sendable {
         self.count = count
     }
 
-    /// Returns the first place whose object does not precede. If that would be the start of a part, returns the end of the part before
-    /// it.
+    /// Returns the first place whose object does not satisfy `precedes`. If that would be the start of a part, returns the end of
+    /// the part before it.
     @inline(__always)
     func lowerBound<E: Error>(_ precedes: (SortEntry) throws(E) -> Bool) throws(E) -> (part: Int, index: Int) {
         var low = 0

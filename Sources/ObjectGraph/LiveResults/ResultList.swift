@@ -96,8 +96,8 @@ struct ResultList: Sendable {
     /// Returns the first place whose prefix is not less than another.
     private func prefixBound(_ prefix: SortPrefix) -> Place { lowerBound { $0.prefix < prefix } }
 
-    /// Returns the first place whose object does not precede. If that would be the start of a chunk, returns the end of the chunk
-    /// before it.
+    /// Returns the first place whose object does not satisfy `precedes`. If that would be the start of a chunk, returns the end of
+    /// the chunk before it.
     private func lowerBound<E: Error>(_ precedes: (SortEntry) throws(E) -> Bool) throws(E) -> Place {
         guard !blocks.isEmpty else { return Place(position: 0, block: 0, chunk: 0, index: 0) }
         var low = 0

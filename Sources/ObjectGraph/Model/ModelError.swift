@@ -1,6 +1,6 @@
 /// An error in the descriptions of a model: the entity and property, the reason and the remedy.
 public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The reason of an error. The raw value is its description.
+    /// The reason for an error. The raw value is its description.
     public enum Reason: String, Sendable, Hashable {
         case emptyName = "an empty name"
         case reservedName = "a reserved name"
@@ -17,7 +17,7 @@ public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
         case unsupportedType = "an unsupported type"
     }
 
-    /// The reason of the error.
+    /// The reason for the error.
     public var reason: Reason
     /// The name of the entity; empty if the error concerns the whole model.
     public var entity: String

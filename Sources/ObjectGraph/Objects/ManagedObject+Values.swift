@@ -31,7 +31,8 @@ extension ManagedObject {
         setRawValue(column, to: value.storeValue)
     }
 
-    /// Sets the first value of a column of a detached object. Does nothing to an object in a context: Swift also runs initial values when a model is created for an existing object.
+    /// Sets the first value of a column of a detached object. Does nothing to an object in a context: Swift also runs initial
+    /// values when a model is created for an existing object.
     @inlinable @inline(__always)
     public func initialize<T: AttributeValue>(_ column: Int, to value: T) {
         initializeRawValue(column, to: value.storeValue)

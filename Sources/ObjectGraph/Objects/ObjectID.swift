@@ -8,8 +8,8 @@ import StoreInterface
 
 /// The identifier of an object. It is final from insertion on, and the same in every context, process and run.
 ///
-/// Two ids are equal if store, entity and key are equal. Comparing and hashing takes two words. An id may be sent across threads and
-/// processes.
+/// Two ids are equal if store, entity and key are equal. Comparing or hashing an id reads two words. An id may be sent across
+/// threads and processes.
 public struct ObjectID: Sendable, Hashable {
     /// The identity of the object's store.
     public let store: StoreIdentity

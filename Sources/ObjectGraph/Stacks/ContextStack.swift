@@ -1,4 +1,4 @@
-/// The relations of a container's contexts to each other and to the store.
+/// The arrangement of a container's contexts over the store.
 public enum ContextStack: String, Sendable, Hashable, CaseIterable {
     /// The main context is a root. Background contexts are its children.
     case nested

@@ -9,10 +9,13 @@ extension PersistentContainer {
     /// still be read in their contexts. Properties of other objects read as if the objects were deleted. Live results report the error
     /// through `onFailure`, and sequences of notices end.
     ///
-    /// If another container or coordinator of this process uses the same store, it stays usable, and the file stays open until it is closed
-    /// too. Closing again does nothing.
+    /// If another container or coordinator of this process uses the same store, it stays usable, and the file stays open until it
+    /// is closed too. Closing again does nothing.
+    ///
     /// - Throws: The error of a deferred save that cannot be written, such as a full disk; then nothing is closed.
-    ///   `SaveError.deferredSavesFailed` after closing, for deferred saves that can never be written. `StoreError` `.inUseElsewhere` if a stream of a large value or a backup still reads the file after five seconds. End it, and close the container again.
+    ///   `SaveError.deferredSavesFailed` after closing, for deferred saves that can never be written. `StoreError`
+    ///   `.inUseElsewhere` if a stream of a large value or a backup still reads the file after five seconds. End it, and close the
+    ///   container again.
     public func close() async throws {
         let task = closing.withLock { task in
             if let task { return task }

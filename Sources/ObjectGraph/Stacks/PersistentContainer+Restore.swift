@@ -22,8 +22,8 @@ extension PersistentContainer {
     /// - Parameters:
     ///   - store: `.lmdb(url)` or `.sqlite(url)`.
     ///   - backup: A file that `backup(to:)` wrote for a store of that kind.
-    /// - Throws: `StoreError`: `.inUseElsewhere` if the store is open, `.unsupported` for stores without a file, `.notAStore` or
-    ///   `.damaged` for a backup that cannot be used, `.full`, `.inputOutput`; `CancellationError`.
+    /// - Throws: `StoreError` `.inUseElsewhere` if the store is open, `.unsupported` if it has no file. `.notAStore` or `.damaged`
+    ///   if the backup cannot be used. `.full`, `.inputOutput`; `CancellationError`.
     public static func restore(_ store: StoreDescription, from backup: URL) async throws {
         guard let file = store.migration as? any RestorableFile else {
             throw StoreError(

@@ -1,7 +1,7 @@
 import StoreInterface
 
 extension StoreSchema {
-    /// Returns the schema without properties that an older schema's values cannot be read for.
+    /// Returns the schema without the properties that an older schema stores in an incompatible form.
     ///
     /// These are columns whose type changes, and both ends of relationships whose kind or destination changes. A custom stage first
     /// migrates a file to this schema, so that these properties begin empty.

@@ -5,7 +5,7 @@ import StoreInterface
 extension ManagedObjectContext {
     /// Returns the destination of a to-one relationship, or nil if there is none.
     ///
-    /// If the destination has an unsaved deletion, it is still returned: the save throws, and fetches agree (S053).
+    /// A destination with an unsaved deletion is still returned, and fetches agree (S053). The save then throws.
     /// A reference to a missing object that the rule noAction permits reads as nil.
     func toOne(_ object: ManagedObject, _ column: Int, destination: Int) -> ManagedObject? {
         let value = read(object, column) ?? lastValue(object.entity, object.key, column)

@@ -31,7 +31,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the value that a property reads as if the record is gone (S022).
+    /// Returns the value to read for a property whose record is gone (S022).
     func inaccessible(_ object: ManagedObject, _ column: Int) -> Value {
         if object.isDeletedHere, let last = lastValue(object.entity, object.key, column) { return last }
         if !object.isDeletedHere {
@@ -94,7 +94,7 @@ extension ManagedObjectContext {
         changeLog.note(entity, key)
     }
 
-    /// Compares byte counts first, so that a large stored value is not read when the lengths already differ.
+    /// Returns whether a large value differs in byte count from the stored value, which then need not be read for comparison.
     @inline(__always)
     private func differsInSize(_ entity: Int, _ key: ObjectKey, _ column: Int, _ value: Value) -> Bool {
         switch value {

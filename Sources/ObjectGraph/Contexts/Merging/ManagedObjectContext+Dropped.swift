@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// Finds changes of the view that no other save explains: changes that a merge policy dropped, and changes that delete rules added.
+/// Finds changes of the view that no context made: those that a merge policy dropped, and those that delete rules added.
 extension ManagedObjectContext {
     /// Returns the objects of `written` that neither this save nor other saves wrote, or nil if there are none. O(pages written).
     ///

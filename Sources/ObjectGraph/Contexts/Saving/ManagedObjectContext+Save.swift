@@ -30,7 +30,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Saves the context, its parents and the root as one atomic step (S064). In a root context, this equals `save`.
+    /// Saves the context, its parents and the root as one atomic step (S064). In a root context, this is the same as `save`.
     ///
     /// - Throws: The same errors as ``save(_:)``. Then every level is unchanged.
     nonisolated(nonsending) public func save(through target: SaveTarget, _ durability: Durability = .durable) async throws {

@@ -1,6 +1,8 @@
 import StoreInterface
 
-/// The resolution of a conflict: the store's version of an object is newer than the one that the context read.
+/// A policy that resolves conflicts in a save.
+///
+/// In a conflict, the store's version of an object is newer than the version that the context read.
 public enum MergePolicy: Sendable {
     /// The save throws ``SaveError/conflicts(_:)``, and nothing is written.
     case error

@@ -10,7 +10,7 @@ public struct LiveSnapshot: Sendable, Hashable, CustomStringConvertible {
     public var age: Duration?
     /// The generation of the state; nil for another process's state.
     public var generation: Generation?
-    /// The bytes of the file that only this snapshot keeps from reuse; nil if the store does not know.
+    /// The bytes of the file that this snapshot keeps from reuse, even if other snapshots keep them too; nil if unknown.
     ///
     /// On LMDB, these are the pages that later commits have freed, read from the list of free pages.
     public var bytesRetained: Int?

@@ -3,7 +3,9 @@ internal import Platform
 
 /// Notifies one context of new saves, at most once per frame, so that a burst of saves costs its executor one merge.
 ///
-/// The first save after a pause is delivered at once. Saves that follow within ``interval`` are delivered together at its end. A save that has to wait is announced at once by a short job on the context's executor. The context's next read then merges it first. The job runs before the task that awaits the save continues, so that this task reads the save (S068). An importer's saves
+/// The first save after a pause is delivered at once. Saves that follow within ``interval`` are delivered together at its end. A
+/// save that has to wait is announced at once by a short job on the context's executor. The context's next read then merges it
+/// first. The job runs before the task that awaits the save continues, so that this task reads the save (S068). An importer's saves
 /// thus do not become merges on the main thread.
 final class CoalescedNotifier: Sendable {
     /// One frame at 120 Hz.

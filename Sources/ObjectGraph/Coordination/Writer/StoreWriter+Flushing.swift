@@ -130,8 +130,8 @@ extension StoreWriter {
 
     /// Writes one save with its history record.
     ///
-    /// - Parameter before: The state that the save was accepted upon. The save is checked again if a save in that state was left
-    ///   out, or if other connections have committed since. They can do so only if the file of claims was removed.
+    /// - Parameter before: The state that preceded the save when it was accepted. The save is checked again if a save in that state
+    ///   was left out, or if other connections have committed since. They can do so only if the file of claims was removed.
     private func write(_ save: PendingSave, above before: StoreState, _ written: inout Written) throws {
         let known = written.committed
         let mustCheck = !save.leftOut.isEmpty || !written.leftOut.isEmpty || written.isOvertaken
@@ -275,7 +275,7 @@ public struct DeferredSaveFailure: Sendable, CustomStringConvertible {
 }
 
 extension PendingSave {
-    /// Returns the save with rejected saves that it was accepted upon. It is then checked again without them.
+    /// Returns a copy that is checked again without the layers of rejected saves.
     func without(_ layers: [Layer]) -> PendingSave {
         var save = self
         save.leftOut = layers + leftOut.filter { old in !layers.contains { $0 === old } }

@@ -72,14 +72,15 @@ extension StoreWriter {
 }
 
 extension PersistentStoreCoordinator {
-    /// The progress of the work that an open with a changed model left for later; nil if no work is left.
+    /// The progress of the work that opening with a changed model left for later; nil if no work is left.
     ///
     /// The work builds indexes on existing objects and frees the space of removed data. Queries that could use such an index scan
     /// until it is complete.
     public var migrationProgress: MigrationProgress? { writer.migration.withLock { $0.progress } }
 
-    /// Waits until that work is done. The work runs by itself, in small transactions between saves. After a crash it continues at the
-    /// next open.
+    /// Waits until the work in ``migrationProgress`` is complete.
+    ///
+    /// The work runs without this call, in small transactions between saves. After a crash it continues at the next open.
     ///
     /// - Throws: `StoreError` of the transaction that failed. The work then stops until the next call, or the next open.
     public func finishMigration() async throws {

@@ -111,7 +111,7 @@ extension PredicateLowering {
         }
     }
 
-    /// Returns whether the object at the end of a path has one of the ids. Ids of another entity or store select nothing.
+    /// Returns a condition that the object at the end of a path has one of the ids. Ids of another entity or store select nothing.
     private func isOne(_ path: PredicatePath, of ids: [ObjectID]) throws -> StorePredicate {
         let keys = request.keys(ids, of: path.entity)
         guard !keys.isEmpty else { return .constant(false) }

@@ -2,7 +2,7 @@
 public enum FetchError: Error, Sendable, Hashable {
     /// A part of a predicate cannot be evaluated by any store; `part` describes it.
     case unsupportedPredicate(part: String)
-    /// A condition is nested deeper than stores evaluate. A list counts as one level, however many parts it has.
+    /// A condition is nested deeper than stores support. A list counts as one level, however many parts it has.
     ///
     /// `depth` is the number of levels. For a `#Predicate`, it is the level at which its conversion stopped.
     case conditionTooDeep(entity: String, depth: Int, limit: Int)

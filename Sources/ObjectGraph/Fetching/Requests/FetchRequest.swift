@@ -41,7 +41,8 @@ public struct FetchRequest<M: PersistentModel>: Sendable {
     }
 }
 
-/// A request for objects of an entity that may be known only at run time. It equals ``FetchRequest``, with names instead of key paths.
+/// A request for objects of an entity that may be known only at run time. It corresponds to ``FetchRequest``, with names instead of
+/// key paths.
 public struct EntityFetchRequest: Sendable, Hashable {
     /// The name of the entity.
     public var entityName: String

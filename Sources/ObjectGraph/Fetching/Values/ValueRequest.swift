@@ -50,7 +50,7 @@ public struct EntityValueRequest: Sendable, Hashable {
     }
 }
 
-/// A request for values of a model type. It equals ``EntityValueRequest``, with key paths instead of names.
+/// A request for values of a model type. It corresponds to ``EntityValueRequest``, with key paths instead of names.
 public struct ValueRequest<M: PersistentModel>: Sendable {
     /// A condition that the compiler checks; nil selects every object.
     public var predicate: Predicate<M>?
