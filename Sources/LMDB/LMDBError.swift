@@ -62,22 +62,22 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The usual cause of the error, and the remedy.
     public var remedy: String {
         switch code {
-        case .keyExists: "The key is there already: put without the flag that forbids it, or delete first."
+        case .keyExists: "The key already exists: put without the flag that forbids it, or delete the key first."
         case .notFound: "There is no such key."
         case .damaged: "The file is damaged, or was open twice in one process: restore it from a copy."
         case .notLMDB: "This is not an LMDB file: check the path."
-        case .versionMismatch: "The file is of another line of LMDB than \(LMDBLibrary.line): export it there and import it here."
+        case .versionMismatch: "The file belongs to another LMDB release line than \(LMDBLibrary.line): export there, import here."
         case .mapFull: "The map is full: enlarge it, or delete something."
         case .mapResized: "Another process enlarged the file: adopt its size while no transaction is open."
         case .databasesFull: "Open the environment for more sub-databases."
-        case .readersFull: "Every reader slot is taken: drop snapshots, clear dead readers, or open with more slots."
+        case .readersFull: "All reader slots are in use: drop snapshots, clear dead readers, or open with more slots."
         case .transactionFull: "Write less in one transaction."
         case .badTransaction: "The transaction has failed or ended: begin another."
         case .badValueSize: "Keys have 1 to 511 bytes; integer keys have 8."
         case .incompatible: "Open the sub-database with the flags that it was made with."
         case .badReaderSlot: "Use a read transaction from one thread at a time."
         case .diskFull: "Make room on the disk, or raise the limit of the file's size."
-        case .permission: "Check the rights of the file and its folder."
+        case .permission: "Check the permissions of the file and its folder."
         case .system: "Check the path, the disk, whether it is full, and the limits of the process."
         }
     }

@@ -24,8 +24,8 @@ enum ModelDiagnostic: String, DiagnosticMessage {
     case reservedName = "every model has a member of this name already; choose another name, and renamedFrom: for old files"
     case unknownOption = "an attribute's options are .unique, .indexed and .preserveValueOnDeletion, written out"
 
-    case formerName = "renamedFrom: takes an older name, as text without parts that are computed, and other than the name of now"
-    case sameFormerName = "another property was this one already"
+    case formerName = "renamedFrom: takes a former name, as a string without interpolation that differs from the current name"
+    case sameFormerName = "another property has the same former name"
     case wrongIndex = "an index is a list of key paths of stored properties, as in '[\\.name, \\.year]'"
 
     var message: String { rawValue }

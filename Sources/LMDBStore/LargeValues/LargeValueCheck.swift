@@ -23,7 +23,7 @@ struct LargeValueCheck {
         try page.eachLargeValue { record, kind in
             chunks += record.chunkCount
             guard numbers.insert(record.number).inserted else {
-                problems.append("\(name), page \(number): large value \(record.number) is there twice")
+                problems.append("\(name), page \(number): large value \(record.number) is stored twice")
                 return
             }
             do {

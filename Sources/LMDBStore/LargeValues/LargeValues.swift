@@ -131,7 +131,7 @@ extension LMDBTransaction {
             if progress.number == 0 { progress.number = last.map { LargeChunk.number(ofKey: $0) + 1 } ?? 1 }
             guard progress.number < LargeChunk.numberLimit else {
                 throw StoreError(
-                    .full, "\(store.url.path) has used up the numbers of its large values. Export it and import it anew")
+                    .full, "\(store.url.path) has used up the numbers of its large values. Export the store and import it again")
             }
             // A later value of another process may follow a value that is written in several transactions.
             let isLast = last.map { $0 < LargeChunk.key(progress.number, progress.chunk) } ?? true

@@ -18,7 +18,7 @@ extension LMDBStore: BackupableStore {
     public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
         try checkProcess()
         if let found = try FileIdentity.of(path: url.path), EnvironmentRegistry.isOpen(found) {
-            throw StoreError(.cannotOpen, "\(url.path) is a store that is open. Give another name")
+            throw StoreError(.cannotOpen, "\(url.path) is a store that is open in this process. Choose another name")
         }
         let partial = try PartialFile(for: url, existing: existing, like: self.url.path)
         defer { partial.discard() }
@@ -68,7 +68,7 @@ extension LMDBStore: BackupableStore {
             }
             guard let generation else {
                 throw StoreError(
-                    .damaged, "\(partial.target) was not made, because the copy has no meta table of ours. Verify the store")
+                    .damaged, "\(partial.target) was not made, because the copy has no sound meta table. Verify the store")
             }
             return generation
         } catch let error as LMDBError {

@@ -58,7 +58,8 @@ enum EnvironmentRegistry {
                 // The two files would share one lock file, and therefore their locks.
                 throw StoreError(
                     .inUseElsewhere,
-                    "\(path) cannot be opened: another file has taken the place of one that is still open here. Close that first")
+                    "\(path) cannot be opened: another file has replaced a file that is still open in this process. Close that store first"
+                )
             }
             let openFiles = table.entries.count
             guard let file, let entry = table.entries[file], !entry.environment.isOfForkedParent else {
@@ -124,7 +125,7 @@ enum EnvironmentRegistry {
             usleep(5_000)
         }
         throw StoreError(
-            .inUseElsewhere, "\(path) is open in this process. Close it first, so that another file can take its place")
+            .inUseElsewhere, "\(path) is open in this process. Close it first, so that another file can replace it")
     }
 
     /// Closes an environment after the last reference to its store was released.

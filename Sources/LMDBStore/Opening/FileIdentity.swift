@@ -11,7 +11,7 @@ struct FileIdentity: Sendable, Hashable {
         var status = stat()
         guard stat(path, &status) == 0 else {
             if errno == ENOENT { return nil }
-            throw StoreError(.cannotOpen, "\(path) cannot be looked at: \(String(cString: strerror(errno))). Check the path")
+            throw StoreError(.cannotOpen, "\(path) cannot be inspected: \(String(cString: strerror(errno))). Check the path")
         }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw StoreError(.cannotOpen, "\(path) is not a file. A store is one file; give its path")
@@ -28,7 +28,7 @@ struct FileIdentity: Sendable, Hashable {
     static func byteCount(path: String) throws -> Int {
         var status = stat()
         guard stat(path, &status) == 0 else {
-            throw StoreError(.inputOutput, "\(path) cannot be looked at: \(String(cString: strerror(errno))). Check the disk")
+            throw StoreError(.inputOutput, "\(path) cannot be inspected: \(String(cString: strerror(errno))). Check the disk")
         }
         return Int(status.st_size)
     }

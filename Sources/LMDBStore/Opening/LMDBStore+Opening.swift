@@ -84,7 +84,7 @@ extension LMDBStore {
         guard let kind = FileSystem.remoteKind(ofFolder: folder.isEmpty ? "." : folder) else { return }
         throw StoreError(
             .remoteFileSystem,
-            "\(url.path) lies on \(kind), where locks and maps are not to be trusted. Move it to a local disk, or open it with remoteFileSystems: .allow"
+            "\(url.path) is on \(kind), where locks and maps cannot be trusted. Move it to a local disk, or open it with remoteFileSystems: .allow"
         )
     }
 
@@ -124,7 +124,7 @@ extension LMDBStore {
         _ url: URL, schema: StoreSchema, options: Options, environment: Environment, mayChange: Bool
     ) throws -> OpenedFile {
         guard let file = try FileIdentity.of(descriptor: environment.fileDescriptor()) else {
-            throw StoreError(.cannotOpen, "\(url.path) has gone while it was opened. Open it again")
+            throw StoreError(.cannotOpen, "\(url.path) was removed while it was being opened. Open it again")
         }
         // Also sets LMDB's order of the table of names. Without it, reading the table calls a null pointer.
         _ = try environment.openDatabases { try $0.open(MetaTable.name, .bytes) }
@@ -206,7 +206,7 @@ extension LMDBStore {
                 "\(path) has format \(format); this library reads up to \(MetaTable.formatVersion). Update the library")
         }
         guard format >= MetaTable.oldestFormatVersion else {
-            throw StoreError(.damaged, "\(path): the format in its meta table is \(format), which none is. Restore a copy")
+            throw StoreError(.damaged, "\(path): the format in its meta table is \(format), which does not exist. Restore a copy")
         }
         if format > 1, let commit {
             let row = try transaction.metaBytes(MetaTable.Key.check, meta)

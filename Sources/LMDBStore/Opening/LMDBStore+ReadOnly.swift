@@ -58,7 +58,7 @@ extension LMDBStore {
     ) throws -> OpenedFile {
         let path = url.path
         guard let file = FileIdentity.of(descriptor: try environment.fileDescriptor()) else {
-            throw StoreError(.cannotOpen, "\(path) has gone while it was opened. Open it again")
+            throw StoreError(.cannotOpen, "\(path) was removed while it was being opened. Open it again")
         }
         // Handles are opened in one transaction and used in the next. The schema number shows whether another process has
         // migrated the file between the two.

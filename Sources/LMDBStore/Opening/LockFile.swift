@@ -57,7 +57,7 @@ struct LockFile {
     static func inUse(_ file: String) -> StoreError {
         StoreError(
             .inUseElsewhere,
-            "\(file) is open in another process, and a migration in stages puts another file in its place. Close it there")
+            "cannot migrate \(file): it is open in another process. Close it there")
     }
 
     private static var lock: flock {

@@ -50,20 +50,20 @@ extension StoreError {
     static func migratedElsewhere(_ store: LMDBStore) -> StoreError {
         StoreError(
             .schemaTooNew,
-            "\(store.url.path) was migrated by another process since it was opened here. Open it again with that model")
+            "\(store.url.path) was migrated by another process after this process opened it. Open it again with that model")
     }
 
     static func outgrown(_ store: LMDBStore) -> StoreError {
         StoreError(
             .full,
-            "\(store.url.path): another process has made the file larger than the map of this one. "
-                + "Drop snapshots so that it can take the new size, or open it with a larger mapSize")
+            "\(store.url.path): another process has made the file larger than the map of this process. "
+                + "Drop snapshots so that the map can grow, or open the file with a larger mapSize")
     }
 
     static func full(_ store: LMDBStore) -> StoreError {
         StoreError(
             .full,
-            "\(store.url.path) has filled its map of address space. Drop snapshots so that it can grow, "
-                + "open it with a larger mapSize, or delete something")
+            "\(store.url.path) has filled its map. Drop snapshots so that the map can grow, "
+                + "open the file with a larger mapSize, or delete objects")
     }
 }

@@ -64,7 +64,7 @@ extension LMDBTransaction {
                 return (MigrationProgress(activity: "index on \(name)", completed: total, total: total), true)
             }
             guard last < PageAddress.end else {
-                throw StoreError.damaged(store, "\(schema.name) has a page of number \(last), which no object lies in")
+                throw StoreError.damaged(store, "\(schema.name) has a page \(last), which no key belongs to")
             }
             try MetaTable.put(last + 1, item.key, store.tables.meta, in: transaction)
             let first = try transaction.withCursor(store.tables.pages[entity]) { try $0.move(.first)?.number } ?? 1

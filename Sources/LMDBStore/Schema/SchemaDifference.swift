@@ -28,12 +28,12 @@ enum SchemaDifference {
 
     private static func difference(_ wanted: EntitySchema, _ found: EntitySchema) -> String? {
         if wanted == found { return nil }
-        if wanted.name != found.name { return "entity \(found.name) stands where the model has \(wanted.name)" }
+        if wanted.name != found.name { return "the file has entity \(found.name) where the model has \(wanted.name)" }
         for (number, column) in wanted.columns.enumerated() {
             guard number < found.columns.count else { return "\(wanted.name).\(column.name) is new" }
             let other = found.columns[number]
             if column == other { continue }
-            if column.name != other.name { return "\(wanted.name).\(other.name) stands where the model has \(column.name)" }
+            if column.name != other.name { return "the file has \(wanted.name).\(other.name) where the model has \(column.name)" }
             if column.type != other.type {
                 return "\(wanted.name).\(column.name) was \(other.type.rawValue) and is \(column.type.rawValue)"
             }

@@ -56,7 +56,7 @@ struct UniqueCheck {
         let text = values.count == 1 ? "\(values[0])" : "\(values)"
         return StoreError(
             .schemaMismatch,
-            "\(pages.path): \(schema.entities[entity].name).\(name) is to be unique, but \(text) is the value of \(ids). "
-                + "The file is as it was: change one of them with the model from before, then open it again")
+            "\(pages.path): \(schema.entities[entity].name).\(name) must be unique, but \(text) is the value of \(ids). "
+                + "The file is unchanged. Change one of these objects with the previous model, then open the file again")
     }
 }

@@ -68,7 +68,7 @@ struct Verifier {
                 try store.withPage(bytes, entity, number, for: .verifying, check: .full, in: snapshot) { page in
                     found[number] = page.presence
                     try large.add(page, number)
-                    if page.presence == 0 { problems.append("\(name), page \(number): holds no object, but is there") }
+                    if page.presence == 0 { problems.append("\(name), page \(number): has no object") }
                     for slot in SlotIterator(page.presence) where try page.version(slot) > snapshot.generation {
                         problems.append(
                             "\(name), object \(PageAddress.key(page: number, slot: slot)): was written by a later save")

@@ -11,7 +11,7 @@ extension LMDBTransaction {
             let end = next &+ UInt64(max(pages, 1))
             guard next < limit, end > next, end <= limit else {
                 throw StoreError.damaged(
-                    store, "the keys of \(store.schema.entities[entity].name) are used up, which no store comes to")
+                    store, "the keys of \(store.schema.entities[entity].name) are used up, which only damage can cause")
             }
             try putNextPage(end, entity)
             return PageAddress.key(page: next, slot: 0)..<PageAddress.key(page: end, slot: 0)

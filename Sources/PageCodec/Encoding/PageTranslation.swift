@@ -26,7 +26,7 @@ public final class PageTranslation: Sendable {
     /// Creates a translation.
     /// - Precondition: Each source names a column of `older` whose type is the same as the newer type or widens to it.
     init(_ older: EntitySchema, sources: [ColumnSource], newer: EntitySchema) {
-        precondition(sources.count == newer.columns.count, "one source a column")
+        precondition(sources.count == newer.columns.count, "one source per column")
         columns = PageLayout.columns(of: older).columns
         self.sources = sources
         var isIdentity = older.columns.count == newer.columns.count

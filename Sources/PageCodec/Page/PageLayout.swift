@@ -111,7 +111,7 @@ public final class PageLayout: Sendable {
                 offset: PageFormat.schemaNumberOffset, field: "schema number",
                 reason: number > schemaNumber
                     ? "\(number) is newer than \(schemaNumber), which this process opened the file with; open it again"
-                    : "\(number) is none of \(entity.name)'s")
+                    : "\(number) does not belong to \(entity.name)")
         }
         return found
     }

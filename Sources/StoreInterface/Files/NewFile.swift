@@ -76,7 +76,7 @@ package struct NewFile: ~Copyable {
         case EACCES, EPERM, EROFS:
             StoreError(.readOnly, "\(what), nor a file beside it: \(reason). Check the folder's permissions")
         case ELOOP, EEXIST:
-            StoreError(.cannotOpen, "\(what): a link stands under a temporary name. Find out who made it, and remove it")
+            StoreError(.cannotOpen, "\(what): its temporary name is a link. Find out which program created it, and remove it")
         case ENOTDIR, ENOENT, EISDIR: StoreError(.cannotOpen, "\(what): \(reason). Check the path")
         default: StoreError(errorNumber: number, what)
         }

@@ -94,7 +94,7 @@ package enum StoreFile {
     private static func foreign(_ path: String) -> StoreError {
         StoreError(
             .cannotOpen,
-            "\(path) is a link, or not a file: a store would write through it. Find out who made it, and remove it")
+            "cannot use \(path): it is a link, or not a regular file. Find out which program created it, and remove it")
     }
 
     /// Opens a small file beside a store's file for reading and writing. If it is missing, creates it with the mode and owner

@@ -37,7 +37,7 @@ public final class LargeDataWriter {
         guard descriptor >= 0 else {
             let reason = String(cString: strerror(errno))
             throw StoreError(
-                .cannotOpen, "\(self.folder): a file for data cannot be made: \(reason). Check the folder and its rights")
+                .cannotOpen, "\(self.folder): a file for data cannot be created: \(reason). Check the folder and its permissions")
         }
         // Without a name, the file disappears when the process ends.
         unlink(path)

@@ -76,7 +76,7 @@ public struct SchemaEvolution: Sendable, Hashable {
         func take(_ source: Int, _ name: String) throws {
             guard !taken.insert(source).inserted else { return }
             throw Self.mismatch(
-                "\(scope.isEmpty ? "entity " : scope)\(name) says that it was \(old[source]), which another one is already",
+                "\(scope.isEmpty ? "entity " : scope)\(name) has the former name \(old[source]), which another name has too",
                 "Correct renamedFrom")
         }
         for (position, name) in names.enumerated() { if let source = found[position] { try take(source, name.name) } }
@@ -104,7 +104,7 @@ public struct SchemaEvolution: Sendable, Hashable {
         if old.isOptional, !new.isOptional {
             guard !new.defaultValue.isNull else {
                 throw mismatch(
-                    "\(entity).\(new.name) was optional and is required, but has no default for objects without a value",
+                    "\(entity).\(new.name) becomes required, but has no default for objects without a value",
                     "Give it a default, or fill it in a custom stage of a MigrationPlan")
             }
             change.fill = new.defaultValue
@@ -143,7 +143,8 @@ public struct SchemaEvolution: Sendable, Hashable {
                         "Give it another name, and move its objects in a custom stage of a MigrationPlan")
                 }
                 guard taken.insert(found.source).inserted else {
-                    throw Self.mismatch("relationship \(link.name) says that it was another one", "Correct renamedFrom")
+                    throw Self.mismatch(
+                        "relationship \(link.name) has the same former name as another relationship", "Correct renamedFrom")
                 }
             } else {
                 try checkCardinality(link, old)
@@ -169,7 +170,7 @@ public struct SchemaEvolution: Sendable, Hashable {
     private mutating func exchanged(_ link: LinkSchema, in old: StoreSchema, _ exchanging: ExchangedNames) throws -> Link? {
         guard let same = old.links.firstIndex(where: { $0.name == link.name }) else { return nil }
         if link.reversedNames.contains(link.name), exchanging.contains(link.name, link.name) {
-            exchanges.append("\(link.name) led the other way")
+            exchanges.append("\(link.name) had its ends reversed")
             return Link(source: same, isReversed: true)
         }
         let ends = (entities[link.source].source, entities[link.destination].source)
@@ -179,7 +180,7 @@ public struct SchemaEvolution: Sendable, Hashable {
         }
         guard candidates.count < 2 else {
             throw Self.mismatch(
-                "relationship \(link.name) may have been each of "
+                "relationship \(link.name) may be any of the former relationships "
                     + candidates.map { old.links[$0].name }.joined(separator: " and "),
                 "Exchange the names of entities and of relationships in two versions of the model")
         }

@@ -76,7 +76,8 @@ public struct SchemaPath: Sendable {
         guard wanted.version >= file.version else {
             throw StoreError(
                 .schemaTooNew,
-                "\(path) was written by version \(file.version) of the model; this program has \(wanted.version). Update it")
+                "\(path) was written by version \(file.version) of the model; this program has \(wanted.version). Update the program"
+            )
         }
         do {
             try walk(schemas, from: file, exchanged, model.migration)
@@ -97,8 +98,8 @@ public struct SchemaPath: Sendable {
             if !evolution.exchanges.isEmpty, next.version <= current.version {
                 throw StoreError(
                     .schemaMismatch,
-                    "names are exchanged (\(evolution.exchanges.joined(separator: ", "))), and without a higher version nothing "
-                        + "tells whether the file has the old names. Give the model a higher version than \(current.version)")
+                    "names are exchanged (\(evolution.exchanges.joined(separator: ", "))), but the model's version is not higher, so that nothing "
+                        + "shows whether the file has the old names. Give the model a higher version than \(current.version)")
             }
             var unversioned = next.withoutHints
             unversioned.version = current.version

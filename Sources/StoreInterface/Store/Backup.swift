@@ -61,7 +61,7 @@ extension StoreError {
         if [ENOSPC, EDQUOT, EFBIG].contains(errorNumber) {
             self.init(.full, "\(reason). Make room on the disk, or raise the limit of the file's size")
         } else {
-            self.init(.inputOutput, "\(reason). Check rights and disk")
+            self.init(.inputOutput, "\(reason). Check the permissions and the disk")
         }
     }
 }
@@ -99,7 +99,7 @@ public struct PartialFile: Sendable {
         let access = source.flatMap { FileAccess(of: $0) }
         let mode: mode_t = access == nil ? 0o644 : 0o600
         let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw failure("cannot be made beside it") }
+        guard descriptor >= 0 else { throw failure("cannot be created: no temporary file can be created in its folder") }
         access?.apply(to: descriptor)
         close(descriptor)
     }
@@ -115,13 +115,13 @@ public struct PartialFile: Sendable {
     }
 
     private static func isThere(_ target: String) -> StoreError {
-        StoreError(.cannotOpen, "\(target) is there already. Give another name, remove it, or ask for it to be replaced")
+        StoreError(.cannotOpen, "\(target) already exists. Choose another name, or remove or replace the file")
     }
 
     /// Opens the temporary file for writing. The caller closes the descriptor.
     public func openForWriting() throws -> Int32 {
         let descriptor = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("cannot be opened under its temporary name") }
+        guard descriptor >= 0 else { throw failure("cannot be written: its temporary file cannot be opened") }
         return descriptor
     }
 
@@ -135,7 +135,7 @@ public struct PartialFile: Sendable {
     /// - Throws: `StoreError` `.cannotOpen` if a file of that name exists and must not be replaced.
     package static func name(_ path: String, _ target: String, existing: ExistingFile) throws {
         switch existing {
-        case .replace: guard rename(path, target) == 0 else { throw failure(target, "cannot be given to the copy") }
+        case .replace: guard rename(path, target) == 0 else { throw failure(target, "cannot be created from its temporary file") }
         case .refuse:
             // Unlike a rename, a link never replaces a file that another process has created meanwhile.
             if link(path, target) == 0 {
@@ -145,7 +145,7 @@ public struct PartialFile: Sendable {
             } else {
                 // The file system has no hard links.
                 try checkFree(target, existing)
-                guard rename(path, target) == 0 else { throw failure(target, "cannot be given to the copy") }
+                guard rename(path, target) == 0 else { throw failure(target, "cannot be created from its temporary file") }
             }
         }
         // The name is on disk only after its folder is synced.

@@ -23,8 +23,8 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     package static func fileReplaced(_ path: String, isGone: Bool) -> StoreError {
         StoreError(
             .fileReplaced,
-            "\(path) cannot be saved to: it was \(isGone ? "deleted or moved" : "replaced by another file") while it was open. "
-                + "Close the store and open it again; what was not saved is lost then")
+            "cannot save to \(path): it was \(isGone ? "deleted or moved" : "replaced by another file") while it was open. "
+                + "Close the store and open it again; unsaved changes are lost")
     }
 }
 
@@ -38,7 +38,7 @@ extension StoreError {
     package static func stillRead(_ name: String, readers: Int) -> StoreError {
         StoreError(
             .inUseElsewhere,
-            "cannot close \(name) yet: \(readers) reads of it are not over, such as streams or a backup. End them, and close it again"
+            "cannot close \(name): \(readers) reads are still running, such as streams or a backup. End them, and close it again"
         )
     }
 
@@ -65,7 +65,8 @@ extension StoreError {
 
     package static func unfinishedFileToRead(_ path: String) -> StoreError {
         StoreError(
-            .readOnly, "cannot open \(path) read-only: the process that made it ended before its tables. Open it once for writing"
+            .readOnly,
+            "cannot open \(path) read-only: the process that created it ended before it wrote the tables. Open it once for writing"
         )
     }
 
@@ -73,7 +74,7 @@ extension StoreError {
     public static func olderModel(_ path: String) -> StoreError {
         StoreError(
             .schemaTooNew,
-            "\(path) was written by a newer model, which came after this one. Update the program. To go back on purpose, give "
+            "cannot open \(path): it was written by a newer model than this one. Update the program. To go back on purpose, give "
                 + "the model a higher version, and name what only the newer model has in allowsDataLoss")
     }
 }
