@@ -1,6 +1,6 @@
 import Testing
 
-/// A reader holds one file, and one function, in mind at a time.
+/// Limits on the size of files, functions and folders, so that a reader can keep each in mind.
 @Suite struct BudgetTests {
     @Test func noFileIsLongerThanItsBudget() {
         for file in Repository.swiftFiles {
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Printed, not enforced: about 150 is the aim.
+    /// Printed, not enforced. The goal is about 150 lines.
     @Test func theMedianFileLengthIsReported() {
         let lengths = Repository.modules.values.joined().map(\.lineCount).sorted()
         #expect(!lengths.isEmpty)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What the documents say is held to the code as far as a program can.
+/// Checks of the documents against the code, as far as a program can check them.
 @Suite struct DocumentTests {
     private static let documents: [SourceFile] =
         ["README.md", "CONTRIBUTING.md"].map { SourceFile(path: $0, root: Repository.root) }
@@ -24,13 +24,13 @@ import Testing
         }
     }
 
-    /// Tables of figures are files of their own, so that a reader finds the method and the goals.
+    /// Tables of figures are separate files, so that a reader finds the method and the goals on this page.
     @Test func thePageOnBenchmarksIsShort() throws {
         let page = try #require(Self.documents.first { $0.path == "Docs/Benchmarks.md" })
         #expect(page.lines.reduce(0) { $0 + $1.utf8.count + 1 } <= 8192)
     }
 
-    /// Names in code font that look like ours: a type, or a type with a member.
+    /// Checks names in code font that look like types of the package, or like a type with a member.
     @Test(arguments: ["Docs/Internals/Architecture.md", "Docs/Concurrency.md"])
     func everyTypeThatADocumentNamesIsInTheSources(path: String) {
         guard let document = Self.documents.first(where: { $0.path == path }) else { return }
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// The compiled copy stands between two lines of dashes in a test that also runs it.
+    /// The compiled copy is between two lines of dashes in a test that also runs it.
     @Test func theReadmesCodeIsCodeThatCompiles() throws {
         let readme = SourceFile(path: "README.md", root: Repository.root)
         let start = try #require(readme.lines.firstIndex(of: "```swift"))
@@ -58,7 +58,7 @@ import Testing
         #expect(readme.lines[start + 1..<end] == compiled.lines[marks[0] + 1..<marks[1]])
     }
 
-    /// Every target of the library, in the order of the manifest.
+    /// Every target of the library must be in the table, in the order of the manifest.
     @Test(arguments: ["CONTRIBUTING.md", "Docs/Internals/Architecture.md"])
     func aTableOfLayersNamesEveryTargetInOrder(path: String) throws {
         let document = try #require(Self.documents.first { $0.path == path })
@@ -72,7 +72,7 @@ import Testing
         #expect(named == targets.filter { $0 != "TestSupport" })
     }
 
-    /// A difference that is told as a fact has a test that shows it.
+    /// Every difference that is stated as a fact must have a test.
     @Test func everyDifferenceFromCoreDataHasATest() throws {
         let document = SourceFile(path: "Docs/DifferencesFromCoreData.md", root: Repository.root)
         let start = try #require(document.lines.firstIndex(of: "## Different on purpose"))

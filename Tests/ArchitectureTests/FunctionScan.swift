@@ -1,14 +1,14 @@
 /// A function, initialiser or deinitialiser with a body.
 struct FoundFunction: Equatable {
     var name: String
-    /// Counted from 1.
+    /// The line of the keyword, counted from 1.
     var line: Int
-    /// From the line of its keyword to the line of its closing brace.
+    /// The number of lines from the keyword to the closing brace.
     var length: Int
 }
 
 extension SourceFile {
-    /// The functions with bodies, nested ones too, found by matching braces in the blanked code.
+    /// The functions with bodies, including nested functions. Found by matching braces in the blanked code.
     var functions: [FoundFunction] {
         let words = codeWords
         return words.indices.compactMap { index in
@@ -25,7 +25,7 @@ extension SourceFile {
         var line: Int
     }
 
-    /// Identifiers, and the characters that matter, one by one.
+    /// Identifiers, and single characters that matter to the scan.
     var codeWords: [Word] {
         var words: [Word] = []
         for (number, line) in codeLines.enumerated() {
@@ -56,7 +56,7 @@ extension SourceFile {
         "func", "init", "var", "let", "subscript", "case", "static", "associatedtype", "typealias", "mutating", "extension",
     ]
 
-    /// The index of the brace that ends the body of the declaration that starts at `start`; nil when it has no body.
+    /// Returns the index of the brace that ends the body of the declaration at `start`, or nil if it has no body.
     private static func closingBrace(of start: Int, in words: [Word]) -> Int? {
         var parentheses = 0
         var braces = 0

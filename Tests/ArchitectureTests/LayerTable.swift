@@ -1,8 +1,8 @@
-/// Which module may import which. Downward only; the C libraries have one importer each.
+/// The modules that each module may import. Imports go downward only, and each C library has one importer.
 enum LayerTable {
     struct Module {
         var name: String
-        /// Modules of ours.
+        /// Modules of this package.
         var below: Set<String>
         /// Modules of packages, and C libraries.
         var outside: Set<String> = []
@@ -29,12 +29,12 @@ enum LayerTable {
         Module(name: "Strata", below: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface"]),
     ]
 
-    /// Comes with the compiler and the system; any module may use it.
+    /// Modules of the compiler and the system, which any module may import.
     static let system: Set<String> = [
         "Swift", "Synchronization", "FoundationEssentials", "Foundation", "Dispatch", "Observation",
     ]
 
-    /// The C libraries of the systems: of `Platform` alone.
+    /// The C libraries of the systems. Only `Platform` may import them.
     static let cLibraries: Set<String> = ["Glibc", "Musl", "Darwin"]
 
     static let cLibraryImporters = ["CLMDB": "LMDB", "CZstd": "PageCodec", "GRDBSQLite": "SQLiteStore"]
@@ -44,7 +44,7 @@ enum LayerTable {
 
 struct Import {
     var module: String
-    /// `public`, `package`, `internal`…; nil when none is written.
+    /// The access level as written (`public`, `package`, `internal`…), or nil if none is written.
     var access: String?
     /// Counted from 1.
     var line: Int

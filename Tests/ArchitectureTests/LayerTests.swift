@@ -34,7 +34,7 @@ import Testing
                 for found in file.imports where LayerTable.cLibraries.contains(found.module) {
                     Issue.record("\(file.path):\(found.line): only Platform imports \(found.module)")
                 }
-                // A public import would show the C library's names to users of the package.
+                // A public import would expose the C library's names to users of the package.
                 for found in file.imports where found.module == "Platform" && !["internal", "package"].contains(found.access) {
                     Issue.record("\(file.path):\(found.line): write `internal import Platform`")
                 }
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    /// Foundation brings ICU and seven more megabytes of memory to everybody who imports the library.
+    /// Foundation adds ICU and seven more megabytes of memory to every program that imports the library.
     @Test func theLibraryUsesFoundationOnlyWhereItsEssentialsAreMissing() {
         for (name, files) in Repository.modules where !["SQLiteStore", "StrataMacros"].contains(name) {
             for file in files where file.imports.contains(where: { $0.module == "Foundation" }) {
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    /// What people run first must not wait for swift-syntax.
+    /// The first commands that a new user runs must not wait for swift-syntax.
     @Test func benchmarksAndFuzzTargetsDoNotUseMacros() {
         for file in Repository.swiftFiles where file.path.hasPrefix("Benchmarks/Sources") || file.path.hasPrefix("fuzz/") {
             for found in file.imports where ["Strata", "StrataMacros"].contains(found.module) {

@@ -1,12 +1,12 @@
 import Testing
 
 @Suite struct NameTests {
-    /// Names that exclude nothing, so that everything ends up in them.
+    /// Names that exclude nothing, so that any code could be put under them.
     private static let drawers: Set = [
         "Util", "Utils", "Utilities", "Helper", "Helpers", "Common", "Manager", "Core", "Misc", "Stuff",
     ]
 
-    /// The parts of a name in camel case, with kebab and snake case: `PageCore+Utils` has Page, Core, Utils.
+    /// Splits a name in camel case, kebab case or snake case into words: `PageCore+Utils` has Page, Core, Utils.
     private static func words(_ name: String) -> [String] {
         name.matches(of: /[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])/).map { String($0.0).capitalized }
     }

@@ -7,13 +7,13 @@ enum Promises {
 
     struct Promise {
         var number: Int
-        /// Marked *not built yet* as a whole.
+        /// Whether the promise is built, at least in part: it is not marked *not built yet*.
         var isBuilt: Bool
-        /// Marked **B+**.
+        /// Whether the promise is marked **B+**.
         var isBeyondCoreData: Bool
     }
 
-    /// In the order of the page.
+    /// All promises, in the order of the page.
     static let all: [Promise] = contract.lines.compactMap { line in
         guard let match = line.firstMatch(of: /^\*\*S(\d{3})\.\*\*( \*\*B\+\*\*)?( \*not built yet\*)?/),
             let number = Int(match.1)
@@ -32,7 +32,7 @@ enum Promises {
             for (_, line) in file.codeLines(with: "func S", "func `S") {
                 guard let match = line.firstMatch(of: /\bfunc (`?)(S\d.*)/) else { continue }
                 let isSentence = !match.1.isEmpty
-                // A sentence may begin with several numbers: `S050, S051: …`.
+                // A test name may begin with several numbers: `S050, S051: …`.
                 let head = isSentence ? match.2.prefix { $0 != ":" } : match.2.prefix(4)
                 for number in numbers(in: String(head)) { found[number, default: []].append("\(file.path): \(match.2)") }
             }
@@ -40,7 +40,7 @@ enum Promises {
         return found
     }()
 
-    /// The numbers in a line: an S and three digits that are no part of a longer word.
+    /// Returns the numbers in a line: an S and three digits that are not part of a longer word.
     static func numbers(in line: String) -> [Int] {
         func isWord(_ byte: UInt8) -> Bool {
             switch byte {

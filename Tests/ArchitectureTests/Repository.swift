@@ -5,7 +5,7 @@ enum Repository {
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    /// All Swift files of ours, nested packages included.
+    /// All Swift files of the repository, including nested packages.
     static let swiftFiles: [SourceFile] = ["Sources", "Tests", "Benchmarks", "fuzz"].flatMap {
         files(under: $0, endingIn: "swift")
     }
@@ -16,7 +16,7 @@ enum Repository {
 
     static let manifest = SourceFile(path: "Package.swift", root: root)
 
-    /// Relative to the root; build products and other hidden things are left out.
+    /// Returns the files of a folder, relative to the root. Build products and hidden files are left out.
     static func files(under folder: String, endingIn ending: String) -> [SourceFile] {
         let start = root.appending(path: folder, directoryHint: .isDirectory)
         guard let walk = FileManager.default.enumerator(at: start, includingPropertiesForKeys: nil, options: .skipsHiddenFiles)
@@ -30,9 +30,9 @@ enum Repository {
     }
 }
 
-/// A file of ours: its text, and its code with comments and the insides of strings blanked out.
+/// A file of the repository: its text, and its code with comments and the contents of strings blanked out.
 struct SourceFile: Sendable, CustomStringConvertible {
-    /// Relative to the repository.
+    /// The path relative to the repository.
     let path: String
     let lines: [String]
     let codeLines: [String]
@@ -42,7 +42,7 @@ struct SourceFile: Sendable, CustomStringConvertible {
     var isTest: Bool { path.hasPrefix("Tests/") || path.contains("/Tests/") }
 
     init(path: String, root: URL) {
-        // A file that cannot be read would be missed by every rule.
+        // Stop here: a file that cannot be read would escape every rule.
         guard let text = try? String(contentsOf: root.appending(path: path), encoding: .utf8) else {
             fatalError("\(path) cannot be read as UTF-8")
         }
@@ -55,17 +55,17 @@ struct SourceFile: Sendable, CustomStringConvertible {
         codeLines = SwiftText.blanked(text).components(separatedBy: "\n")
     }
 
-    /// The lines of code that have one of the words in them, with their numbers from 1: what a rule looks at more closely.
+    /// Returns the lines of code that contain one of the words, with their numbers from 1. Rules examine only these lines.
     func codeLines(with words: String...) -> [(number: Int, text: String)] {
         codeLines.enumerated().filter { _, line in words.contains { line.holds($0) } }.map { ($0.offset + 1, $0.element) }
     }
 
-    /// Lines, without the empty one after the last line break.
+    /// The number of lines, without the empty line after the last line break.
     var lineCount: Int { lines.last == "" ? lines.count - 1 : lines.count }
 }
 
 extension String {
-    /// Whether the text occurs. Rules ask this of every line, and regular expressions are slow in debug builds.
+    /// Whether the text occurs in the string. Rules ask this of every line, and regular expressions are slow in debug builds.
     func holds(_ text: String) -> Bool {
         var (line, wanted) = (self, text)
         return line.withUTF8 { line in

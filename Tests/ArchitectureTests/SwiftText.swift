@@ -1,10 +1,11 @@
-/// Enough of Swift's lexical rules to tell code from comments and strings. Regex literals are not known to it.
+/// A scanner that separates Swift code from comments and strings. It does not know regex literals.
 struct SwiftText {
     private let input: [UInt8]
     private var output: [UInt8]
     private var position = 0
 
-    /// The text with comments and the insides of string literals replaced by spaces. Lines and columns (in bytes) stay.
+    /// Returns the text with comments and the contents of string literals replaced by spaces. Lines and columns (in bytes)
+    /// stay.
     static func blanked(_ text: String) -> String {
         var scan = SwiftText(Array(text.utf8))
         scan.code(endingAt: nil)
@@ -16,7 +17,7 @@ struct SwiftText {
         output = input
     }
 
-    /// Runs to the end, or past the parenthesis that ends an interpolation.
+    /// Reads code to the end, or past the parenthesis that ends an interpolation.
     private mutating func code(endingAt closing: UInt8?) {
         var depth = 0
         while position < input.count {
@@ -71,7 +72,7 @@ struct SwiftText {
         }
     }
 
-    /// How many number signs stand before the quotation mark here; nil when no string starts here.
+    /// Returns the number of number signs before the quotation mark at this position, or nil if no string begins here.
     private func stringStart() -> Int? {
         var hashes = 0
         while position + hashes < input.count, input[position + hashes] == UInt8(ascii: "#") { hashes += 1 }

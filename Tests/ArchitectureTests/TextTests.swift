@@ -1,6 +1,6 @@
 import Testing
 
-/// What must not stand in any text of ours.
+/// Checks for text that must not occur in any file of the repository.
 @Suite struct TextTests {
     private static let texts: [SourceFile] =
         Repository.swiftFiles + Repository.files(under: "Docs", endingIn: "md")

@@ -1,7 +1,7 @@
 import Testing
 
 extension SourceFile {
-    /// Where the compiler is told to trust us without a comment nearby that says why; lines counted from 1.
+    /// The lines that turn off a check of the compiler without a comment nearby that says why. Lines are counted from 1.
     var unreasonedUnsafeLines: [Int] {
         codeLines(with: "@unchecked", "unsafe", "Unsafe").filter { number, code in
             if code.holds("@unchecked Sendable") || code.holds("nonisolated(unsafe)") {
@@ -14,7 +14,7 @@ extension SourceFile {
         }.map(\.number)
     }
 
-    /// A reason for sharing names what keeps two threads apart.
+    /// The words of a reason for sharing: it names what keeps two threads apart.
     private static var sharingReasons: Regex<Substring> {
         /(?i)unchecked|sendable|because|lock|mutex|atomic|immutable|thread|executor|queue|isolat|seal|actor|once|own|purpose/
     }

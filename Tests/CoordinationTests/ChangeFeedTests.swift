@@ -14,7 +14,7 @@ import Testing
         steps?.map { if case .save(let changes) = $0 { changes.generation } else { 0 } }
     }
 
-    /// Catches: a boundary that is off by one, so that a context misses a save or sees its own as another's.
+    /// Catches: a boundary that is off by one, so that a context misses a save or treats its own save as another context's.
     @Test func `The steps between two states are those after the first up to the second`() {
         let feed = feed(1...10)
         #expect(generations(feed.steps(after: SaveSequence(3), through: SaveSequence(6))) == [4, 5, 6])
@@ -22,7 +22,7 @@ import Testing
         #expect(generations(feed.steps(after: SaveSequence(10), through: SaveSequence(10))) == [])
     }
 
-    /// Catches: an incomplete answer given as a complete one.
+    /// Catches: an incomplete answer that is returned as a complete one.
     @Test func `Steps that are not all known are not answered`() {
         let feed = feed(5...10)
         #expect(feed.steps(after: SaveSequence(3), through: SaveSequence(6)) == nil)
@@ -38,7 +38,7 @@ import Testing
 }
 
 @Suite struct CommittedNumbersTests {
-    /// Catches: S067: a row that a context knows as accepted conflicts with itself after its commit.
+    /// Catches: a row that conflicts with itself after its commit, because a context knows it only as accepted (S067).
     @Test func `A version before its commit and after it are the same`() {
         var numbers = CommittedNumbers()
         numbers.note(CommitNumbers([SaveSequence(1), SaveSequence(2)], after: 10))

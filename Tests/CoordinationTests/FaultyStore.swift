@@ -6,24 +6,24 @@ import TestSupport
 @testable import ObjectGraph
 
 extension PersistentStoreCoordinator {
-    /// A coordinator of the tests' model over a store that fails, with a clock that a test steps.
+    /// Creates a coordinator of the tests' model over a store that fails, with a clock that the test advances.
     static func music(_ store: FaultyStore, _ clock: SteppedClock) throws -> PersistentStoreCoordinator {
         try PersistentStoreCoordinator(model: Music.model, store: store, routing: .snapshot, name: "test", clock: clock)
     }
 
-    /// The titles of all tracks in a new context.
+    /// Returns the titles of all tracks in a new context.
     func titles() async throws -> [String] { try await newBackgroundContext().perform { try $0.trackTitles() } }
 }
 
-/// A store in memory that fails when a test says so, and counts its calls.
+/// A store in memory that fails when a test requests it, and counts its calls.
 final class FaultyStore: ObjectStore {
     enum Call: Hashable, CaseIterable { case snapshot, write, apply, commit, claim, history }
 
     private struct State {
         var counts: [Call: Int] = [:]
-        /// Asked before each call, with its number from 1 on.
+        /// Called before each call with its number, from 1 on. Returns the error to throw, or nil.
         var fault: (@Sendable (Call, Int) -> (any Error)?)?
-        /// Asked before each layer is written.
+        /// Called before each layer is written. Returns the error to throw, or nil.
         var refusal: (@Sendable (Layer) -> (any Error)?)?
         /// Whether another process waits for the claim.
         var isWanted = false
@@ -36,15 +36,15 @@ final class FaultyStore: ObjectStore {
 
     init(schema: StoreSchema) { memory = MemoryStore(schema: schema) }
 
-    /// Fails calls from now on, as `fault` says; nil: none.
+    /// Sets the function that decides which calls fail. nil means that none fails.
     func fail(_ fault: (@Sendable (Call, Int) -> (any Error)?)?) { state.withLock { $0.fault = fault } }
 
-    /// Fails the writing of layers from now on, as `refusal` says; nil: none.
+    /// Sets the function that decides which layers cannot be written. nil means that all can.
     func refuse(_ refusal: (@Sendable (Layer) -> (any Error)?)?) { state.withLock { $0.refusal = refusal } }
 
     func count(_ call: Call) -> Int { state.withLock { $0.counts[call] ?? 0 } }
 
-    /// Acts as another process that begins or ends to wait for the claim.
+    /// Acts as another process that begins or stops waiting for the claim.
     func setWanted(_ isWanted: Bool) {
         let requests = state.withLock { state in
             state.isWanted = isWanted
@@ -55,7 +55,7 @@ final class FaultyStore: ObjectStore {
 
     var heldClaims: Int { state.withLock { $0.heldClaims } }
 
-    /// Commits a save that the writer does not know of, as another process does.
+    /// Commits a save without the writer's knowledge, as another process does.
     func saveElsewhere(_ layer: Layer) throws {
         try memory.write(.durable) { transaction in
             layer.stamp(transaction.generation + 1)
@@ -65,7 +65,7 @@ final class FaultyStore: ObjectStore {
     }
 
     private func note(_ call: Call) throws {
-        // The fault may call the store itself, so it is asked without the lock.
+        // The fault may call the store itself, so it is called without the lock.
         let (fault, number) = state.withLock { state in
             state.counts[call, default: 0] += 1
             return (state.fault, state.counts[call] ?? 0)

@@ -35,7 +35,7 @@ import Testing
 
     private func settle() async throws { try await coordinator.writer.onQueue { $0.finishFlush() } }
 
-    /// The titles that a layer writes.
+    /// Returns the titles that a layer writes.
     @Sendable private static func titles(_ layer: Layer) -> [String] {
         (layer.entity(entity)?.pages.values.flatMap { page in
             SlotIterator(page.touched).compactMap { slot -> String? in
@@ -45,7 +45,7 @@ import Testing
         }) ?? []
     }
 
-    /// Fails every layer that writes this title.
+    /// Refuses every layer that writes this title.
     private func refuse(_ title: String, _ error: StoreError = tooLarge) {
         store.refuse { Self.titles($0).contains(title) ? error : nil }
     }
@@ -59,8 +59,8 @@ import Testing
         return failures
     }
 
-    /// Catches: a store that no save reaches any more because of one that was acknowledged and cannot be written, and saves that are lost
-    /// because they were folded with it.
+    /// Catches: a store that accepts no more saves because one acknowledged save cannot be written. Also catches saves that are
+    /// lost because they were folded with it.
     @Test func `S067: a deferred save that cannot be written is left out and reported, and takes no other save along`()
         async throws
     {
@@ -78,7 +78,7 @@ import Testing
         #expect(try store.history(after: 0, limit: 100)?.count == 8)
     }
 
-    /// Catches: an update of what was never written, or a reference to it, that is written all the same.
+    /// Catches: an update of an object that was never written, or a reference to it, that is written all the same.
     @Test func `S067: saves that depend on one that was left out are left out and reported too`() async throws {
         let context = coordinator.newBackgroundContext(name: "bad")
         let id = await context.perform { $0.makeTrack("bad").objectID }
@@ -96,12 +96,13 @@ import Testing
         #expect(try store.verify().isEmpty)
     }
 
-    /// Catches: saves that were committed before the disk became full, and that the writer takes for pending: written twice, or never.
+    /// Catches: saves that were committed before the disk became full, but that the writer considers pending. They would be
+    /// written twice, or never.
     @Test func `S066: what was committed before a full disk stays, and only the rest is written later`() async throws {
         for title in ["a", "bad", "b", "c"] { try await saveLater(title) }
         let commits = store.count(.commit)
         refuse("bad")
-        // Together: none. Each alone: "a" is committed, "b" finds no room.
+        // If written together, none is committed. If written one by one, "a" is committed, and "b" does not fit.
         store.fail { call, number in call == .commit && number > commits + 1 ? Self.diskFull : nil }
         await #expect(throws: StoreError.self) { try await coordinator.flush() }
         #expect(try storedTitles() == ["a"])
@@ -117,7 +118,7 @@ import Testing
         #expect(try store.verify().isEmpty)
     }
 
-    /// Catches: a save that depends on one that was left out, forgotten over a full disk.
+    /// Catches: a save that depends on a rejected save and is no longer checked after a full disk.
     @Test func `S067: saves are checked without those left out, also when they are written later`() async throws {
         let context = coordinator.newBackgroundContext(name: "bad")
         let id = await context.perform { $0.makeTrack("bad").objectID }
@@ -138,7 +139,7 @@ import Testing
         #expect(try storedTitles() == ["good", "later"])
     }
 
-    /// Catches: saves that are acknowledged although the file takes none of this model any more.
+    /// Catches: saves that are acknowledged although the file no longer accepts any save of this model.
     @Test func `S066: a deferred save is refused once the file takes no save of this model`() async throws {
         let context = coordinator.newBackgroundContext()
         try await saveLater("a", context)
@@ -149,7 +150,7 @@ import Testing
         let refusal = await #expect(throws: StoreError.self) { try await context.save(.deferred(within: .seconds(600))) }
         #expect(refusal?.code == .schemaMismatch)
         #expect(await context.perform { $0.hasChanges })
-        // As after the other process has put it right.
+        // As if the other process had repaired it.
         store.fail(nil)
         try await context.save(.deferred(within: .seconds(600)))
         try await coordinator.flush()
@@ -165,7 +166,7 @@ import Testing
         #expect(coordinator.writer.pins.notedCount <= count + 1)
     }
 
-    /// Catches: a count that changes under a context which has merged nothing.
+    /// Catches: a count that changes in a context that has merged nothing.
     @Test func `S150: a context that has shown a count keeps its state when deferred saves are written`() async throws {
         try await saveLater("a")
         let reader = coordinator.newBackgroundContext()

@@ -10,14 +10,14 @@ import Testing
 @Suite struct LazySnapshotTests {
     private let store = FaultyStore(schema: Music.model.storeSchema)
 
-    /// Catches: a lock that is held while the store is asked. On a store with one connection a context waits there for the writer's
-    /// transaction, in which the writer takes the same snapshot.
+    /// Catches: a lock that is held while the store is called. On a store with one connection a context waits there for the
+    /// writer's transaction, and inside that transaction the writer takes the same snapshot.
     @Test func `S154: the writer takes a snapshot while a context that takes it waits for the store`() async throws {
         let lazy = LazySnapshot(store, generation: 0) { _ in }
         let writersSnapshot = Mutex<(any StoreSnapshot)?>(nil)
         store.fail { call, number in
             guard call == .snapshot, number == 1 else { return nil }
-            // The first caller is inside the store now; the second must not wait for it.
+            // The first caller is inside the store now. The second caller must not wait for it.
             let isDone = DispatchSemaphore(value: 0)
             DispatchQueue.global().async {
                 writersSnapshot.withLock { $0 = try? lazy.take() }

@@ -3,7 +3,7 @@ import Platform
 
 @testable import ObjectGraph
 
-/// A clock that stands still until a test moves it. What is due then runs on the queues that it was given.
+/// A clock that stands still until a test advances it. Jobs that are due then run on their queues.
 final class SteppedClock: WriterClock {
     private struct State {
         var now = DispatchTime(uptimeNanoseconds: 1_000_000_000)
@@ -18,7 +18,7 @@ final class SteppedClock: WriterClock {
         state.withLock { $0.waiting.append((time, queue, body)) }
     }
 
-    /// Moves the time on and runs what is due, earliest first. Returns when it has run.
+    /// Advances the time and runs the jobs that are due, earliest first. Returns when they have run.
     func advance(by interval: DispatchTimeInterval) {
         let due = state.withLock { state in
             state.now = state.now + interval
@@ -30,6 +30,6 @@ final class SteppedClock: WriterClock {
         for job in due { job.queue.sync(execute: job.body) }
     }
 
-    /// How many jobs wait for their time.
+    /// The number of jobs that are not due yet.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 }

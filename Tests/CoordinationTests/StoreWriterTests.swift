@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObjectGraph
 
-/// The writer over a store that fails when it is told to, and a clock that a test moves.
+/// The writer over a store that fails on request, with a clock that the test advances.
 @Suite struct StoreWriterTests {
     private let clock = SteppedClock()
     private let store = FaultyStore(schema: Music.model.storeSchema)
@@ -26,7 +26,7 @@ import Testing
         get throws { try store.snapshot().count(Music.query("Track")) }
     }
 
-    /// Returns when all that was queued on the writer so far has run, writes included.
+    /// Returns when all jobs that were queued on the writer have run, including writes.
     private func settle() async throws {
         try await writer.onQueue { $0.finishFlush() }
     }
@@ -75,7 +75,7 @@ import Testing
         #expect(try stored == 1)
     }
 
-    /// Catches: "conflicts with nobody" between a context and its own deferred save.
+    /// Catches: a conflict between a context and its own deferred save.
     @Test func `S067: a context goes on updating what it saved deferred, across every flush`() async throws {
         let context = coordinator.newBackgroundContext()
         let id = await context.perform { $0.makeTrack("a", plays: 0).objectID }
@@ -115,7 +115,7 @@ import Testing
         try await settle()
         #expect(try stored == 1)
         #expect(store.heldClaims == 0)
-        // While the other waits, a save is not held back.
+        // While another process waits, a save is not deferred.
         store.setWanted(true)
         try await save(context, "b", .deferred(within: .seconds(600)))
         try await save(context, "c", .deferred(within: .seconds(600)))
@@ -188,7 +188,7 @@ import Testing
         try await save(context, "a", .durable)
         #expect(writer.pins.live().taken.isEmpty)
         _ = try await coordinator.titles()
-        // The reader is gone; the writer lets go of what it read after a while.
+        // The reader is gone. After a while the writer releases the snapshot.
         clock.advance(by: .seconds(1))
         try await settle()
         #expect(writer.pins.live().taken.isEmpty)

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Lines that a worker writes about its saves, as they begin and as they are acknowledged, each by one plain write.
+/// A file to which a worker appends lines about its saves, when they begin and when they are acknowledged. Each line is one
+/// plain write.
 final class AcknowledgementFile: Sendable {
     static let name = "acknowledged"
 
@@ -21,27 +22,27 @@ final class AcknowledgementFile: Sendable {
     }
 }
 
-/// What the acknowledgements up to some moment promise of the file.
+/// The saves that the file must have, according to the acknowledgements up to some moment.
 struct Acknowledgements {
-    /// By writer: the saves that have begun.
+    /// For each writer, the number of saves that have begun.
     private(set) var started: [Int: Int] = [:]
-    /// By writer: the saves that have returned, deferred ones included.
+    /// For each writer, the number of saves that have returned, including deferred saves.
     private(set) var accepted: [Int: Int] = [:]
-    /// By writer: the saves that a crash must not lose.
+    /// For each writer, the number of saves that a crash must not lose.
     private(set) var required: [Int: Int] = [:]
-    /// Copies that have been acknowledged, with the saves that they must hold.
+    /// Acknowledged copies, with the saves that they must have.
     private(set) var copies: [String: [Int: Int]] = [:]
-    /// The version of the model that an open which returned has brought into force.
+    /// The version of the model that the last successful open has put into force.
     private(set) var version = 0
-    /// What went wrong in a worker that went on.
+    /// Errors of a worker that continued.
     private(set) var failures: [String] = []
-    /// What had been accepted when a writer's save or flush, or a copy, began.
+    /// The number of saves that had been accepted when a writer's save or flush, or a copy, began.
     private var before: [String: [Int: Int]] = [:]
     /// The writer being killed. Its deferred saves may be lost, and saves of other writers no longer wait for them.
     private var dying: Int?
     private var rest = ""
 
-    /// Takes what was appended to the file.
+    /// Reads the bytes that were appended to the file.
     mutating func take(_ bytes: some Collection<UInt8>) {
         rest += String(decoding: bytes, as: UTF8.self)
         while let end = rest.firstIndex(of: "\n") {
@@ -60,7 +61,7 @@ struct Acknowledgements {
         case "deferred": accepted[writer] = number + 1
         case "durable":
             accepted[writer] = number + 1
-            // A durable save comes after all saves that had returned before it began, of every writer.
+            // A durable save follows all saves of every writer that had returned before it began.
             require(before["\(writer)"] ?? [:], by: writer)
             require([writer: number + 1], by: writer)
         case "flush": before["\(writer)"] = accepted
@@ -73,10 +74,10 @@ struct Acknowledgements {
         }
     }
 
-    /// A writer is about to be killed. Until it restarts, only what it acknowledges itself is required of its saves.
+    /// A writer is about to be killed. Until it restarts, only the saves that it acknowledges itself are required of it.
     mutating func willKill(_ writer: Int) { dying = writer }
 
-    /// As after a crash: what is there has been acknowledged, and the writer's next save follows it.
+    /// Continues after a crash. The saves that are there count as acknowledged, and the writer's next save follows them.
     mutating func restart(_ writer: Int, at saves: Int) {
         dying = nil
         started[writer] = saves

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// Crashes of stores in processes of their own. `make test-power` and `make test-kill` run it; see `usage`.
+/// Crashes stores in processes of their own. `make test-power` and `make test-kill` run it. See `usage`.
 @main struct CrashRuns {
     static let usage = """
         crash-runs power RECORDER LOGS [states=300] [seed=N] [workload=NAME] [store=NAME] [forgets=N]
@@ -95,7 +95,7 @@ struct Options {
     }
 }
 
-/// Prints a line at once: what is buffered would go with a process that crashes.
+/// Prints a line at once, because a buffered line would be lost in a crash.
 func report(_ line: String) {
     let line = line + "\n"
     _ = write(STDOUT_FILENO, line, line.utf8.count)

@@ -3,17 +3,17 @@ import ObjectGraph
 import StoreInterface
 import TestSupport
 
-/// `crash-runs kill`: workers that save until they are killed, one or two at a time on one file; what is left is compared with what they
-/// acknowledged, while the other worker goes on.
+/// `crash-runs kill`: kills workers that save, one or two at a time on one file. The file is compared with their
+/// acknowledgements while the other worker continues.
 struct KillCommand {
     var kills = 60
     var seed = Seed.value
     var kinds: [StoreKind] = [.lmdb, .sqlite]
     var processes = [1, 2]
-    /// Kills after which a new file is begun: checks take longer as a file grows.
+    /// The number of kills before a new file is begun. Checks take longer as a file grows.
     private let killsOfFile = 20
 
-    /// - Returns: whether nothing was found.
+    /// - Returns: Whether there are no findings.
     func run() async throws -> Bool {
         report("kills: \(kills), seed \(seed)")
         let share = (kills + kinds.count * processes.count - 1) / (kinds.count * processes.count)
@@ -51,7 +51,7 @@ struct KillFile {
     private var random: SeededGenerator
     private var promised = Acknowledgements()
     private var read = 0
-    /// By writer: what the last check has found.
+    /// For each writer, the state that the last check has found.
     private var found: [Library]
     private(set) var kills = 0
     private(set) var killsWhileSaving = 0
@@ -77,7 +77,7 @@ struct KillFile {
         for _ in 0..<count where findings.isEmpty {
             let victim = Int.random(in: 0..<processes, using: &random)
             let before = promised.accepted[victim] ?? 0
-            // One in four is killed while it starts.
+            // One worker in four is killed while it starts.
             if Int.random(in: 0..<4, using: &random) > 0 { try await waitForSave(victim) }
             try await Task.sleep(for: .microseconds(Int.random(in: 0...40_000, using: &random)))
             try readAcknowledgements()
@@ -108,14 +108,14 @@ struct KillFile {
         }
     }
 
-    /// Takes the acknowledgements written since the last call.
+    /// Reads the acknowledgements written since the last call.
     private mutating func readAcknowledgements() throws {
         guard let all = try? Data(contentsOf: place.folder.appendingPathComponent(AcknowledgementFile.name)) else { return }
         promised.take(all.dropFirst(read))
         read = all.count
     }
 
-    /// Compares what is there with the acknowledgements, while the other writer may go on.
+    /// Compares the file with the acknowledgements. The other writer may continue meanwhile.
     private mutating func check(_ victim: Int) async throws -> [String] {
         let required = promised.required
         let (libraries, findings) = try await place.withContainer(.first) { [found] container in
@@ -141,7 +141,7 @@ struct KillFile {
             return (libraries, findings)
         }
         found = libraries
-        // Those that the other writer has begun meanwhile.
+        // Includes saves that the other writer has begun meanwhile.
         try readAcknowledgements()
         var all = findings
         for (writer, saves) in found.map(\.saves).enumerated() where saves > promised.started[writer] ?? 0 {

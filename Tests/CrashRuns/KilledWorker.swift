@@ -3,8 +3,8 @@ import ObjectGraph
 import StoreInterface
 import TestSupport
 
-/// One writer's saves, from where the file stands, until the process is killed. Every save also increments a counter that all
-/// writers share, so that a lost update shows.
+/// Saves as one writer, from the file's present state on, until the process is killed. Every save also increments a counter
+/// that all writers share, so that a lost update shows.
 struct KilledWorker {
     let place: StorePlace
     let seed: UInt64
@@ -13,7 +13,7 @@ struct KilledWorker {
     static let largestPayload = 3_000
 
     func run() async throws {
-        // Should the parent die.
+        // Ends the process if the parent dies.
         alarm(60)
         let acknowledgements = try AcknowledgementFile(folder: place.folder)
         do {
@@ -56,7 +56,7 @@ struct KilledWorker {
         }
     }
 
-    /// Two writers meet at the shared counter and nowhere else.
+    /// Two writers conflict only at the shared counter.
     private func check(_ conflicts: [MergeConflict], _ context: BackgroundContext) async throws {
         let others = await context.perform { context in
             conflicts.filter { conflict in

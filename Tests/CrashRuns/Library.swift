@@ -1,8 +1,8 @@
 import Foundation
 import TestSupport
 
-/// What one writer's objects are after a number of its saves. Each save follows from the seed and the saves before it, so the
-/// state after any number of saves can be computed anew.
+/// The objects of one writer after a number of its saves. Each save follows from the seed and the saves before it, so the state
+/// after any number of saves can be computed again.
 struct Library: Equatable {
     struct Item: Equatable {
         var text: String
@@ -11,12 +11,12 @@ struct Library: Equatable {
         var tags: Set<Int> = []
     }
 
-    /// What one save changes.
+    /// The changes of one save.
     struct Step {
         var inserted: [(number: Int, item: Item)] = []
         var updated: [(number: Int, item: Item)] = []
         var deleted: [Int] = []
-        /// Where in the script the save is deferred, and where a flush follows it.
+        /// Whether the script saves durably here. `isFlushed` is whether a flush follows the save.
         var isDurable = false
         var isFlushed = false
     }
@@ -25,7 +25,7 @@ struct Library: Equatable {
 
     let seed: UInt64
     let writer: Int
-    /// The most bytes that a payload has.
+    /// The largest number of bytes of a payload.
     let largestPayload: Int
     private(set) var saves = 0
     private(set) var items: [Int: Item] = [:]
@@ -37,16 +37,16 @@ struct Library: Equatable {
         self.largestPayload = largestPayload
     }
 
-    /// The state after `saves` saves.
+    /// Creates the state after `saves` saves.
     init(like other: Library, after saves: Int) {
         self.init(seed: other.seed, writer: other.writer, largestPayload: other.largestPayload)
         for _ in 0..<saves { _ = advance() }
     }
 
-    /// The number of an item or a group, unique over all writers.
+    /// Returns the number of an item or a group, unique over all writers.
     func global(_ number: Int) -> Int { writer * 1_000_000 + number }
 
-    /// Makes the next save.
+    /// Computes the next save.
     mutating func advance() -> Step {
         var random = SeededGenerator(seed: seed &+ UInt64(writer) << 40 &+ UInt64(saves) &* 7919)
         var step = Step()
@@ -62,7 +62,7 @@ struct Library: Equatable {
             guard let number = known.randomElement(using: &random), changed.insert(number).inserted else { continue }
             step.updated.append((number, item(&random)))
         }
-        // As many as are inserted, once there are some.
+        // Deletes as many as are inserted, once there are some.
         for _ in 0..<(known.count > 60 ? 4 : Int.random(in: 0...1, using: &random)) {
             guard let number = known.randomElement(using: &random), changed.insert(number).inserted else { continue }
             step.deleted.append(number)
@@ -77,7 +77,7 @@ struct Library: Equatable {
         let text = String(repeating: "text \(random.next() % 1000) ", count: Int.random(in: 0...3, using: &random))
         var item = Item(text: text)
         if Int.random(in: 0..<3, using: &random) == 0 {
-            // Mostly small; every size up to the largest has its order of magnitude.
+            // Mostly small. Sizes of each order of magnitude up to the largest occur.
             let limit = max(1, largestPayload >> Int.random(in: 0...6, using: &random))
             let count = Int.random(in: 0...limit, using: &random)
             var word = random.next()

@@ -5,12 +5,12 @@ import StoreInterface
 /// The model of a ``Library`` in three versions: the second is reached by a lightweight migration, the third by a staged one.
 enum LibraryModel: Int, CaseIterable {
     case first = 1
-    /// `text` is `title`, there is an attribute with a default, and an index on it and on the group.
+    /// `text` is `title`. A new attribute has a default, and it and the group have an index.
     case renamed = 2
     /// As `renamed`; a custom stage has computed `length` from the title.
     case staged = 3
 
-    /// The number of the counter that every writer increments, where a store has one.
+    /// The number of the counter that every writer increments, in stores that have one.
     static let sharedWriter = 999
 
     var textName: String { self == .first ? "text" : "title" }
@@ -46,7 +46,7 @@ enum LibraryModel: Int, CaseIterable {
         return try Model([item, group, writer], version: SchemaVersion(rawValue))
     }
 
-    /// How a file of the first version becomes one of this.
+    /// Returns the plan that migrates a file of the first version to this version.
     func plan() throws -> MigrationPlan? {
         guard self == .staged else { return nil }
         return MigrationPlan([
@@ -61,7 +61,7 @@ enum LibraryModel: Int, CaseIterable {
         ])
     }
 
-    /// What `length` is: computed in the staged version, otherwise the default.
+    /// Returns the value of `length`: computed in the staged version, otherwise the default.
     func length(of text: String) -> Int64 { self == .staged ? Int64(text.utf8.count) : 7 }
 }
 
@@ -70,7 +70,7 @@ extension ManagedObjectContext {
         try fetch(EntityFetchRequest(entity, matching: .equal("number", .int(Int64(number))))).first
     }
 
-    /// Makes the changes of a step, which `library` has made already.
+    /// Makes the changes of a step, which are already part of `library`.
     func apply(_ step: Library.Step, of library: Library, as version: LibraryModel) throws {
         if library.saves == 1 {
             insert("Writer")["number"] = .int(Int64(library.writer))
@@ -110,13 +110,13 @@ extension ManagedObjectContext {
         object.setRelatedObjects("tags", to: try item.tags.sorted().compactMap { try one("Group", library.global($0)) })
     }
 
-    /// The number of saves that a writer's counter shows.
+    /// Returns the number of saves according to a writer's counter.
     func saves(of writer: Int) throws -> Int {
         guard case .int(let saves)? = try one("Writer", writer)?["saves"] else { return 0 }
         return Int(saves)
     }
 
-    /// The differences between what the context shows of a writer and what it should, in words.
+    /// Returns the differences between a writer's objects in the context and the expected objects, in words.
     func differences(from library: Library, as version: LibraryModel) throws -> [String] {
         var found: [Int: ManagedObject] = [:]
         for object in try fetch(EntityFetchRequest("Item")) {

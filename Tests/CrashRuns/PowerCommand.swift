@@ -3,18 +3,18 @@ import TestSupport
 
 /// `crash-runs power`: records workloads in processes of their own and checks the states of simulated power cuts in others.
 struct PowerCommand {
-    /// States over all workloads and stores.
+    /// The number of states over all workloads and stores.
     var states = 300
     var seed = Seed.value
     var workloads = Workload.allCases
     var kinds: [StoreKind] = [.lmdb, .sqlite]
-    /// The library that records.
+    /// The library that records the writes.
     var recorder: URL
-    /// Where the logs of runs with findings stay.
+    /// The folder for the logs of runs with findings.
     var logs: URL
-    /// Every n-th sync is left out, to prove that a missing one is found.
+    /// Leaves out every n-th sync, to prove that a missing sync is detected.
     var forgets: Int?
-    /// Cuts of one recorded run.
+    /// The number of cuts of one recorded run.
     var cutsOfRun = 150
 
     struct Outcome {
@@ -23,7 +23,7 @@ struct PowerCommand {
         var findings: [String] = []
     }
 
-    /// - Returns: whether nothing was found, or, if syncs are left out, something.
+    /// - Returns: Whether there are no findings. If syncs are left out, whether there are some.
     func run() throws -> Bool {
         try FileManager.default.createDirectory(at: logs, withIntermediateDirectories: true)
         report("power cuts: \(states) states, seed \(seed)")
@@ -46,7 +46,7 @@ struct PowerCommand {
         return !all.findings.isEmpty
     }
 
-    /// One finding of each kind, with how many there are: kinds differ in more than paths and numbers.
+    /// Returns one finding of each kind, with the number of its findings. Kinds differ in more than paths and numbers.
     private static func summary(_ findings: [String]) -> [String] {
         var kinds: [String: (first: String, count: Int)] = [:]
         for finding in findings {
@@ -71,7 +71,7 @@ struct PowerCommand {
             try record(workload, kind, seed, log, &outcome)
             if outcome.findings.count == before { try check(workload, kind, seed, log, cuts: cuts, &outcome) }
             if outcome.findings.count == before { try? FileManager.default.removeItem(at: log) }
-            // One run with findings is enough to look at.
+            // A run with findings needs no further runs.
             if outcome.findings.count > 20 { break }
         }
         return outcome
@@ -126,7 +126,7 @@ struct PowerCommand {
     }
 }
 
-/// This program again, in a process of its own.
+/// Another instance of this program in a process of its own.
 final class Child {
     private let process = Process()
     private let pipe = Pipe()
@@ -143,14 +143,14 @@ final class Child {
         try process.run()
     }
 
-    /// Kills it and waits for its end.
-    /// - Returns: what it printed.
+    /// Kills the process and waits for its end.
+    /// - Returns: The output of the process.
     func kill() -> String {
         _ = Foundation.kill(process.processIdentifier, SIGKILL)
         return finish().output
     }
 
-    /// Waits for its end. The status is negative for a signal.
+    /// Waits for the end of the process. The status is negative for a signal.
     func finish() -> (output: String, status: Int32) {
         let output = pipe.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()

@@ -10,7 +10,7 @@ struct PowerRun {
     let seed: UInt64
     let log: URL
 
-    /// A state to be checked: after some records, with one kind of loss.
+    /// A state to be checked: the disk after some records, with one kind of loss.
     private struct Cut {
         var records: Int
         var loss: SimulatedDisk.Loss
@@ -25,7 +25,7 @@ struct PowerRun {
         try await worker.run(seed: seed)
     }
 
-    /// The power cuts, in the order of the log. A quarter of them meets the records next to a sync or a change of names.
+    /// Returns the power cuts in the order of the log. A quarter of them is at records next to a sync or a change of names.
     private func cuts(_ count: Int, _ records: [WriteRecord]) -> [Cut] {
         var random = SeededGenerator(seed: seed ^ 0xC07)
         let special = records.indices.filter { ![.write, .writeSynced, .truncate].contains(records[$0].operation) }
@@ -41,9 +41,9 @@ struct PowerRun {
         return cuts.sorted { ($0.records, $0.number) < ($1.records, $1.number) }
     }
 
-    /// Checks the states from `first` on, and prints a line for each before and after it: a state may crash the process.
+    /// Checks the states from `first` on. Prints a line before and after each, because a state may crash the process.
     ///
-    /// - Parameter only: keeps the files of the state, and checks no other.
+    /// - Parameter only: A single state to check, whose files are kept.
     func check(_ count: Int, from first: Int, only: Int? = nil) async throws {
         let records = try WriteRecord.read(log)
         var disk = SimulatedDisk()
@@ -62,7 +62,7 @@ struct PowerRun {
             var random = SeededGenerator(seed: seed &+ UInt64(cut.number))
             var state = disk.state(cut.loss, &random)
             state[AcknowledgementFile.name] = nil
-            // A state that was seen before is counted once.
+            // A repeated state is counted once.
             let isNew = seen.insert(Self.hash(state)).inserted
             guard index >= first, only == nil || only == index else { continue }
             guard isNew || only != nil else {
@@ -96,7 +96,7 @@ struct PowerRun {
     }
 }
 
-/// A folder for files that live for one check, in memory where the system has such a place.
+/// A folder for files of one check, in memory if the system has such a place.
 final class ScratchFolder {
     let folder: URL
     private let keeps: Bool

@@ -1,23 +1,23 @@
 import Foundation
 import TestSupport
 
-/// A disk that keeps after a power cut what was synced, and of everything later whatever a generator chooses.
+/// A simulated disk. After a power cut it has everything that was synced. Of all later changes a generator chooses any part.
 ///
-/// The model: a write, or a change of a file's size, is durable when an `fsync` or `fdatasync` of the file that began after it has
-/// returned. Until then each of its 512-byte sectors is on the disk or not, independently of all others. Names (creation, rename,
-/// link, removal) are durable when a sync of the folder that began after them has returned; until then the disk has those up to
-/// some point in their order, as file systems with a journal do.
+/// The model: a write, or a change of a file's size, is durable when an `fsync` or `fdatasync` of the file that began after it
+/// has returned. Until then each of its 512-byte sectors is on the disk or not, independently of all others. Names (creation,
+/// rename, link, removal) are durable when a sync of the folder that began after them has returned. Until then the disk has the
+/// names up to some point in their order, as file systems with a journal do.
 struct SimulatedDisk {
-    /// What becomes of the changes that are not durable.
+    /// The kinds of loss of changes that are not durable.
     enum Loss: CaseIterable {
         case everything, nothing
-        /// Those after some moment are lost; the one at that moment is torn.
+        /// All changes after some moment are lost. The change at that moment is torn.
         case tail
-        /// Each is there or not.
+        /// Each change is there or not.
         case some
         /// Each sector is there or not.
         case sectors
-        /// One is lost, or one sector of it.
+        /// One change is lost, or one of its sectors.
         case one
     }
 
@@ -41,16 +41,16 @@ struct SimulatedDisk {
     private static let sector = 512
 
     private var files: [Int: File] = [:]
-    /// Which file an inode is now: an inode is used again when its file has gone.
+    /// The file that currently has each inode. An inode is used again when its file is gone.
     private var numbers: [UInt64: Int] = [:]
     private var names: [String: Int] = [:]
     private var durableNames: [String: Int] = [:]
     private var pendingNames: [(order: Int, change: NameChange)] = []
     private var syncs: [String: Int] = [:]
     private var order = 0
-    /// A write through a descriptor that syncs: durable when the next operation begins.
+    /// A write through a descriptor that syncs. It is durable when the next operation begins.
     private var synced: (file: Int, order: Int)?
-    /// Writes through a map that other records do not show.
+    /// Files that are written through a map, which other records do not show.
     private(set) var mapped: Set<String> = []
 
     mutating func apply(_ record: WriteRecord) {
@@ -88,7 +88,7 @@ struct SimulatedDisk {
         }
     }
 
-    /// The name of the file that a record writes to.
+    /// Returns the name of the file that a record writes to.
     func name(of record: WriteRecord) -> String? {
         guard let file = numbers[record.inode] else { return nil }
         return names.first { $0.value == file }?.key
@@ -123,7 +123,7 @@ struct SimulatedDisk {
         files[file] = of
     }
 
-    /// Applies the sectors of a change that `keeps` says.
+    /// Applies those sectors of a change for which `keeps` returns true.
     private static func apply(_ change: Change, to content: inout Data, keeps: (Int) -> Bool) {
         switch change {
         case .size(let size):
@@ -133,7 +133,7 @@ struct SimulatedDisk {
             let end = offset + bytes.count
             var start = offset
             while start < end {
-                // Sectors lie at multiples of their size in the file.
+                // Sectors begin at multiples of their size in the file.
                 let next = min(end, (start / sector + 1) * sector)
                 if keeps(start / sector) {
                     if content.count < next { content.append(Data(count: next - content.count)) }
@@ -146,7 +146,7 @@ struct SimulatedDisk {
 
     // MARK: Power cuts
 
-    /// What the disk holds after a power cut now, by name.
+    /// Returns the content of the disk after a power cut now, by name.
     func state(_ loss: Loss, _ random: inout SeededGenerator) -> [String: Data] {
         var names = durableNames
         let kept =
@@ -188,7 +188,7 @@ struct SimulatedDisk {
         return sized(content, file, &random)
     }
 
-    /// A file's size may reach the disk before or after what was written beyond the old end.
+    /// A file's size may reach the disk before or after data that was written beyond the old end.
     private func sized(_ content: Data, _ file: File, _ random: inout SeededGenerator) -> Data {
         let ends = file.pending.map { _, change in
             switch change {

@@ -3,15 +3,15 @@ import ObjectGraph
 import StoreInterface
 import TestSupport
 
-/// Opens what a crash has left of a store, compares it with what was acknowledged, and goes on with it.
+/// Opens the store that a crash has left, compares it with the acknowledgements, and continues with it.
 struct StateCheck {
     let place: StorePlace
     let workload: Workload
-    /// By writer: its script, at any state.
+    /// For each writer its script, at any state.
     let scripts: [Library]
     let promised: Acknowledgements
 
-    /// The findings; none if the state keeps every promise.
+    /// Returns the findings. There are none if the state keeps every promise.
     func findings() async -> [String] {
         do {
             var findings: [String] = []
@@ -77,7 +77,7 @@ struct StateCheck {
         }
     }
 
-    /// Holds one writer's objects to a whole number of its saves, of which the required ones are there.
+    /// Checks that one writer's objects are those after a whole number of its saves, including the required saves.
     private func compare(
         _ script: Library, _ required: Int, _ container: PersistentContainer, _ version: LibraryModel
     ) async throws -> (Library, [String]) {
@@ -86,7 +86,7 @@ struct StateCheck {
         let saves = try await context.perform { try $0.saves(of: writer) }
         let library = Library(like: script, after: saves)
         var findings = try await context.perform { try $0.differences(from: library, as: version) }
-        // What a check has added to a state is not in its acknowledgements.
+        // The saves that a check has added to a state are not in its acknowledgements.
         let started = (promised.started[writer] ?? 0) + (version == workload.version ? Self.savesMore : 0)
         if saves < required { findings.append("writer \(writer): \(required) saves were acknowledged, \(saves) are there") }
         if saves > started { findings.append("writer \(writer): \(saves) saves are there, \(started) had begun") }

@@ -10,7 +10,7 @@ struct CrashRunError: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// What a worker process does to a store while its writes are recorded, or until it is killed.
+/// The operations of a worker process on a store, while its writes are recorded or until it is killed.
 enum Workload: String, CaseIterable {
     case creation, saves, concurrent, large, compaction, lightweight, staged, backup
 
@@ -23,7 +23,7 @@ enum Workload: String, CaseIterable {
         }
     }
 
-    /// Contexts that save at the same time.
+    /// The number of contexts that save at the same time.
     var writers: Int { self == .concurrent ? 3 : 1 }
 
     var largestPayload: Int { self == .large ? 200_000 : 1_500 }
@@ -37,7 +37,7 @@ enum Workload: String, CaseIterable {
     }
 }
 
-/// A store's file in a folder, and how it is opened.
+/// A store's file in a folder, and the options to open it.
 struct StorePlace: Sendable {
     var kind: StoreKind
     var folder: URL
@@ -55,7 +55,7 @@ struct StorePlace: Sendable {
         return .lmdb(file, options: options)
     }
 
-    /// Opens the store, runs `body` and returns when nobody in this process has the store open any more.
+    /// Opens the store, runs `body`, and returns when the store is closed in this process.
     func withContainer<R>(
         _ version: LibraryModel, _ file: URL? = nil, _ body: (PersistentContainer) async throws -> R
     ) async throws -> R {
@@ -73,7 +73,7 @@ struct StorePlace: Sendable {
     }
 }
 
-/// One writer's saves, with their acknowledgements.
+/// Makes one writer's saves and acknowledges them.
 struct Worker: Sendable {
     let place: StorePlace
     let workload: Workload
@@ -120,7 +120,7 @@ struct Worker: Sendable {
                 try await container.flush()
                 try acknowledgements.note("flushed", library.writer)
             }
-            // Time for deferred saves to become due.
+            // Gives deferred saves time to become due.
             if Int.random(in: 0..<4, using: &random) == 0 { try await Task.sleep(for: .milliseconds(3)) }
         }
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One operation on a file, as `recorder.c` writes it.
+/// One operation on a file, as written by `recorder.c`.
 struct WriteRecord {
     enum Operation: UInt32 {
         case create = 1, write, writeSynced, syncBegin, syncEnd, truncate, rename, link, unlink, makeFolder, exchange, map
@@ -9,7 +9,7 @@ struct WriteRecord {
     var operation: Operation
     var process: UInt32
     var inode: UInt64
-    /// Where a write begins; the size that a truncation gives.
+    /// The offset of a write, or the new size of a truncation.
     var offset: UInt64
     var bytes: Data
 
@@ -20,7 +20,7 @@ struct WriteRecord {
         let data = try Data(contentsOf: log, options: .alwaysMapped)
         var records: [WriteRecord] = []
         var place = 0
-        // The last record may be cut where its process was killed.
+        // The last record may be incomplete, if its process was killed.
         while place + 32 <= data.count {
             func number<T: FixedWidthInteger>(_ offset: Int, _ type: T.Type) -> T {
                 data.withUnsafeBytes { T(littleEndian: $0.loadUnaligned(fromByteOffset: place + offset, as: T.self)) }

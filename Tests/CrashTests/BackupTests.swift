@@ -7,7 +7,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Copies of a store that is written all the while.
+/// Copies of a store that is being written.
 @Suite struct BackupTests {
     static let kinds: [StoreKind] = [.lmdb, .sqlite]
 
@@ -15,7 +15,7 @@ import Testing
         kind == .lmdb ? .lmdb(url) : .sqlite(url)
     }
 
-    /// Save number n inserts a track that carries n and gives the counter n.
+    /// Makes save number n, which inserts a track that has n and sets the counter to n.
     static func save(_ number: Int, _ worker: BackgroundContext) async throws {
         try await worker.perform { context in
             context.makeTrack("t\(number)", plays: number)
@@ -25,10 +25,10 @@ import Testing
         try await worker.save(number % 8 == 0 ? .durable : .deferred(within: .milliseconds(2)))
     }
 
-    /// Opens a copy, verifies it, finds the saves of one generation in it, and closes it.
+    /// Opens a copy, verifies it, checks that it has the saves of one generation, and closes it.
     static func check(_ url: URL, _ kind: StoreKind, generation: Generation? = nil, atLeast least: Int) async throws {
         try await checkOpened(url, kind, generation: generation, atLeast: least)
-        // The last connection removes the log; an executor may hold it a moment longer.
+        // The last connection removes the log. An executor may keep it open a moment longer.
         try await until("the log is removed") { !FileManager.default.fileExists(atPath: url.path + "-wal") }
     }
 
@@ -50,7 +50,7 @@ import Testing
         #expect(try await container.coordinator.history().count == numbers.count)
     }
 
-    /// Runs `body` while a context saves and saves; it is told how many saves have returned.
+    /// Runs `body` while a context saves repeatedly. `body` can read the number of saves that have returned.
     private static func whileSaving(
         _ container: PersistentContainer, _ body: (_ saved: Counter) async throws -> Void
     ) async throws {
@@ -70,10 +70,10 @@ import Testing
         try await writing.value
     }
 
-    /// A number that one task raises and others read.
+    /// A number that one task increases and other tasks read.
     final class Counter: Sendable {
         private let queue = DispatchQueue(label: "counter")
-        // Right because it is used on the queue only.
+        // Safe because it is used on the queue only.
         nonisolated(unsafe) private var number = 0
         var value: Int { queue.sync { number } }
         func set(_ new: Int) { queue.sync { number = new } }
@@ -126,7 +126,7 @@ import Testing
         for _ in 0..<3 {
             for try await part in try await container.coordinator.backupBytes() where !part.isEmpty { break }
         }
-        // The copies end when they meet the closed pipe, and let go of their state.
+        // The copies end at the closed pipe and release their state.
         try await until("no backup holds a state") {
             try container.coordinator.snapshots().allSatisfy { !$0.owners.contains("a backup") }
         }

@@ -7,11 +7,12 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Batches one after the other until killed; what is there must be what some number of whole ones leaves.
+/// Runs batches one after the other until the process is killed. The file must show the result of some number of whole batches.
 enum BatchScript {
     static let rows = 400
 
-    /// Step 3n imports tracks of round n, step 3n + 1 gives them a rating, step 3n + 2 deletes those of round n - 1.
+    /// Runs a step. Step 3n imports tracks of round n, step 3n + 1 sets their rating, and step 3n + 2 deletes those of round n
+    /// - 1.
     static func step(_ number: Int, _ coordinator: PersistentStoreCoordinator) async throws {
         let round = number / 3
         let ofRound = { (round: Int) in EntityFetchRequest("Track", matching: .equal("plays", .int(Int64(round)))) }
@@ -26,7 +27,7 @@ enum BatchScript {
         }
     }
 
-    /// By round: how many tracks, and the rating that all of them have.
+    /// Returns for each round the ratings of its tracks.
     static func expected(after steps: Int) -> [Int: [Double]] {
         var tracks: [Int: [Double]] = [:]
         for number in 0..<steps {

@@ -6,7 +6,8 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// A process that compacts, saves and copies until it is killed; the file must then hold every durable save, and go on being compacted.
+/// A process compacts, saves and copies until it is killed. Afterwards the file must have every durable save, and further
+/// compactions must work.
 enum CompactionCrashScript {
     static let tracks = 6000
 
@@ -21,7 +22,7 @@ enum CompactionCrashScript {
         try await worker.save(through: .store, .durable)
     }
 
-    /// Packs, unpacks pages by writing to them and packs them again, until killed. Notes each durable save.
+    /// Packs pages, unpacks them by writing to them, and packs them again, until killed. Records each durable save.
     static func run(file: URL, killAfter: Int) async throws {
         let container = try await PersistentContainer(model: Music.model, store: .lmdb(file))
         let note = CrashScript.note(file.deletingLastPathComponent(), 0)
@@ -63,7 +64,7 @@ enum CompactionCrashScript {
         #expect(titles == (0..<tracks).map(title).sorted())
         // The save that was running may be there too.
         #expect(plays >= durable)
-        // What has a name of its own is whole.
+        // Every file with a final name is whole.
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.path)
         where name.hasPrefix("copy-") && !name.hasSuffix("-lock") {
             let copy = try LMDBStore.open(folder.appendingPathComponent(name), schema: Music.model.storeSchema)
@@ -88,6 +89,6 @@ enum CompactionCrashScript {
         }
     }
 
-    /// Few in `make test`; STRATA_LONG=1 asks for many.
+    /// Few in `make test`, and many with STRATA_LONG=1.
     private static var rounds: Int { ProcessInfo.processInfo.environment["STRATA_LONG"] == "1" ? 60 : 4 }
 }

@@ -7,7 +7,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// A migration meets a full disk: in a process of its own, whose files may grow no further than a limit.
+/// Migrations on a full disk. Each runs in a process of its own, whose files may grow only up to a limit.
 @Suite struct FullDiskMigrationTests {
     private static func limit(_ bytes: Int) throws {
         signal(SIGXFSZ, SIG_IGN)
@@ -30,7 +30,7 @@ import Testing
             let error = await #expect(throws: StoreError.self) { try await coordinator.finishMigration() }
             try #require(error?.code == .full, "\(String(describing: error))")
             try #require(error?.message.contains("Make room") == true)
-            // Meanwhile a scan answers, and objects can be deleted.
+            // Meanwhile a scan answers the request, and objects can be deleted.
             let request = EntityFetchRequest("Thing", matching: .equal("number", .int(777)))
             let worker = coordinator.newBackgroundContext()
             let found = try await worker.perform { context in
@@ -59,7 +59,7 @@ import Testing
         await #expect(processExitsWith: .success) { [file = file as URL, kind = kind.rawValue as String] in
             let store = kind == "lmdb" ? StoreDescription.lmdb(file) : .sqlite(file)
             let size = try FullDiskMigrationTests.byteCount(file)
-            // No room for the copy; room for it, but not for what the stages write; all the room.
+            // First no room for the copy, then room for the copy but not for the writes of the stages, then enough room.
             for limit in [size / 2, size * 5 / 4] {
                 try FullDiskMigrationTests.limit(limit)
                 do {

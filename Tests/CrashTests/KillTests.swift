@@ -6,16 +6,16 @@ import TestSupport
 import LMDBStore
 import Testing
 
-/// What a process writes until it is killed, and what must be there afterwards.
+/// The writes of a process until it is killed, and the check of the file afterwards.
 ///
-/// Save number n of writer w inserts `tracksPerSave` tracks that carry w and n, and replaces the tracks' common counter. Each durable
-/// save that has returned is noted in a file beside the store, by a plain write: that survives a kill.
+/// Save number n of writer w inserts `tracksPerSave` tracks with w and n, and replaces the tracks' common counter. Each durable
+/// save that has returned is recorded in a file beside the store, by a plain write, which survives a kill.
 enum CrashScript {
     static let tracksPerSave = 7
 
     static func note(_ folder: URL, _ writer: Int) -> URL { folder.appendingPathComponent("durable-\(writer)") }
 
-    /// Saves until killed, every fourth time durable, or always.
+    /// Saves until killed, durably every fourth time or always.
     static func run(file: URL, writer: Int, stack: ContextStack, alwaysDurable: Bool, killAfter: Int) async throws {
         let container = try await PersistentContainer(model: Music.model, store: .lmdb(file), stack: stack)
         let note = note(file.deletingLastPathComponent(), writer)
@@ -38,12 +38,12 @@ enum CrashScript {
         }
     }
 
-    /// Opens what is left and checks it against the promise (S066).
+    /// Opens the file and checks it against the promise (S066).
     static func check(file: URL, writer: Int) async throws {
         let container = try await PersistentContainer(model: Music.model, store: .lmdb(file))
         #expect(try container.coordinator.store.verify().isEmpty)
         let noted = try String(contentsOf: note(file.deletingLastPathComponent(), writer), encoding: .utf8)
-        // A last line without its end was being written when the process died.
+        // A last line without a line break was being written when the process died.
         let durable = noted.split(separator: "\n").compactMap { Int($0) }.max() ?? -1
         let counts = try await container.coordinator.newBackgroundContext().perform { context in
             var counts: [Int: Int] = [:]
@@ -82,7 +82,7 @@ enum CrashScript {
         for round in 0..<Self.rounds {
             let bed = try TestBed(.lmdb)
             let file = bed.file
-            // The file exists before both open it, so that each finds the other's lock.
+            // The file exists before both processes open it, so that each finds the other's lock.
             _ = try await bed.container()
             async let first: Void = Self.killed(file, writer: 0, delay: 40_000 + round * 9_000)
             async let second: Void = Self.killed(file, writer: 1, delay: 60_000 - round * 3_000)
@@ -99,6 +99,6 @@ enum CrashScript {
         }
     }
 
-    /// Few in `make test`; STRATA_LONG=1 asks for many.
+    /// Few in `make test`, and many with STRATA_LONG=1.
     private static var rounds: Int { Rounds.of(4, long: 60) }
 }

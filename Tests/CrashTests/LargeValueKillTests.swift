@@ -6,7 +6,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Two processes save values that go into the file before their saves, until they are killed.
+/// Two processes save values that are written ahead of their saves, until they are killed.
 enum LargeValueScript {
     static var options: LMDBStore.Options {
         var options = LMDBStore.Options()
@@ -20,7 +20,7 @@ enum LargeValueScript {
         return String(decoding: (0..<90_000).map { _ in UInt8.random(in: 32..<127, using: &random) }, as: UTF8.self)
     }()
 
-    /// Six chunks, of which each transaction writes two.
+    /// Returns a title of six chunks. Each transaction writes two of them.
     private static func title(_ writer: Int, _ number: Int) -> String {
         "\(writer)/\(number)/" + String(repeating: noise, count: 4) + "/\(number)"
     }
@@ -49,7 +49,7 @@ enum LargeValueScript {
         #expect(before == [])
         let worker = await container.newBackgroundContext()
         let saves = await worker.perform { context in
-            // By writer and save, the byte counts of the titles that have their end.
+            // For each writer and save, the byte counts of the titles that are complete.
             var saves: [[Int: [Int]]] = Array(repeating: [:], count: writers)
             for album in (try? context.objects("Album")) ?? [] {
                 guard case .string(let title) = album["title"] else { continue }
@@ -65,7 +65,7 @@ enum LargeValueScript {
             #expect(found.keys.sorted() == Array(0..<found.count) && found.count > durable, "a prefix, with all durable ones")
             #expect(found.values.allSatisfy { $0.count == 2 && $0.reduce(0, +) > 360_000 }, "each whole")
         }
-        // This save clears away what the killed ones left.
+        // This save deletes the values that the killed processes left.
         await worker.perform { $0.insert("Album")["title"] = .string(title(0, -1)) }
         try await worker.save(through: .store)
         let after = try container.coordinator.store.verify()

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct LeaseTests {
-    /// Catches: a crash of who inserts where no keys can be leased, and leases that go on behind keys picked at random.
+    /// Catches: a crash on an insert if no keys can be leased, and leases that continue after keys that were picked at random.
     @Test func S002_insertingGoesOnWithoutALeaseAndItsIdsStay() async throws {
         let bed = try TestBed(.lmdb)
         let full: @Sendable (LMDBCall) -> Int32? = { $0 == .commit ? ENOSPC : nil }

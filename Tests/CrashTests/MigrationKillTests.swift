@@ -7,11 +7,12 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Migrations that are killed at some moment, and what the next open finds.
+/// Migrations that are killed at some moment, and the state that the next open finds.
 enum MigrationScript {
     static let count = 20_000
 
-    /// Version 1: a number. Version 2: with an index on it. Version 3: a text made of it in a custom stage.
+    /// Creates a version of the model. Version 1 has a number, version 2 has an index on it, and version 3 has a text that a
+    /// custom stage computes from it.
     static func model(_ version: Int) throws -> Model {
         let number = AttributeDescription(name: "number", type: .int64, index: version == 2 ? .indexed : .none)
         let text = AttributeDescription(name: "text", type: .string, index: .unique)
@@ -21,7 +22,7 @@ enum MigrationScript {
     }
 
     static func plan() throws -> MigrationPlan {
-        // In two stages, so that there is a state between them.
+        // There are two stages, so that there is a state between them.
         let between = try Model(
             [
                 EntityDescription(
@@ -54,7 +55,7 @@ enum MigrationScript {
         DispatchQueue.global().asyncAfter(deadline: .now() + .microseconds(microseconds)) { kill(getpid(), SIGKILL) }
     }
 
-    /// Builds an index and saves durably beside it: save n gives thing n the number count + n.
+    /// Builds an index, and saves durably at the same time. Save n sets thing n to the number count + n.
     static func buildIndex(_ file: URL, killAfter: Int) async throws {
         let container = try await PersistentContainer(model: try model(2), store: .lmdb(file))
         let note = CrashScript.note(file.deletingLastPathComponent(), 0)
@@ -64,7 +65,7 @@ enum MigrationScript {
         let ids = try await worker.perform { try $0.fetch(EntityFetchRequest("Thing")).map(\.objectID) }
         killLater(killAfter)
         for save in 0..<count {
-            // Neither only before the place that the building has come to, nor only behind it.
+            // Saves are both before and behind the present place of the build.
             let number = (save * 7_919) % count
             await worker.perform { $0.object(with: ids[number])["number"] = .int(Int64(count + number)) }
             try await worker.save(.durable)
@@ -73,7 +74,8 @@ enum MigrationScript {
         while true { try await Task.sleep(for: .seconds(1)) }
     }
 
-    /// Every durable save is there, and at most one more; objects are found through the index by what they are now.
+    /// Checks that every durable save is there, and at most one more, and that objects are found through the index by their
+    /// present values.
     static func checkBuilt(_ file: URL) async throws {
         let container = try await PersistentContainer(model: try model(2), store: .lmdb(file))
         try await container.coordinator.finishMigration()
@@ -111,7 +113,7 @@ enum MigrationScript {
 @Suite(.serialized) struct MigrationKillTests {
     @Test func S163_aKilledIndexBuildGoesOnWithTheNextOpen() async throws {
         var unfinished = 0
-        // Rounds are added until a kill has met the building, whatever else the machine does.
+        // Rounds are added until a kill has interrupted a build, however fast the machine is.
         for round in 0..<200 where round < Rounds.of(3, long: 40) || unfinished == 0 {
             let bed = try TestBed(.lmdb)
             let file = bed.file
@@ -121,7 +123,7 @@ enum MigrationScript {
             await #expect(processExitsWith: .signal(SIGKILL)) { [file = file as URL, delay = delay as Int] in
                 try await MigrationScript.buildIndex(file, killAfter: delay)
             }
-            // What the process left unfinished, by the file's own words.
+            // Reads from the file what the process left unfinished.
             let state = try LMDBStore.open(file, schema: try MigrationScript.model(2).storeSchema)
             if try state.continueMigration() != nil { unfinished += 1 }
             withExtendedLifetime(state) {}

@@ -6,14 +6,14 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Backups that take the place of their store.
+/// Backups that replace their store.
 @Suite struct RestoreTests {
     static let kinds: [StoreKind] = [.lmdb, .sqlite]
 
     private func copy(in bed: TestBed) -> URL { bed.folder.appendingPathComponent("copy") }
 
-    /// Saves tracks of these titles, each by a save of its own, and closes the store.
-    /// - Returns: the token after each save, and the ids.
+    /// Saves tracks with these titles, each in a save of its own, and closes the store.
+    /// - Returns: The token after each save, and the ids.
     private func save(
         _ titles: [String], in bed: TestBed, backup: URL? = nil
     ) async throws -> (tokens: [HistoryToken], ids: [ObjectID]) {
@@ -33,7 +33,7 @@ import Testing
         return (tokens, ids)
     }
 
-    /// Checks that the open store has the tracks `before` and is another incarnation than the one that made `after`.
+    /// Checks that the open store has the tracks `before`, and is another incarnation than the store that made `after`.
     private func check(
         _ container: PersistentContainer, before: (tokens: [HistoryToken], ids: [ObjectID]),
         after: (tokens: [HistoryToken], ids: [ObjectID])
@@ -43,7 +43,7 @@ import Testing
         #expect(coordinator.currentHistoryToken == before.tokens.last, "the newest common save")
         #expect(try await coordinator.history(.init(after: before.tokens[0])).map(\.token) == Array(before.tokens.dropFirst()))
         let worker = coordinator.newBackgroundContext()
-        // More saves than the other branch has made: their numbers are the same.
+        // More saves than the other branch has made, so that both have the same save numbers.
         var made: [ObjectID] = []
         for number in 0..<after.tokens.count + 2 {
             made.append(await worker.perform { $0.makeTrack("restored \(number)").objectID })
@@ -72,7 +72,7 @@ import Testing
         try await PersistentContainer.restore(bed.description, from: copy(in: bed))
         try await check(bed.container(), before: before, after: after)
         try await bed.closed()
-        // The same backup again: another incarnation, and neither knows the other's.
+        // The same backup again. It is another incarnation, and neither accepts the tokens of the other.
         let second = try await save(["branch"], in: bed)
         try await PersistentContainer.restore(bed.description, from: copy(in: bed))
         try await check(bed.container(), before: before, after: second)
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    /// A log that is left would be replayed into the restored file.
+    /// A log that is left in place would be replayed into the restored file.
     @Test(arguments: kinds)
     func `S168: a restore after a kill removes what the process left`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

@@ -6,11 +6,13 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Opens with ever newer models until killed: each open is a lightweight migration, with an index to build and one to drop.
+/// Opens the file with one newer model after the other until killed. Each open is a lightweight migration, with an index to
+/// build and an index to drop.
 enum SchemaScript {
     static let count = 3_000
 
-    /// Version n has a number with an index in odd versions, an attribute that only it has, and a text that is renamed each time.
+    /// Creates version n of the model: a number with an index in odd versions, an attribute of this version only, and a text
+    /// that is renamed each time.
     static func model(_ version: Int) throws -> Model {
         try Model(
             [
@@ -40,7 +42,7 @@ enum SchemaScript {
                 let container = try await PersistentContainer(
                     model: try model(version), store: .lmdb(file), allowsDataLoss: ["Thing.new\(version - 1)"])
                 store = container.coordinator.store
-                // Every other index is left half built to the next version.
+                // Every other index is left half built for the next version.
                 if version % 2 == 0 { try await container.coordinator.finishMigration() }
             }
             while store != nil { try await Task.sleep(for: .milliseconds(1)) }

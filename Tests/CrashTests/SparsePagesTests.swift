@@ -6,11 +6,11 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Many processes that insert little leave pages as full as one process that inserts much (S155).
+/// Pages are as full after many processes that insert a little as after one process that inserts much (S155).
 @Suite struct SparsePagesTests {
     static let kinds: [StoreKind] = [.lmdb, .sqlite]
 
-    /// The pages and the objects of an entity.
+    /// Returns the number of pages and of objects of an entity.
     private func pages(_ bed: TestBed) throws -> (pages: Int, objects: Int) {
         let store = try bed.description.open(Music.model.storeSchema)
         #expect(try store.verify() == [])
@@ -20,7 +20,7 @@ import Testing
     }
 
     /// Inserts tracks and closes the store.
-    /// - Parameter dropped: objects that are inserted and rolled back before.
+    /// - Parameter dropped: The number of objects that are inserted and rolled back before.
     private func insert(_ count: Int, dropped: Int = 0, _ bed: TestBed) async throws -> [ObjectID] {
         let closed = Closed()
         let ids: [ObjectID]
@@ -90,7 +90,8 @@ import Testing
     @Test(arguments: kinds)
     func `S002: processes that are open at once lease different keys`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
-        // A store on SQLite has a writer for each opening; one on LMDB is shared within a process, so that its leases are taken here.
+        // Each opening of a store on SQLite has its own writer. A store on LMDB is shared within a process, so the leases are
+        // taken here.
         let stores = try (0..<3).map { _ in try bed.description.open(Music.model.storeSchema) }
         var keys: [Range<ObjectKey>] = []
         for round in 0..<20 {
@@ -99,7 +100,7 @@ import Testing
                 try transaction.allocateFreeKeys(0) + [transaction.allocateKeys(0, pages: 4)]
             }
             keys += taken
-            // Every third process gives back all but its first key of each range.
+            // Every third process returns all keys except the first of each range.
             if round % 3 == 0 {
                 try store.write(.durable) { try $0.giveBackKeys(taken.map { $0.dropFirst() }, 0) }
                 keys = keys.dropLast(taken.count) + taken.map { $0.prefix(1) }

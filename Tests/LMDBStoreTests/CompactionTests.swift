@@ -6,11 +6,11 @@ import Testing
 
 @testable import LMDBStore
 
-/// Catches compactions that change what is read, pack what is in use, hold the writer, or cannot be stopped.
+/// Catches: compactions that change data, pack pages in use, block the writer, or cannot be stopped.
 @Suite struct CompactionTests {
     private let all = CompactionOptions(age: .any, effort: .fast)
 
-    /// Which pages of tracks are packed, ascending.
+    /// Returns the numbers of the packed pages of tracks, ascending.
     private func packedPages(_ store: LMDBStore) throws -> [UInt64] {
         var numbers: [UInt64] = []
         try store.newestSnapshot().forEachPage(Samples.track) { number, bytes in
@@ -42,7 +42,7 @@ import Testing
         #expect(result.bytesAfter < result.bytesBefore / 2)
         #expect(try packedPages(store).count == 100)
         #expect(try store.verify() == [])
-        // A new store object has nothing of it in memory.
+        // A new store object has none of these pages in memory.
         store = try scratch.store()
         let snapshot = try store.snapshot()
         try expectSamples(snapshot, keys)
@@ -246,7 +246,7 @@ import Testing
         #expect(try !store.verify().isEmpty)
     }
 
-    /// Texts that are not made much smaller: packed pages of more than half a leaf of LMDB.
+    /// The texts compress little, so that packed pages have more than half a leaf of LMDB.
     @Test func longPackedPagesAreSplitAndComeBack() async throws {
         let scratch = try Scratch()
         var random = SeededGenerator()
@@ -309,7 +309,7 @@ import Testing
             #expect(store.unpackedPages.byteCount <= 100_000)
         }
         #expect(store.unpackedPages.byteCount > 50_000)
-        // Held by a reader, a page outlives its place in the cache.
+        // A page that a reader holds stays valid after it leaves the cache.
         let page = try #require(try snapshot.page(Samples.track, PageAddress.page(of: keys[0])))
         for index in stride(from: 64, to: keys.count, by: 64) { _ = try snapshot.value(Samples.track, keys[index], 0) }
         #expect(try page.value(0, 0) == .string("isrc-0"))

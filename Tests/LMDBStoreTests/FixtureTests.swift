@@ -4,12 +4,13 @@ import Testing
 
 @testable import LMDBStore
 
-/// Files that were written by a format are read as long as there are stores: every value of them is checked here.
+/// Files of every released format stay readable. Every value of them is checked here.
 ///
-/// A fixture is made once, when its format is released, and never again:
-/// `STRATA_WRITE_FIXTURE=1 swift test --filter FixtureTests`.
+/// A fixture is made once, when its format is released, and never again: `STRATA_WRITE_FIXTURE=1 swift test --filter
+/// FixtureTests`.
 @Suite struct FixtureTests {
-    /// Written by each format, under two versions of a schema: one page packed, one of the older schema, one of the newer.
+    /// Returns the fixture of a format. It was written under two versions of a schema: one page is packed, one has the older
+    /// schema, one the newer.
     private static func url(format: Int) -> URL {
         URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures/format-\(format).lmdb")
     }
@@ -45,7 +46,7 @@ import Testing
         return schema
     }
 
-    /// Twelve to a page, so that the file is small.
+    /// Twelve objects per page, so that the file is small.
     private static func key(_ number: Int) -> ObjectKey { PageAddress.key(page: UInt64(1 + number / 12), slot: number % 12) }
 
     private static func value(_ type: ColumnType, _ number: Int) -> Value {
@@ -106,7 +107,7 @@ import Testing
         if ProcessInfo.processInfo.environment["STRATA_WRITE_FIXTURE"] == "1", format == 2 {
             try await Self.write(to: try Scratch())
         }
-        // Opening writes to a file.
+        // A copy, because opening writes to a file.
         let scratch = try Scratch()
         try FileManager.default.copyItem(at: Self.url(format: format), to: scratch.url)
         var options = LMDBStore.Options()
@@ -141,7 +142,7 @@ import Testing
         let findings = try store.verify()
         #expect(findings == [])
         if isReadOnly { return #expect(try Data(contentsOf: scratch.url) == bytes) }
-        // It goes on in its format.
+        // Saves continue in the file's format.
         #expect(store.format == UInt64(format))
         try store.save { layer, _ in
             let row = Row.make(kind: .update, layer: layer.id, columnCount: Self.second.entities[0].columns.count)

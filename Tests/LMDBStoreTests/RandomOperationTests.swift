@@ -4,7 +4,7 @@ import Testing
 
 @testable import LMDBStore
 
-/// What the store must hold after each save, kept in dictionaries.
+/// The expected content of the store after each save, in dictionaries.
 private struct Reference {
     var objects: [[ObjectKey: [Value]]] = [[:], [:]]
     var versions: [[ObjectKey: Generation]] = [[:], [:]]
@@ -22,7 +22,7 @@ private struct Reference {
     }
 }
 
-/// Catches pages, indexes, links or history that drift from what was saved.
+/// Catches: pages, indexes, links or history that do not match the saves.
 @Suite struct RandomOperationTests {
     @Test(arguments: [0, 15]) func randomSavesReadBackAsADictionaryHoldsThem(percentWithCompaction: Int) async throws {
         let scratch = try Scratch()
@@ -38,13 +38,13 @@ private struct Reference {
             }
             if round % 20 == 19 {
                 try check(store, reference)
-                // The writer clears references to deleted objects and refuses a second unique value. These saves pass it by.
+                // The writer clears references to deleted objects and refuses a second unique value. These saves bypass it.
                 #expect(try store.verify().filter { !Self.isExpected($0) } == [])
             }
             if round == 70 { store = try scratch.store() }
         }
         if percentWithCompaction > 0 {
-            // The last compaction may find every page packed by the ones before.
+            // The last compaction may find that earlier ones have packed every page.
             packed += try await store.compact(CompactionOptions(age: .any)).pagesPacked
             #expect(packed > 0)
             try check(store, reference)
@@ -114,7 +114,7 @@ private struct Reference {
     private func value(_ entity: Int, _ reference: Reference, _ random: inout SeededGenerator) -> [Value] {
         let number = Int.random(in: 0..<200, using: &random)
         if entity == Samples.artist {
-            // Names longer than an index key can be, so that keys are cut and collide.
+            // Names longer than an index key, so that keys are cut and collide.
             let name = random.chance(10) ? String(repeating: "x", count: 600) + "\(number % 4)" : "name \(number)"
             return [.string(name), number % 5 == 0 ? .null : .int(Int64(number) - 100)]
         }

@@ -4,7 +4,7 @@ import Testing
 @testable import LMDBStore
 
 @Suite struct SnapshotLifetimeTests {
-    /// The transaction of a snapshot lies in the environment that the store closes.
+    /// The transaction of a snapshot belongs to the environment that the store closes.
     @Test func theFileClosesWithTheLastSnapshotAndOpensAgain() throws {
         let scratch = try Scratch()
         for _ in 0..<3 {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LMDBStore
 
-/// Catches snapshots that move, writers that wait for readers, and snapshots that cost more than they must.
+/// Catches: snapshots that change, writers that wait for readers, and snapshots that cost more than they must.
 @Suite struct SnapshotTests {
     @Test func S150_aHeldSnapshotKeepsItsState() throws {
         let scratch = try Scratch()
@@ -34,7 +34,7 @@ import Testing
         let scratch = try Scratch()
         let store = try scratch.store()
         let keys = try store.insertTracks(64)
-        // Inside a write transaction: a wait would never end.
+        // Runs inside a write transaction, so a wait would never end.
         try store.write(.durable) { transaction in
             let snapshot = try store.snapshot()
             #expect(try snapshot.value(Samples.track, keys[0], 2) == .int(0))

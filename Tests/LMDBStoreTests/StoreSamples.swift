@@ -5,7 +5,7 @@ import Testing
 
 @testable import LMDBStore
 
-/// A folder that goes when the object does, with stores in it.
+/// A folder with stores in it. It is removed with the value.
 final class Scratch: Sendable {
     let folder: URL
 
@@ -55,7 +55,8 @@ enum Samples {
         return row
     }
 
-    /// - Parameter key: gives the track an isrc that is unique in its store. The first track has the one of number 0.
+    /// - Parameter key: The key from which the track gets an isrc that is unique in its store. The first track has the isrc of
+    ///   number 0.
     static func trackValues(_ number: Int, key: ObjectKey? = nil, artist: ObjectKey? = nil) -> [Value] {
         [
             .string("isrc-\(key.map { Int($0) - 64 } ?? number)"), .string("title \(number % 7)"), .int(Int64(number % 10)),
@@ -66,7 +67,7 @@ enum Samples {
 }
 
 extension LMDBStore {
-    /// Fills a layer, stamps it with the next generation, applies it and commits.
+    /// Fills a layer, gives it the next generation, applies it and commits.
     @discardableResult
     func save(author: String = "", _ fill: (Layer, any StoreTransaction) throws -> Void) throws -> Generation {
         try write(.durable) { transaction in
@@ -79,7 +80,7 @@ extension LMDBStore {
         }
     }
 
-    /// Changes tables behind the store's back, with a sound checksum of `meta`.
+    /// Changes tables without the store's knowledge, with a valid checksum of `meta`.
     func tamper<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
         try environment.write { transaction in
             let result = try body(transaction)
@@ -88,7 +89,7 @@ extension LMDBStore {
         }
     }
 
-    /// Saves so many tracks; gives their keys.
+    /// Saves `count` tracks and returns their keys.
     @discardableResult
     func insertTracks(_ count: Int, artist: ObjectKey? = nil) throws -> [ObjectKey] {
         var keys: [ObjectKey] = []
@@ -103,7 +104,7 @@ extension LMDBStore {
     }
 }
 
-/// SplitMix64: the same numbers on every machine. The seed is printed, and set by `STRATA_SEED`.
+/// SplitMix64: the same numbers on every machine. The seed is printed, and `STRATA_SEED` sets it.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
     let seed: UInt64

@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// From one value, which LMDB keeps differently, to more than fill a page.
+    /// From one value, which LMDB stores differently, to more values than fit on a page.
     @Test(arguments: [1, 2, 3, 600, 5000])
     func allValuesOfAKeyAreRead(count: Int) throws {
         let temporary = try TemporaryEnvironment()
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    /// Catches: the values of a key that was passed over, in the place of the single value of the next.
+    /// Catches: the values of a skipped key in place of the single value of the next key.
     @Test func theValuesOfAKeyAreItsOwnAfterOthersWerePassedOver() throws {
         let temporary = try TemporaryEnvironment()
         let table = try temporary.open("table", .integersToIntegers)
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// Catches: an entry lost or told twice where pages end, where a key has several values, or at a limit.
+    /// Catches: an entry that is missing or repeated at the end of a page, at a key with several values, or at a limit.
     @Test(arguments: [1, 3, 40])
     func theValuesOfAStretchAreThoseOfItsKeys(everyHowManyKeysOneHasMore: Int) throws {
         let temporary = try TemporaryEnvironment()
@@ -109,7 +109,7 @@ import Testing
         }
         try temporary.environment.write { transaction in
             try transaction.withCursor(table, write)
-            // The pages of a write transaction lie outside of the map.
+            // The pages of a write transaction are outside of the map.
             try transaction.withCursor(table, check)
         }
         try ReadTransaction(temporary.environment).withCursor(table, check)

@@ -49,7 +49,7 @@ import Testing
     }
 
     #if DEBUG
-        /// Each call fails once: the error arrives, nothing is written, and the environment goes on working.
+        /// Each call fails once. The error is thrown, nothing is written, and the environment stays usable.
         @Test(arguments: [LMDBCall.begin, .put, .cursorPut, .openCursor, .commit, .openDatabase])
         func anInjectedFaultArrivesAndLeavesNothing(call: LMDBCall) throws {
             let temporary = try TemporaryEnvironment()

@@ -3,9 +3,9 @@ import LMDB
 import Platform
 import Testing
 
-/// The map of a file, and the address space that it lies in.
+/// The map of a file, and its address space.
 @Suite struct MapTests {
-    /// LMDB has no map any more when a larger one is refused, and crashes.
+    /// If a larger map is refused, LMDB has no map any more and crashes.
     @Test func aMapThatFindsNoRoomLeavesTheOldOne() async throws {
         await #expect(processExitsWith: .success) {
             let file = try TemporaryEnvironment(mapSize: 1 << 20)

@@ -1,7 +1,7 @@
 import Foundation
 import LMDB
 
-/// An environment in a folder that goes with it.
+/// An environment in a folder that is removed with it.
 final class TemporaryEnvironment {
     let folder: URL
     let environment: Environment
@@ -31,7 +31,7 @@ func bytes<R>(_ text: String, _ body: (UnsafeRawBufferPointer) throws -> R) reth
 
 func text(_ bytes: UnsafeRawBufferPointer?) -> String? { bytes.map { String(decoding: $0, as: UTF8.self) } }
 
-/// The error of LMDB that a body throws.
+/// Returns the LMDB error that `body` throws.
 func failure(_ body: () throws -> Void) -> LMDBError.Code? {
     do {
         try body()

@@ -6,14 +6,14 @@ import Testing
 
 @testable import LMDBStore
 
-/// What checksums cover beside the bytes of a page: its place, the single values of the store, and which commit is the newest.
+/// Checksums also cover the place of a page, the single values of the store, and the number of the newest commit.
 @Suite struct CoverageTests {
     @Test func `a page under another number or of another entity is found`() throws {
         for (from, to) in [(1, 9), (2, 3)] as [(UInt64, UInt64)] {
             let scratch = try Scratch()
             let store = try scratch.store()
             try store.insertTracks(128)
-            // Artists have an index on one column only, which the objects below have no entry in: their count still fits.
+            // Artists have an index on one column only. The objects below have no entry in it, so their count still fits.
             try store.tamper { transaction in
                 let pages = store.tables.pages[Samples.track]
                 let bytes = Array(try #require(try transaction.get(pages, from)))
@@ -55,8 +55,8 @@ import Testing
         #expect(error?.code == .damaged)
     }
 
-    /// The number of the newest commit stands at 144 on its meta page. Bit 1 may give the number of the commit two before, which is
-    /// what stands there when the newest was never written.
+    /// The number of the newest commit is at offset 144 of its meta page. Flipping bit 1 may give the number of the commit two
+    /// before, which is there if the newest meta page was never written.
     @Test func `a flipped bit of the newest commit's number is found`() throws {
         let scratch = try Scratch()
         do {

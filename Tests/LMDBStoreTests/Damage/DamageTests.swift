@@ -4,9 +4,10 @@ import Testing
 
 @testable import LMDBStore
 
-/// Catches damage that would be read as data, or that `verify` walks past.
+/// Catches: damage that would be read as data, or that `verify` does not report.
 @Suite struct DamageTests {
-    /// A store whose page of tracks was changed at one byte, by way of its own table. Its file goes with the folder.
+    /// Creates a store whose page of tracks was changed at one byte, through its own table. Its file is removed with the
+    /// folder.
     private func damaged(_ scratch: Scratch, at offset: (Int) -> Int) throws -> LMDBStore {
         let store = try scratch.store()
         try store.insertTracks(64)
@@ -95,7 +96,7 @@ import Testing
         #expect(try store.verify().contains { $0.description.contains("the first that was never leased") })
     }
 
-    /// Cutting by number needs no look into the rows, and an unreadable one must not keep those after it for ever.
+    /// Cutting by number needs no row to be read. One unreadable row must not keep the rows after it for ever.
     @Test(arguments: [HistoryCut.through(3), .before(time: .max)]) func aDamagedRowOfTheHistoryCanBeDeleted(_ cut: HistoryCut)
         throws
     {
@@ -130,7 +131,8 @@ import Testing
         #expect { try store.insertTracks(1) } throws: { ($0 as? StoreError)?.code == .damaged }
     }
 
-    /// An entry of a missing track in each index, a pair with missing ends, and the last row of the history gone or of a later save.
+    /// The file has an entry of a missing track in each index, and a pair with missing ends. The last row of the history is
+    /// missing or has a later number.
     @Test func entriesAndPairsOfMissingObjectsAndAWrongEndOfTheHistoryAreFound() throws {
         let scratch = try Scratch()
         let store = try scratch.store()

@@ -5,9 +5,9 @@ import Testing
 
 @testable import LMDBStore
 
-/// LMDB reuses the pages of a large value when a smaller one takes its place within the same transaction.
+/// LMDB reuses the pages of a large value if a smaller value replaces it within the same transaction.
 @Suite struct OverflowRunTests {
-    /// A row of the history that was longer before in its own transaction: it lies on more pages than it needs.
+    /// Creates a row of the history that was longer before in its own transaction, so that it takes more pages than it needs.
     private func store(_ scratch: Scratch, pages: Int) throws -> LMDBStore {
         let store = try scratch.store()
         try store.insertTracks(10)
@@ -41,7 +41,7 @@ import Testing
         #expect(try scratch.store(options).snapshot().generation == 1)
     }
 
-    /// The count of pages stands on the first of them, where damage may say anything.
+    /// The count of pages is on the first of them, where damage may have left any number.
     @Test(arguments: [0, 1, 0x7FFF_FFFF, UInt32.max] as [UInt32]) func aWrongCountOfPagesIsAFinding(count: UInt32) throws {
         let scratch = try Scratch()
         _ = try store(scratch, pages: 9)
@@ -56,7 +56,7 @@ import Testing
         try #require(changed >= 1)
         try bytes.write(to: scratch.url)
         let findings = try TreeCheck.findings(path: scratch.url.path, scope: .everything)
-        // One page is what the value needs: then the others belong to nobody.
+        // The value needs one page. With that count, the other pages belong to no value.
         #expect((findings?.isEmpty == true) == (count == 1))
     }
 }

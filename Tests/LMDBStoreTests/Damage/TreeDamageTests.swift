@@ -5,7 +5,7 @@ import Testing
 
 @testable import LMDBStore
 
-/// Damage to LMDB's own pages, on which the library itself would crash.
+/// Damage to LMDB's own pages, on which LMDB itself would crash.
 @Suite struct TreeDamageTests {
     private func filled() throws -> Scratch {
         let scratch = try Scratch()
@@ -27,7 +27,8 @@ import Testing
         #expect(try TreeCheck.findings(path: scratch.url.path, scope: .roots) == [])
     }
 
-    /// Headers and entries of random pages are overwritten: verification tells of errors, or finds nothing because the page was free.
+    /// Headers and entries of random pages are overwritten. Verification reports errors, or finds nothing because the page was
+    /// free.
     @Test func overwrittenPagesAreFoundWithoutACrash() throws {
         let scratch = try filled()
         let sound = try Data(contentsOf: scratch.url)
@@ -57,13 +58,13 @@ import Testing
         bytes.withUnsafeMutableBytes { $0.storeBytes(of: value, toByteOffset: offset, as: T.self) }
     }
 
-    /// Where the root of a tree stands that a meta page names: of the free list at 80, the main tree at 128.
+    /// Returns the root of a tree that a meta page names: the free list at offset 80, the main tree at 128.
     private func root(_ bytes: Data, _ place: Int) -> Int {
         let newest = number(bytes, 4096 + 144, UInt64.self) > number(bytes, 144, UInt64.self) ? 4096 : 0
         return number(bytes, newest + place, UInt64.self) * 4096
     }
 
-    /// The entries of a leaf.
+    /// Returns the entries of a leaf.
     private func entries(_ bytes: Data, _ page: Int) -> [Int] {
         stride(from: 16, to: number(bytes, page + 12, UInt16.self), by: 2).map { page + number(bytes, page + $0, UInt16.self) }
     }
@@ -88,7 +89,7 @@ import Testing
         let page = root(bytes, 128)
         let entry = try #require(entries(bytes, page).max())
         let key = number(bytes, entry + 6, UInt16.self)
-        // The record's first four bytes lie beyond the page.
+        // The record's first four bytes are beyond the page.
         put(UInt32(page + 4096 - entry - 8 - key), entry, &bytes)
         for offset in stride(from: 16, to: number(bytes, page + 12, UInt16.self), by: 2)
         where page + number(bytes, page + offset, UInt16.self) == entry {
@@ -101,7 +102,7 @@ import Testing
         #expect(try TreeCheck.findings(path: scratch.url.path, scope: scope)?.isEmpty == false)
     }
 
-    /// Each with two entries for the same child: a walk that goes by the entries would take years.
+    /// Each branch has two entries for the same child. A walk that follows every entry would take years.
     @Test func branchesThatLeadToTheSamePagesAreRefusedAtOnce() throws {
         let scratch = try filled()
         var bytes = try Data(contentsOf: scratch.url)
@@ -140,7 +141,7 @@ import Testing
             try bytes.write(to: scratch.url)
             let findings = try TreeCheck.findings(path: scratch.url.path, scope: .everything)
             #expect(findings?.contains { $0.contains("its record says") } == true)
-            // Without a look at all pages, who asks with that count gets an answer or an error.
+            // If the opening does not check all pages, a call that uses that count returns a value or an error.
             let store = try scratch.store()
             _ = try? store.snapshot().keys(StoreQuery(entity: Samples.track, predicate: .keys(Set(1...2000))))
             _ = try? store.snapshot().count(StoreQuery(entity: Samples.track, predicate: .compare(2, .greater, .int(2))))
@@ -161,7 +162,7 @@ import Testing
         #expect { try scratch.store() } throws: { ($0 as? StoreError)?.code == .damaged }
     }
 
-    /// LMDB leaves a page with them out of the next commit, which loses what the page has.
+    /// LMDB leaves a page with these flags out of the next commit, which loses the data of the page.
     @Test func flagsThatOnlyAWriterHasAreFound() throws {
         let scratch = try filled()
         let sound = try Data(contentsOf: scratch.url)
@@ -187,8 +188,8 @@ import Testing
         #expect { try scratch.store() } throws: { ($0 as? StoreError)?.code == .damaged }
     }
 
-    /// What LMDB crashes on lies in the headers of pages and entries, and in the records of trees: with all of it looked at before, an
-    /// open and what follows it is an error or a store.
+    /// LMDB crashes on wrong headers of pages and entries, and on wrong records of trees. If the opening checks all of them,
+    /// opening and every later operation is an error or succeeds.
     @Test func aFileThatIsLookedAtWhollyIsAnErrorOrAStore() throws {
         let scratch = try filled()
         let sound = try Data(contentsOf: scratch.url)

@@ -7,9 +7,9 @@ import Testing
 
 @testable import LMDBStore
 
-/// A disk without room: a clear error, nothing lost, and deleting still works.
+/// A full disk: a clear error, no loss of data, and deleting still works.
 @Suite struct DiskFullTests {
-    /// In a process of its own, whose files may not be larger than two megabytes.
+    /// Runs in a process of its own, whose files may not be larger than two megabytes.
     @Test func aFullDiskRefusesInsertsTakesDeletesAndThenInsertsAgain() async throws {
         let scratch = try Scratch()
         let path = scratch.url.path
@@ -54,8 +54,8 @@ import Testing
         }
     }
 
-    /// The disk is full at the first call of a save, at the second, and so on: the save fails whole with a clear error each time, and
-    /// goes through when there is room again.
+    /// The disk is full at the first call of a save, at the second, and so on. Each time the whole save fails with a clear
+    /// error, and it succeeds when there is room again.
     @Test func aSaveThatMeetsAFullDiskAtAnyCallLeavesWhatWas() throws {
         let scratch = try Scratch()
         let store = try scratch.store()
@@ -84,7 +84,7 @@ import Testing
         #expect(try store.verify() == [])
     }
 
-    /// Fails the call with a number with ENOSPC.
+    /// Fails the call of a given number with ENOSPC.
     private final class Calls: Sendable {
         private let state: Mutex<(left: Int, hasFailed: Bool)>
 

@@ -7,9 +7,10 @@ import Testing
 
 @testable import LMDBStore
 
-/// The disk is full while something other than a save is written: an error that says so, nothing lost, and with room it goes on.
+/// Full disks during other writes than saves: an error that says so, no loss of data, and the operation continues when there is
+/// room.
 ///
-/// First with every call that takes room failing in its turn, then with the system's own limit of a file's size.
+/// First each call that takes room fails in its turn, then the system limits the size of files.
 @Suite struct FullDiskStageTests {
     private static let tracks = 64 * 70
 
@@ -99,7 +100,7 @@ import Testing
 
     enum Stage: String, CaseIterable { case compaction, compactCopy, backup, indexBuild }
 
-    /// In a process of its own, whose files may not grow beyond a limit: first the store is filled up to it.
+    /// Runs in a process of its own, whose files may not grow beyond a limit. First the store is filled up to it.
     @Test(arguments: Stage.allCases) func aStageOnAFullDiskIsRefusedLeavesDeletesPossibleAndGoesOnWithRoom(
         _ stage: Stage
     ) async throws {
@@ -112,11 +113,11 @@ import Testing
             let keys = try DiskFullTests.fillUntilFull(try LMDBStore.open(url, schema: Samples.schema))
             var schema = Samples.schema
             if stage == .indexBuild {
-                // Enough of them to need more than what saves have left free.
+                // Enough indexes to need more room than the saves have left free.
                 let pairs = [[0, 1], [0, 2], [0, 3], [0, 5], [1, 2], [2, 3]]
                 schema.entities[1].indexes = pairs.map { .init(columns: $0) }
             }
-            // Bringing an index into force takes a page; building it takes many.
+            // Putting an index into force takes a page. Building it takes many.
             try FullDiskStageTests.limit(64 << 20)
             let store = try LMDBStore.open(url, schema: schema)
             try FullDiskStageTests.limit(3 << 20)
@@ -128,7 +129,7 @@ import Testing
             try FullDiskStageTests.limit(3 << 20)
             try #require(try store.snapshot().count(StoreQuery(entity: Samples.track)) == keys.count)
             try #require(try store.verify() == [])
-            // Deletes are taken, and then the work goes on: with the room that they made, or with more.
+            // Deletes succeed. Then the operation continues, with the room that they made or with more.
             try DiskFullTests.delete(Array(keys.prefix(keys.count / 2)), in: store)
             try FullDiskStageTests.limit(64 << 20)
             try FullDiskStageTests.run(stage, store)
@@ -159,7 +160,7 @@ import Testing
 // MARK: What is done, and what must be there
 
 extension FullDiskStageTests {
-    /// One index more, a column less, an entity more.
+    /// One more index, one column less, and one more entity.
     fileprivate static var changed: StoreSchema {
         var schema = Samples.schema
         schema.migration.allowedLoss = .everything
@@ -200,8 +201,8 @@ extension FullDiskStageTests {
         #expect(findings == [])
     }
 
-    /// Gives `attempt` a file of its own with `tracks` tracks, and a disk that is full at the first call, at a later one, and so on
-    /// until none is met.
+    /// Runs `attempt` on a file of its own with `tracks` tracks. The disk is full at the first call, at a later one, and so on,
+    /// until no call fails.
     fileprivate static func everyCall(least: Int, _ attempt: (Scratch, FullDisk) throws -> Void) throws {
         let template = try Scratch()
         do { try template.store().insertTracks(tracks) }
@@ -218,7 +219,7 @@ extension FullDiskStageTests {
     }
 }
 
-/// Of the calls that take room on the disk, one fails.
+/// Fails one of the calls that take room on the disk.
 private final class FullDisk: Sendable, CustomStringConvertible {
     private static let calls: Set<LMDBCall> = [
         .environmentOpen, .openDatabase, .put, .cursorPut, .delete, .cursorDelete, .drop, .setAside, .commit, .copy,
@@ -236,7 +237,7 @@ private final class FullDisk: Sendable, CustomStringConvertible {
     var lastCall: LMDBCall? { state.withLock { $0.met } }
     var description: String { "call \(place), \(String(describing: lastCall))" }
 
-    /// - Returns: whether `body` went through.
+    /// - Returns: Whether `body` succeeded.
     @discardableResult
     func run(_ body: () throws -> Void) throws -> Bool {
         do {

@@ -4,7 +4,7 @@ import Testing
 @testable import LMDBStore
 
 @Suite struct ManyStoresTests {
-    /// With the whole map each, they would use up the address space.
+    /// If each store had the whole map, they would use up the address space.
     @Test func hundredsOfStoresAreOpenAtOnce() throws {
         let scratch = try Scratch()
         let stores = try (0..<150).map { number in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LMDBStore
 
-/// The map's limit is reached while two processes write: whoever finds the file larger than its map takes the new size.
+/// The map's limit is reached while two processes write. A process that finds the file larger than its map adopts the new size.
 @Suite struct MapOfTwoProcessesTests {
     private static var options: LMDBStore.Options {
         var options = LMDBStore.Options()
@@ -25,7 +25,7 @@ import Testing
         let store = try Self.open(scratch.url.path)
         try store.insertTracks(64)
         let small = try store.environment.information().mapSize
-        // Reading, writing, backing up: each may be the first to find out.
+        // Reading, writing and backing up: each may be the first to notice.
         for round in 0..<3 {
             let before = try Self.tracks(store)
             let size = try store.environment.information().mapSize
@@ -84,7 +84,7 @@ import Testing
         #expect(try store.verify() == [])
     }
 
-    /// 40 saves in a process of its own, with a look at each.
+    /// Makes 40 saves in a process of its own, with a read after each.
     private static func writer(_ path: String) async {
         await #expect(processExitsWith: .success) { [path = path as String] in
             let store = try MapOfTwoProcessesTests.open(path)

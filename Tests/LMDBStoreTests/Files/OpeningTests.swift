@@ -4,7 +4,7 @@ import Testing
 
 @testable import LMDBStore
 
-/// Catches files that LMDB would map and die on, and stores that are opened twice.
+/// Catches: files that LMDB would map and crash on, and stores that are opened twice.
 @Suite struct OpeningTests {
     private func code(_ body: () throws -> Void) -> StoreError.Code? {
         do {
@@ -48,7 +48,7 @@ import Testing
         try store?.insertTracks(100)
         store = nil
         let whole = try Data(contentsOf: scratch.url)
-        // Roots, last page, page size and format version of both meta pages.
+        // The roots, the last page, the page size and the format version of both meta pages.
         for offset in [16, 20, 40, 80, 128, 136] {
             var bytes = whole
             for page in [0, 4096] { bytes.replaceSubrange(page + offset..<page + offset + 4, with: [0xFF, 0xFF, 0xFF, 0x7F]) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LMDBStore
 
-/// Catches files that a killed process or a second one leaves in a bad state.
+/// Catches: files that a killed process or a second process leaves in a bad state.
 @Suite struct ProcessTests {
     @Test func aSecondProcessSavesAndIsSeen() async throws {
         let scratch = try Scratch()
@@ -31,7 +31,7 @@ import Testing
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, saves = saves as Int] in
             let store = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema)
             for _ in 0..<saves { try store.insertTracks(100) }
-            // Dies at some moment of a save.
+            // The process dies at some moment of a save.
             let thread = Thread { while true { _ = try? store.insertTracks(100) } }
             thread.start()
             usleep(UInt32(saves) * 300)
@@ -47,7 +47,7 @@ import Testing
         #expect(try store.verify() == [])
     }
 
-    /// Catches: a child of a fork that lets other processes commit before what its parent holds back.
+    /// Catches: a child of a fork that lets other processes commit before the deferred saves of its parent.
     @Test func `S067: a claim stays with the process that made it when a child of a fork lets go of it`() async throws {
         let scratch = try Scratch()
         await #expect(processExitsWith: .success) { [path = scratch.url.path as String] in
@@ -56,7 +56,7 @@ import Testing
             let store = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema, options: options)
             guard let claim = try store.claimSaves(.holdingBack) else { exit(2) }
             typealias Fork = @convention(c) () -> pid_t
-            // Swift hides fork; the child below only releases the claim and exits.
+            // Swift hides fork. The child below only releases the claim and exits.
             guard let symbol = dlsym(nil, "fork") else { exit(2) }
             let child = unsafeBitCast(symbol, to: Fork.self)()
             if child == 0 {
@@ -66,7 +66,7 @@ import Testing
             var status: Int32 = 0
             waitpid(child, &status, 0)
             guard status == 0 else { exit(3) }
-            // As another process asks.
+            // Requests the claim as another process does.
             let other = SaveClaims(signalPath: path + "-signal", storePath: path, timeout: .milliseconds(1))
             do {
                 _ = try other.claim(.committing)
@@ -95,7 +95,7 @@ import Testing
             guard counts.count == 1 else { exit(2) }
             try other.write(.durable) { _ in
                 try CommitCount.set(number, at: counts[0], path)
-                // Dies with LMDB's lock, as in a commit.
+                // The process dies with LMDB's lock, as in a commit.
                 kill(getpid(), SIGKILL)
                 sleep(10)
             }
@@ -128,7 +128,7 @@ import Testing
             let store = try LMDBStore.open(URL(fileURLWithPath: path), schema: Samples.schema)
             try store.insertTracks(1)
             typealias Fork = @convention(c) () -> pid_t
-            // Swift hides fork; the child below only makes system calls and exits.
+            // Swift hides fork. The child below only makes system calls and exits.
             guard let symbol = dlsym(nil, "fork") else { exit(2) }
             let child = unsafeBitCast(symbol, to: Fork.self)()
             if child == 0 {
@@ -143,7 +143,7 @@ import Testing
     }
 }
 
-/// The start of LMDB's lock file, which holds the number of the newest commit.
+/// The start of LMDB's lock file, which has the number of the newest commit.
 private enum CommitCount {
     static func words(_ path: String) throws -> [UInt64] {
         let bytes = try #require(try FileHandle(forReadingFrom: URL(fileURLWithPath: path + "-lock")).read(upToCount: 128))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LMDBStore
 
-/// Every slot for a reader is taken: by processes that are dead, whose slots are used again, or by snapshots that live.
+/// All reader slots are taken, by dead processes, whose slots are used again, or by live snapshots.
 @Suite struct ReaderSlotTests {
     private static let slots = 12
 
@@ -14,7 +14,7 @@ import Testing
         return options
     }
 
-    /// A snapshot of each of so many saves.
+    /// Returns snapshots of `count` saves, one each.
     private static func hold(_ count: Int, _ store: LMDBStore) throws -> [any StoreSnapshot] {
         try (0..<count).map { _ in
             try store.insertTracks(1)
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    /// Takes slots by snapshots of different saves until there is none.
+    /// Takes slots by snapshots of different saves until none is left.
     private static func fill(_ store: LMDBStore) throws -> (held: [any StoreSnapshot], error: StoreError?) {
         var held: [any StoreSnapshot] = []
         while held.count < 100 {
@@ -40,7 +40,7 @@ import Testing
         #expect(error?.message.contains("drop snapshots") == true)
         #expect(held.count >= Self.slots - 2)
         let saved = held.count
-        // A save that could not be read back is refused whole; it is not in the file.
+        // A save that could not be read back is refused whole. It is not in the file.
         #expect(throws: StoreError.self) { try store.insertTracks(1) }
         let newest = try #require(held.last)
         #expect(newest.generation == UInt64(saved + 1))
@@ -49,7 +49,7 @@ import Testing
         let target = scratch.folder.appendingPathComponent("copy")
         let refusal = #expect(throws: StoreError.self) { try store.backup(to: target, existing: .refuse) }
         #expect(refusal?.code == .readersFull)
-        // One that goes makes room for all of it.
+        // One snapshot that is released makes room for all of this.
         held.removeFirst(2)
         try store.insertTracks(1)
         #expect(try store.snapshot().generation == UInt64(saved + 2))
@@ -70,7 +70,7 @@ import Testing
             try #require(error?.code == .readersFull)
             withExtendedLifetime(held) { _ = kill(getpid(), SIGKILL) }
         }
-        // All slots are taken, most of them by the dead: a backup, snapshots and saves find theirs.
+        // All slots are taken, most of them by dead processes. A backup, snapshots and saves find slots.
         let information = try store.environment.information()
         #expect(information.usedReaderSlots == Self.slots)
         _ = try store.backup(to: scratch.folder.appendingPathComponent("copy"), existing: .refuse)
@@ -94,7 +94,7 @@ import Testing
         }
         let saved = held.count
         held.removeFirst(4)
-        // Slots kept for reuse are given back for a call that needs one.
+        // Slots that are kept for reuse are released for a call that needs one.
         try store.environment.clearDeadReaders()
         _ = try store.backup(to: scratch.folder.appendingPathComponent("copy"), existing: .refuse)
         #expect(try store.snapshot().count(StoreQuery(entity: Samples.track)) == saved)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LMDBStore
 
-/// What is done to one file makes nobody wait who uses another.
+/// Operations on one file do not block users of another file.
 @Suite struct RegistryTests {
     @Test func whileOneFileIsCopiedAnotherIsOpenedUsedAndClosed() throws {
         let (copied, used, new) = (try Scratch(), try Scratch(), try Scratch())
@@ -41,7 +41,7 @@ import Testing
                 done.signal()
             }
             isOpening.wait()
-            // A chance for an open that does not wait; how long it is decides nothing.
+            // An open that does not wait has the chance to finish. The length of this wait decides nothing.
             _ = done.wait(timeout: .now() + 0.05)
             hasEnded.store(true, ordering: .releasing)
         }

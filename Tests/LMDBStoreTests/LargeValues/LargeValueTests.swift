@@ -8,9 +8,9 @@ import Testing
 
 @testable import LMDBStore
 
-/// Values outside of pages: what is written and read of them, and damage.
+/// Values that are stored out of line: how they are written and read, and damage.
 @Suite struct LargeValueTests {
-    /// A page of tracks, the first of which has a title of so many bytes that do not shrink.
+    /// Creates a page of tracks. The title of the first has so many bytes, which do not compress.
     private func store(_ scratch: Scratch, titleByteCount: Int = 200_000) throws -> LMDBStore {
         let store = try scratch.store()
         try store.insertTracks(64)
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    /// Key, address in the map and bytes of each chunk.
+    /// Returns key, address in the map and byte count of each chunk.
     private func chunks(_ store: LMDBStore) throws -> [(key: UInt64, address: UInt, count: Int)] {
         let snapshot = try store.newestSnapshot()
         return try snapshot.transaction.withCursor(store.tables.large[Samples.track]) { cursor in
@@ -218,7 +218,7 @@ import Testing
         }
     }
 
-    /// A column goes with a new schema: the page keeps its records until it is written, then the values go too.
+    /// If a new schema drops a column, the page keeps its records until it is written. Then the values are deleted too.
     @Test func valuesOfADroppedColumnGoWithTheNextWriteOfTheirPage() throws {
         let scratch = try Scratch()
         var schema = Samples.schema

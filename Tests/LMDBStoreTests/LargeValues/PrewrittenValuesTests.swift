@@ -8,11 +8,11 @@ import Testing
 
 @testable import LMDBStore
 
-/// Large values that are too much for one transaction go into the file before their save: how much memory that takes, and what is left
-/// of them when the save fails, is killed, or meets another process.
+/// Large values beyond one transaction are written ahead of their save. The tests check the memory that this takes, and the
+/// remains of a save that fails, is killed, or meets another process.
 @Suite struct PrewrittenValuesTests {
     static let byteCount = 700_000
-    /// Four chunks.
+    /// The size of four chunks.
     static let limit = 1 << 18
 
     static var options: LMDBStore.Options {
@@ -22,7 +22,7 @@ import Testing
         return options
     }
 
-    /// 300,000 characters that do not shrink.
+    /// 300,000 characters that do not compress.
     private static let noise: String = {
         var state: UInt64 = 7
         let bytes = (0..<300_000).map { _ -> UInt8 in
@@ -32,14 +32,14 @@ import Testing
         return String(decoding: bytes, as: UTF8.self)
     }()
 
-    /// Text whose chunks do not shrink, other for each number.
+    /// Returns a text whose chunks do not compress, and differ for each number.
     static func title(_ number: Int, _ count: Int = byteCount) -> String {
         var text = "\(number): "
         while text.utf8.count < count { text += noise }
         return String(Substring(text.utf8.prefix(count)))
     }
 
-    /// One save of some tracks with these titles.
+    /// Saves tracks with these titles in one save.
     @discardableResult
     static func save(_ titles: [String], in store: LMDBStore, then: () throws -> Void = {}) throws -> [ObjectKey] {
         var keys: [ObjectKey] = []
@@ -69,7 +69,7 @@ import Testing
         return try snapshot.transaction.statistics(store.tables.large[Samples.track]).entries
     }
 
-    /// Nothing is left of a save that failed, and others go on.
+    /// Checks that a failed save has left nothing, and that further saves work.
     static func checkNothingIsLeft(_ store: LMDBStore, tracks: Int = 0, chunks: Int = 0) throws {
         #expect(try Self.unclaimed(store) == 0)
         #expect(try Self.chunks(store) == chunks)
@@ -78,7 +78,7 @@ import Testing
         #expect(findings == [])
     }
 
-    /// Counts the values put by each transaction.
+    /// Counts the values that each transaction puts.
     private final class Puts: Sendable {
         private let counts = Mutex([0])
 
@@ -104,7 +104,7 @@ import Testing
             puts.note($0)
             return nil
         }) { try Self.save(titles, in: store) }
-        // At most four chunks; the save's own transaction has the page and its indexes too.
+        // At most four chunks. The save's own transaction also has the page and its indexes.
         let most = try #require(puts.all.max())
         #expect(most <= 4 + 3 * titles.count)
         let chunkCounts = titles.map { LargeChunk.count(byteCount: $0.utf8.count) }.reduce(0, +)
@@ -181,9 +181,9 @@ import Testing
     }
 
     enum Disk: CaseIterable {
-        /// One call finds no room.
+        /// One call finds the disk full.
         case once
-        /// From that call on none does, so that nothing can be cleared away either.
+        /// From that call on every call finds it full, so that the values cannot be deleted either.
         case stays
     }
 
@@ -204,7 +204,7 @@ import Testing
                 try Self.checkNothingIsLeft(store, tracks: 1, chunks: LargeChunk.count(byteCount: Self.byteCount))
                 break
             }
-            // A call that failed in a transaction that is run again anyway does no harm.
+            // A call that failed in a transaction that is repeated anyway does no harm.
             guard let error else {
                 #expect(disk == .once)
                 try Self.checkNothingIsLeft(store, tracks: 1, chunks: LargeChunk.count(byteCount: Self.byteCount))
@@ -255,7 +255,7 @@ import Testing
         }
     }
 
-    /// A file with values that nobody claims: their save met a disk that stayed full.
+    /// Leaves unclaimed values in the file: the disk stayed full for their save.
     private static func leaveUnclaimed(in store: LMDBStore) throws {
         let commits = Atomic(0)
         _ = LMDBFaults.$injector.withValue({ call in
@@ -270,7 +270,7 @@ import Testing
         let scratch = try Scratch()
         let store = try scratch.store(Self.options)
         try Self.leaveUnclaimed(in: store)
-        // As another process holds it.
+        // The lock, as another process holds it.
         let lock = try #require(FileLock(store, .shared))
         try Self.save([Self.title(2)], in: store)
         #expect(try Self.unclaimed(store) == 1)
@@ -285,7 +285,7 @@ import Testing
         let store = try scratch.store(Self.options)
         let lock = try #require(FileLock(store, .shared))
         #expect(FileLock(store, .exclusive) == nil)
-        // As the child has it between fork and exec.
+        // A copy of the descriptor, as a child has it between fork and exec.
         let copy = dup(lock.descriptor)
         defer { close(copy) }
         lock.unlock()
@@ -322,8 +322,8 @@ import Testing
 
     // MARK: Processes
 
-    /// Killed when it is about to commit for the first time, the second, and so on: while values are written, between them and the save,
-    /// and in the save.
+    /// The process is killed before its first commit, its second, and so on: while values are written, between them and the
+    /// save, and in the save.
     @Test(arguments: 0..<7) func S066_aSaveKilledBeforeAnyOfItsCommitsIsThereWholeOrNotAtAll(_ commit: Int) async throws {
         let scratch = try Scratch()
         do { try scratch.store().insertTracks(1) }
@@ -338,7 +338,7 @@ import Testing
                 try PrewrittenValuesTests.save(
                     [PrewrittenValuesTests.title(1), PrewrittenValuesTests.title(2, 400_000)], in: store)
             }
-            // After the save's own.
+            // After the commit of the save itself.
             kill(getpid(), SIGKILL)
         }
         let store = try scratch.store(Self.options)

@@ -16,7 +16,7 @@ import Testing
         return (scratch, store)
     }
 
-    /// Values are equal by code points; Swift's own strings would take these for the same.
+    /// Values are equal by code points. Swift's own strings would consider these equal.
     @Test func equivalentSpellingsAreDifferentValues() throws {
         let (scratch, store) = try names(["K", "\u{212A}", "É", "E\u{301}"])
         defer { withExtendedLifetime(scratch) {} }
@@ -34,7 +34,7 @@ import Testing
         #expect(try store.verify() == [])
     }
 
-    /// Keys are cut at 511 bytes, so long strings share one; the objects decide.
+    /// Keys are cut at 511 bytes, so long strings share a key and the objects decide.
     @Test func longStringsThatShareAnIndexKeyAreToldApart() throws {
         let long = String(repeating: "x", count: 600)
         let (scratch, store) = try names([long + "a", long + "b", long])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LMDBStore
 
-/// Which way a query goes, in a store that is large enough for choices.
+/// The plans of queries in a store that is large enough for a choice.
 @Suite struct PlanTests {
     private static let (kind, size, name, owner, weight) = (0, 1, 2, 3, 4)
     private static let schema = StoreSchema(entities: [
@@ -18,7 +18,7 @@ import Testing
         EntitySchema(name: "Owner", columns: [ColumnSchema(name: "name", type: .string, index: .unique)]),
     ])
 
-    /// 6400 boxes on 100 pages: 20 kinds in turn, sizes each once, weights mostly small.
+    /// Creates 6400 boxes on 100 pages: 20 kinds in turn, each size once, weights mostly small.
     private static func boxes() throws -> (scratch: Scratch, store: LMDBStore, snapshot: any StoreSnapshot) {
         let scratch = try Scratch()
         let store = try LMDBStore.open(scratch.url, schema: schema)
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    /// An even spread is assumed where it is not: the reading itself notices.
+    /// The estimate assumes an even spread where there is none. Reading detects the error.
     @Test func S135_anEstimateThatIsWrongCostsNoResult() throws {
         let (scratch, store, snapshot) = try Self.boxes()
         defer { withExtendedLifetime((scratch, store)) {} }

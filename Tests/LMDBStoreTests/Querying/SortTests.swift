@@ -3,7 +3,7 @@ import Testing
 
 @testable import LMDBStore
 
-/// Sorts by one column of numbers take a way of their own; it must order as values do.
+/// Sorts by one column of numbers use a separate implementation. It must have the order of values.
 @Suite struct SortTests {
     private static let schema = StoreSchema(entities: [
         EntitySchema(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LMDBStore
 
-/// What a changed schema does to the file, and what it leaves for later.
+/// The effects of a changed schema on the file, and the work that it leaves for later.
 @Suite struct SchemaChangeTests {
     /// 10^5 objects; 10^6 with STRATA_LONG=1.
     private static var count: Int { ProcessInfo.processInfo.environment["STRATA_LONG"] == nil ? 100_000 : 1_000_000 }
@@ -73,7 +73,7 @@ import Testing
         store = nil
         var opened: LMDBStore? = try LMDBStore.open(scratch.url, schema: Self.changed)
         let query = StoreQuery(entity: 1, predicate: .compare(2, .equal, .string("changed")))
-        // A few steps, each with a save before and behind the place that the building has come to.
+        // A few steps, each with a save before and behind the present place of the build.
         for step in 0..<4 {
             let progress = try #require(try opened?.continueMigration())
             #expect(!progress.activity.isEmpty)
@@ -98,7 +98,7 @@ import Testing
         #expect(try snapshot.count(StoreQuery(entity: 1, predicate: .compare(0, .equal, .int(3)))) == keys.count - 4)
         let findings = try again.verify()
         #expect(findings == [])
-        // What was dropped is empty.
+        // Dropped sub-databases are empty.
         let rest = try again.tamper { transaction in
             try transaction.statistics(transaction.open("index.1.3", .bytesToIntegers)).entries
                 + transaction.statistics(transaction.open("index.1.2", .bytesToIntegers)).entries

@@ -3,7 +3,7 @@ import Testing
 
 @_spi(Fuzzing) @testable import LMDBStore
 
-/// What a file says of its schema may be anything.
+/// The schema in a file may be any bytes.
 @Suite struct StoredSchemaTests {
     private func isRead(_ change: (inout StoredSchema) -> Void) throws -> Bool {
         var schema = StoredSchema(first: Samples.schema)
