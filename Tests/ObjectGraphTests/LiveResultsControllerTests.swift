@@ -12,7 +12,7 @@ import Testing
         "Track", matching: .compare("plays", .greaterOrEqual, .int(10)),
         sortBy: [AttributeSort("plays", .descending), AttributeSort("title")])
 
-    /// A controller, what an observer that applies its differences shows, and how often it was told.
+    /// A controller, the list of an observer that applies its differences, and the number of updates.
     @MainActor final class Screen {
         let controller: FetchedResultsController<ManagedObject>
         private(set) var shown: [ObjectID]
@@ -30,7 +30,7 @@ import Testing
             }
         }
 
-        /// Waits until the result is what the context would fetch now.
+        /// Waits until the result is equal to a fetch of the context.
         func settle(_ request: EntityFetchRequest) async throws {
             controller.context.processPendingChanges()
             try await until("no update is lost") { try controller.snapshot.ids == controller.context.fetchIDs(request) }
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// Catches: an update lost between executors, one applied to another snapshot than it was computed for.
+    /// Catches: an update that is lost between executors, or that is applied to another snapshot than it was computed for.
     @Test(arguments: Combination.all)
     func S142_anObserverThatAppliesDifferencesShowsWhatTheContextFetches(_ combination: Combination) async throws {
         var numbers = SeededNumbers(seed: SeededNumbers.seed(#function))
@@ -76,7 +76,7 @@ import Testing
         #expect(!screen.updates.isEmpty)
     }
 
-    /// Catches: an object that stays in a list by a value that its save has dropped.
+    /// Catches: an object that stays in a list because of a value that its save has dropped.
     @Test(
         arguments: Combination.all.filter { [.nested, .siblings, .split].contains($0.stack) },
         [MergePolicy.storeTrump, .rollback])
@@ -103,7 +103,7 @@ import Testing
         main.removeObserver(token)
     }
 
-    /// What a live result of a child would hear.
+    /// Records what a live result of a child would receive.
     private final class Listener: ViewObserver {
         private let heard = Mutex<[ChangeSet]>([])
 
@@ -135,7 +135,7 @@ import Testing
             _ = context.addViewObserver(listeners[0])
             #expect(context.object(with: first)["isrc"] == .string("B"))
         }
-        // Following is arranged on the root's executor.
+        // Following is set up on the root's executor.
         await root.perform { _ in }
         try await root.save()
         try await until("the follower hears of it") {
@@ -154,7 +154,7 @@ import Testing
         #expect(listeners[1].heard(of: first))
     }
 
-    /// With the routing `ancestors` a view is no snapshot in time: the engine must remember what it showed.
+    /// With the routing `ancestors` a view does not keep its state. The engine must remember what it delivered.
     @Test(arguments: ContextStack.allCases)
     func S142_theClassicalRoutingIsFollowedToo(_ stack: ContextStack) async throws {
         var numbers = SeededNumbers(seed: SeededNumbers.seed(#function))
@@ -228,7 +228,7 @@ import Testing
         #expect(screen.shown == [ids.1])
     }
 
-    /// Catches: an empty update, or one for every notice of the context.
+    /// Catches: an empty update, or an update for every notice of the context.
     @Test(arguments: Combination.all)
     func S143_nothingIsDeliveredWhenNothingRelevantChanged(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)
@@ -246,7 +246,7 @@ import Testing
         #expect(screen.updates.map(\.difference) == [ResultDifference(insertions: [0])])
     }
 
-    /// Catches: updates piling up on an executor that is busy.
+    /// Catches: updates that pile up on a busy executor.
     @Test func S144_changesDuringABusyExecutorAreOneUpdate() async throws {
         let container = try await TestBed(.memory).container()
         let main = container.mainContext
@@ -255,7 +255,7 @@ import Testing
             main.makeTrack("track \(number)", plays: 10 + number)
             main.processPendingChanges()
         }
-        // Nothing can be delivered before this suspends; at most one update was computed before the last change.
+        // Nothing can be delivered before this suspends. At most one update was computed before the last change.
         try await screen.settle(Self.popular)
         #expect(screen.updates.count <= 2)
         #expect(screen.shown.count == 50)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import ObjectGraph
 
-/// The engine without contexts: random layers over a random base, each step checked against a plain model.
+/// The engine without contexts: random layers over a random base. Each step is compared with a plain model.
 struct LiveResultsEngineTests {
-    /// Catches: a stale position, a lost or doubled object, a move that is not one, a condition not looked at again.
+    /// Catches: a wrong position, a lost or repeated object, a false move, or a condition that is not evaluated again.
     @Test func S142_applyingEachDifferenceGivesTheNextSnapshot() throws {
         let seed = SeededNumbers.seed(#function)
         for round in 0..<Rounds.of(60, long: 2_000) {
@@ -24,13 +24,13 @@ struct LiveResultsEngineTests {
         for step in 0..<steps {
             let before = views.model
             var changes: [ChangeSet] = []
-            // Bursts are coalesced: one step may bring several layers.
+            // Bursts are coalesced, so one step may bring several layers.
             for _ in 0..<(1 + step % 3) {
                 changes.append(views.addLayer(changes: Int.random(in: 0...12, using: &views.numbers)).changeSet())
             }
             var view = views.view
             if !knowsChanges, step % 2 == 0 {
-                // Over another base nothing can be concluded from layers: the engine must compare everything.
+                // With another base the layers say nothing about the differences. The engine must compare everything.
                 view = LayeredView(base: PlainSnapshot(views.base.state, generation: 1), layers: view.layers)
             }
             let difference = try live.advance(to: view, changes: knowsChanges ? changes : nil)
@@ -42,7 +42,7 @@ struct LiveResultsEngineTests {
         }
     }
 
-    /// Every changed object is named, deletions and insertions are exact, and updates did not move.
+    /// Checks that every changed object is listed, that deletions and insertions are exact, and that updates are not moves.
     private func expectMinimal(
         _ difference: ResultDifference, from old: [ObjectKey], to new: [ObjectKey], before: PlainState, after: PlainState,
         entity: Int
@@ -68,7 +68,7 @@ struct LiveResultsEngineTests {
         #expect(try live.advance(to: views.view, changes: [changes]).isEmpty)
     }
 
-    /// Catches: positions shifted by others reported as moves.
+    /// Catches: shifted positions that are reported as moves.
     @Test func S140_shiftsAreNotMovesAndAMoveImpliesItsUpdate() throws {
         var state = PlainState(schema: RandomViews.schema)
         for key in 1...6 as ClosedRange<ObjectKey> {
@@ -82,7 +82,7 @@ struct LiveResultsEngineTests {
             row[1] = .int(plays)
             layer.put(row, entity: 1, key: key)
         }
-        // The second grows but keeps its place; the sixth goes to the front and shifts all others.
+        // The second object grows but keeps its position. The sixth moves to the front and shifts all others.
         set(2, 25)
         set(6, 5)
         layer.seal()
@@ -93,7 +93,7 @@ struct LiveResultsEngineTests {
 }
 
 extension ResultDifference {
-    /// The recipe of the documentation, as an observer would follow it.
+    /// Applies a difference as the documentation describes it for observers.
     func applied<ID>(to old: [ID], takingFrom next: [ID]) -> [ID] {
         var result = old
         for position in (deletions + moves.map(\.from)).sorted(by: >) { result.remove(at: position) }

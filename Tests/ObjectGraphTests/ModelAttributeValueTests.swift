@@ -12,7 +12,7 @@ private enum Mood: String, AttributeValue { case calm, wild }
 private enum Level: Int8, AttributeValue { case low = -1, high = 1 }
 private struct Place: CodableAttribute, Equatable { var x: Int, name: String }
 
-/// Swift values keep their meaning in a column.
+/// Swift values are unchanged after they are stored in a column and read.
 @Suite struct ModelAttributeValueTests {
     private func keeps<T: AttributeValue & Equatable>(_ values: T..., at location: SourceLocation = #_sourceLocation) {
         for value in values {

@@ -2,7 +2,7 @@ import ObjectGraph
 import StoreInterface
 import Testing
 
-/// Descriptions that do not fit together are refused when the model is made, naming entity and property.
+/// Descriptions that do not fit together are refused when the model is created. The error names entity and property.
 @Suite struct ModelErrorTests {
     private func text(_ name: String) -> PropertyDescription {
         .attribute(AttributeDescription(name: name, type: .string))
@@ -56,26 +56,26 @@ import Testing
     }
 
     @Test func anInverseMustLeadBack() {
-        // To another entity.
+        // An inverse of another entity.
         expect(
             .inverseDoesNotPointBack, "A", "b",
             EntityDescription(name: "A", properties: [relation("b", "B", .toOne, inverse: "c")]),
             EntityDescription(name: "B", properties: [relation("c", "C", .toMany)]),
             EntityDescription(name: "C", properties: [text("name")]))
-        // To the right entity, with another inverse.
+        // An inverse of the right entity, which has another inverse.
         expect(
             .inverseDoesNotPointBack, "A", "b",
             EntityDescription(
                 name: "A", properties: [relation("b", "B", .toOne, inverse: "all"), relation("c", "B", .toOne)]),
             EntityDescription(name: "B", properties: [relation("all", "A", .toMany, inverse: "c")]))
-        // Two relationships claim one inverse.
+        // Two relationships with the same inverse.
         expect(
             .inverseDoesNotPointBack, "A", "c",
             EntityDescription(
                 name: "A",
                 properties: [relation("b", "B", .toOne, inverse: "all"), relation("c", "B", .toOne, inverse: "all")]),
             EntityDescription(name: "B", properties: [relation("all", "A", .toMany)]))
-        // One to many, of itself.
+        // One-to-many, with itself as inverse.
         expect(
             .inverseDoesNotPointBack, "A", "friends",
             EntityDescription(name: "A", properties: [relation("friends", "A", .toMany, inverse: "friends")]))

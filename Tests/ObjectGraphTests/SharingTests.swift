@@ -4,9 +4,9 @@ import Testing
 
 @testable import ObjectGraph
 
-/// Costs that must not grow with what did not change: told by what is the same object before and after.
+/// Costs that must not grow with unchanged data. The tests check that unchanged parts are the same objects before and after.
 @Suite struct SharingTests {
-    /// Catches: a push that copies the child's rows, or looks at each, on the parent's executor.
+    /// Catches: a save that copies the child's rows, or reads each of them, on the parent's executor.
     @Test func S079_aPushHandsOverTheChildsRowsThemselves() async throws {
         let container = try await TestBed(.memory).container(.nested)
         let child = await container.newBackgroundContext()
@@ -28,7 +28,7 @@ import Testing
         return Set(pages.flatMap { page in SlotIterator(page.touched).compactMap { page[$0].map(ObjectIdentifier.init) } })
     }
 
-    /// Catches: a child that is made by copying what its parent has not saved (S071), however it comes to see it.
+    /// Catches: a child that copies its parent's unsaved changes (S071), whichever way it receives them.
     @Test func S071_aChildSharesItsParentsLayers() async throws {
         let container = try await TestBed(.memory).container(.nested)
         let layer = await MainActor.run {
@@ -59,7 +59,7 @@ import Testing
             controller.snapshot.list.blocks.flatMap { $0.parts.map { ObjectIdentifier($0.chunk) } }
         }
         let before = chunks()
-        // Kept, so that no new chunk gets the address of an old one.
+        // Kept alive, so that no new chunk gets the address of an old one.
         let old = controller.snapshot
         main.makeTrack("in the middle", plays: 20_000)
         main.processPendingChanges()

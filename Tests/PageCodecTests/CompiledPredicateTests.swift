@@ -60,7 +60,7 @@ extension RandomSource {
         let other = below(schema.columns.count)
         let comparisons: [StorePredicate.Comparison] = [.equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual]
         let comparison = comparisons[below(6)]
-        // Mostly a value of the column, sometimes null or one of another storage class.
+        // Mostly a value of the column, sometimes null or a value of another storage class.
         var constant = value(schema.columns[chance(85) ? column : other])
         if chance(5) { constant = .null }
         if chance(8) { constant = .int(Int64(below(4))) }

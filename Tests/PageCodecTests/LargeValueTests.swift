@@ -8,10 +8,10 @@ import Testing
     import Foundation
 #endif
 
-/// Chunks in memory, as a store has them in a table.
+/// Keeps chunks in memory, as a store keeps them in a table.
 private final class Chunks: LargeValueSource {
     var chunks: [UInt64: [UInt8]] = [:]
-    // Right because each is freed with the source.
+    // Safe because each buffer is freed with the source.
     private var lent: [UnsafeMutableRawBufferPointer] = []
 
     deinit { for room in lent { room.deallocate() } }
@@ -45,7 +45,7 @@ private final class Chunks: LargeValueSource {
         name: "Artist",
         columns: [ColumnSchema(name: "name", type: .string), ColumnSchema(name: "photo", type: .data, isOptional: true)])
 
-    /// A page with what a limit leaves in it; the rest is in the source.
+    /// Returns a page with the values that the limit leaves in it. The other values are in the source.
     private func page(
         _ rows: [Int: [Value]], limit: Int, into source: Chunks, _ layout: PageLayout, old: [UInt8] = [], isPacked: Bool = false
     ) throws -> [UInt8] {
@@ -169,7 +169,7 @@ private final class Chunks: LargeValueSource {
             #expect(try page.value(1, 0) == .string("first large"))
             #expect(try page.value(2, 0) == .string("tiny"))
         }
-        // The same objects in one go have the same bytes.
+        // The same objects written at once have the same bytes.
         let rows: [Int: [Value]] = [
             1: [.string("first large"), .null], 2: [.string("tiny"), .null], 9: [.string("third large"), .null],
         ]

@@ -7,7 +7,7 @@ import Testing
         name: "Artist",
         columns: [ColumnSchema(name: "name", type: .string), ColumnSchema(name: "age", type: .int32, isOptional: true)])
 
-    /// Frames depend on zstd's version, so reading is pinned, and of writing all but the frame.
+    /// Frames depend on zstd's version. The test fixes how a page is read, and all written bytes except the frame.
     @Test func aPackedPageHasTheDocumentedBytes() throws {
         let raw = try page(entity, [0: [.string("Ada"), .int(-2)], 2: [.string("Eve"), .null]], versions: [0: 9, 2: 12])
         let golden = [
@@ -74,7 +74,7 @@ import Testing
         #expect(throws: PageError.self) { try unpack(packed, other) }
     }
 
-    /// Any change of one bit, and any cut, is an error or gives the same page: it is never read as another.
+    /// Any change of one bit, and any cut, is an error or gives the same page. It is never read as another page.
     @Test func everyChangedBitIsFoundOrDoesNotMatter() throws {
         var random = RandomSource("packed bits")
         for _ in 0..<20 {
@@ -108,7 +108,7 @@ import Testing
     @Test func bytesThatCannotBeADictionaryAreAnError() throws {
         #expect(throws: PageError.self) { try PageDictionary([]) }
         #expect(throws: PageError.self) { try PageDictionary([UInt8](repeating: 1, count: PageDictionary.maximumByteCount + 1)) }
-        // The magic number of a trained dictionary, with nothing behind it.
+        // The magic number of a trained dictionary, with nothing after it.
         #expect(throws: PageError.self) { try PageDictionary([0x37, 0xA4, 0x30, 0xEC, 0, 0, 0, 0, 0, 0, 0, 0]) }
     }
 }

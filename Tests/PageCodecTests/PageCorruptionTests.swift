@@ -3,7 +3,7 @@ import StoreInterface
 import Testing
 
 @Suite struct PageCorruptionTests {
-    /// Any change of one bit, and any cut, is found: a page is never read as another.
+    /// Any change of one bit, and any cut, is detected. A page is never read as another page.
     @Test func everyChangedBitIsFoundByTheChecksum() throws {
         var random = RandomSource("changed bits")
         for _ in 0..<30 {
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// Damage that only the header check looks at: whatever is then read, masked or merged is a value or an error.
+    /// The damage is such that only the header is checked. Whatever is then read, masked or merged is a value or an error.
     @Test func damagedPagesAreReadWithoutATrap() throws {
         var random = RandomSource("damaged pages")
         for _ in 0..<60 {
@@ -67,7 +67,7 @@ import Testing
     @Test func aStringThatEndsBeyondItsSectionIsAnErrorOfEveryUse() throws {
         let entity = EntitySchema(name: "Artist", columns: [ColumnSchema(name: "name", type: .string)])
         var bytes = try page(entity, [0: [.string("Ada")], 2: [.string("é")]], versions: [0: 1, 2: 1])
-        // The directory ends at 56; nine offsets of one byte follow, and the third slot's end is the fourth of them.
+        // The directory ends at 56. Nine offsets of one byte follow, and the fourth of them is the end of the third slot.
         #expect(bytes[59] == 5)
         bytes[59] = 200
         let layout = try PageLayout(entity, schemaNumber: 7)
@@ -102,7 +102,7 @@ import Testing
 }
 
 extension RandomSource {
-    /// A random page of schema 7; nil when it would be empty.
+    /// Returns a random page of schema 7, or nil if it would be empty.
     mutating func page(_ schema: EntitySchema) throws -> [UInt8]? {
         var reference = PageReference(schema)
         guard let changes = reference.change(&self, generation: 3) else { return nil }

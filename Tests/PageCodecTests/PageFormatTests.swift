@@ -144,7 +144,7 @@ import Testing
     }
 }
 
-/// A page of schema 7 that holds rows by slot.
+/// Returns a page of schema 7 with rows by slot.
 func page(_ entity: EntitySchema, _ rows: [Int: [Value]], versions: [Int: Generation]) throws -> [UInt8] {
     let layer = Layer(schema: StoreSchema(entities: [entity]))
     for (slot, values) in rows {

@@ -29,7 +29,7 @@ import Testing
     }
 }
 
-/// Merges changes over the bytes of a page, or over none, and writes the result.
+/// Merges changes into the bytes of a page, or into no page, and returns the new bytes.
 func merge(_ old: [UInt8], _ changes: LayerPage, _ layout: PageLayout) throws -> [UInt8] {
     try old.withUnsafeBytes { bytes in
         let page = old.isEmpty ? nil : try ObjectPage(bytes, layout: layout, check: .checksum)

@@ -1,7 +1,7 @@
 import PageCodec
 import StoreInterface
 
-/// What a page should hold: the codec is tested against it.
+/// The expected content of a page. Tests compare the codec with it.
 struct PageReference: ObjectReader {
     var schema: StoreSchema
     var objects: [Int: (values: [Value], version: Generation)] = [:]
@@ -16,7 +16,7 @@ struct PageReference: ObjectReader {
 
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { [] }
 
-    /// Random changes of the page, as a layer; the reference takes them over.
+    /// Makes random changes of the page and of the reference. Returns them as a layer.
     mutating func change(_ random: inout RandomSource, generation: Generation) -> LayerPage? {
         let columns = schema.entities[0].columns
         let layer = Layer(schema: schema)
@@ -48,7 +48,7 @@ struct PageReference: ObjectReader {
         }
     }
 
-    /// The first difference between a page and the reference; nil when there is none.
+    /// Returns the first difference between a page and the reference, or nil if there is none.
     func difference(_ page: ObjectPage) throws(PageError) -> String? {
         for slot in 0..<PageAddress.slots {
             let isPresent = page.presence >> UInt64(slot) & 1 != 0
@@ -68,7 +68,7 @@ struct PageReference: ObjectReader {
 }
 
 extension Value {
-    /// The same bits: NaN is NaN, minus zero is not zero, strings are equal by bytes.
+    /// Whether the values have the same bits. NaN equals NaN, minus zero differs from zero, and strings are compared by bytes.
     func isSame(as other: Value) -> Bool {
         switch (self, other) {
         case (.double(let a), .double(let b)): a.bitPattern == b.bitPattern || a.isNaN && b.isNaN

@@ -2,7 +2,7 @@ import PageCodec
 import StoreInterface
 import Testing
 
-/// A page written under one schema is read, asked and merged under a later one, against a reference.
+/// A page written under one schema is read, filtered and merged under a later schema, and compared with a reference.
 @Suite struct PageTranslationTests {
     @Test func S163_pagesOfAnOlderSchemaReadAnswerAndMergeAsTheReferenceSays() throws {
         var random = RandomSource("translation")
@@ -54,7 +54,8 @@ import Testing
 }
 
 extension RandomSource {
-    /// Columns kept, dropped, widened, filled, in another order, with new ones among them.
+    /// Returns a later schema, with columns kept, dropped, widened and filled, in another order and with new columns among
+    /// them.
     mutating func evolution(of old: EntitySchema) -> (EntitySchema, [ColumnSource]) {
         var columns: [(ColumnSchema, ColumnSource)] = []
         for (number, column) in old.columns.enumerated() where chance(85) {

@@ -6,7 +6,7 @@ import StoreInterface
     import Foundation
 #endif
 
-/// A seeded generator: a failing run is repeated with STRATA_SEED.
+/// A seeded generator. STRATA_SEED repeats a failing run.
 struct RandomSource: RandomNumberGenerator {
     private var state: UInt64
     let seed: UInt64
@@ -39,7 +39,7 @@ struct RandomSource: RandomNumberGenerator {
             })
     }
 
-    /// A value for a column; small ones often, so that rows meet; every width sometimes.
+    /// Returns a value for a column. Small values are frequent, so that rows are often equal, and every width occurs.
     mutating func value(_ column: ColumnSchema) -> Value {
         if column.isOptional, chance(25) { return .null }
         switch column.type {

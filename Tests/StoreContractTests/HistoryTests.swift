@@ -1,7 +1,7 @@
 import StoreInterface
 import Testing
 
-/// What every store keeps of its saves, and how it forgets them.
+/// The history of every store, and how it is deleted.
 @Suite struct HistoryTests {
     private static func fill(_ contract: ContractStore, saves: Int) throws {
         for save in 0..<saves {

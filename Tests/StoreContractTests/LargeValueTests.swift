@@ -2,11 +2,11 @@ import Foundation
 import StoreInterface
 import Testing
 
-/// Values that a store may keep outside of their objects' pages: whatever it does, they are values like others.
+/// Values that a store may keep out of line. They must behave like all other values.
 @Suite struct LargeValueTests {
     static let sizes = [1, 511, 512, 513, 514, 4096, 65_503, 65_504, 65_505, 131_008, 131_009, 300_000]
 
-    /// Data that does not shrink, and a string that does.
+    /// Returns data that does not compress. `text` returns a string that does.
     static func data(_ count: Int, _ random: inout SeededRandom) -> Data {
         Data((0..<count).map { _ in UInt8.random(in: 0...255, using: &random) })
     }
@@ -142,7 +142,7 @@ import Testing
     @Test(arguments: StoreKind.allCases) func aValuePastOneGibibyteIsRefusedByName(_ kind: StoreKind) throws {
         guard kind == .lmdb else { return }
         let contract = try ContractStore(kind)
-        // Untouched memory: nothing of it is read.
+        // Untouched memory, because nothing of it is read.
         let count = 1 << 30 + 1
         let room = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 8)
         let data = Data(bytesNoCopy: room, count: count, deallocator: .custom { pointer, _ in pointer.deallocate() })

@@ -3,7 +3,7 @@ import MemoryStore
 import StoreInterface
 import Testing
 
-/// Long random histories on a store and on the store in memory, compared all over again and again.
+/// Long random histories on a store and on the store in memory. Both are compared completely after some steps.
 @Suite struct RandomOperationsTests {
     private static let items = ObjectKey(64)..<464
     private static let owners = ObjectKey(64)..<104
@@ -29,7 +29,7 @@ import Testing
     private static func operations(on state: any StoreSnapshot, _ random: inout SeededRandom) throws -> [(Layer) -> Void] {
         var operations: [(Layer) -> Void] = []
         var touched: Set<ObjectKey> = []
-        // What exists before or after this save; a link may well be added to what the same save deletes.
+        // The objects that exist before or after this save. A link may be added to an object that the same save deletes.
         var linkable = Set(try state.all(Sample.item))
         let linkableOwners = try state.all(Sample.owner)
         for _ in 0..<Int.random(in: 1...40, using: &random) {

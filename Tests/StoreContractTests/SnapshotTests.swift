@@ -43,7 +43,7 @@ import Testing
             layer.stamp(transaction.generation + 1)
             layer.seal()
             try transaction.apply(layer, changes: layer.changeSet())
-            // Another thread, because a store may know that this one is the writer.
+            // Reads on another thread, because a store may recognize this thread as the writer.
             let read = Mutex<[Value?]>([])
             let store = contract.store
             let done = DispatchSemaphore(value: 0)

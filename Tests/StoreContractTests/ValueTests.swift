@@ -3,7 +3,7 @@ import StoreInterface
 import Testing
 
 @Suite struct ValueTests {
-    /// The extremes of each type; a column of the sample model has the number of its type.
+    /// The extremes of each type. The column of the sample model has the number of its type.
     static let extremes: [ColumnType: [Value]] = [
         .bool: [.bool(true), .bool(false)],
         .int8: [.int(Int64(Int8.min)), .int(-1), .int(0), .int(Int64(Int8.max))],
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// The sign of zero is not kept by SQLite.
+    /// SQLite does not keep the sign of zero.
     static func isSame(_ a: Value, _ b: Value) -> Bool {
         if case .double(let x) = a, case .double(let y) = b { return x == y || (x.isNaN && y.isNaN) }
         return a == b && a.order(b) == 0

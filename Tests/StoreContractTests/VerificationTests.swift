@@ -5,12 +5,12 @@ import Testing
 @testable import MemoryStore
 @testable import SQLiteStore
 
-/// Wrong states, written past the checks of saves, and what `verify` says of them.
+/// Wrong states, written without the checks of saves, and the findings of `verify`.
 @Suite struct VerificationTests {
     private static let person = 0
     private static let passport = 1
 
-    /// People and passports, one to one; people have many friends.
+    /// People and passports are one-to-one, and people have many friends.
     private static let schema: StoreSchema = {
         var schema = StoreSchema(
             entities: [
@@ -36,7 +36,7 @@ import Testing
     private let folder: TemporaryFolder
     init() throws { folder = try TemporaryFolder() }
 
-    /// Person 64 with passport 64, person 65 with passport 65, friends; more people without anything.
+    /// Creates person 64 with passport 64, person 65 with passport 65, friends, and more people without relationships.
     private func soundStore(_ kind: StoreKind) throws -> any ObjectStore {
         let store = try kind.description(in: folder).open(Self.schema)
         try ContractStore.save(store) { layer in

@@ -68,7 +68,7 @@ import Testing
         #expect(try snapshot.value(Sample.owner, 64, 0) == .string("whole"))
     }
 
-    /// In an SQLite file another program may have turned the counter of keys back: see ``SQLiteForeignChangeTests``.
+    /// Not on SQLite, where another program may have set the counter of keys back. See ``SQLiteForeignChangeTests``.
     @Test(arguments: [StoreKind.memory, .lmdb]) func anInsertOverAnObjectReplacesIt(_ kind: StoreKind) throws {
         let contract = try ContractStore(kind)
         try contract.save { $0.insertItem(64, name: "old", number: 1) }

@@ -23,7 +23,7 @@ import Testing
         return set
     }
 
-    /// Catches: a page told twice, an older save that wins, an end of a link lost.
+    /// Catches: a page listed twice, an older save that wins, or a lost end of a link.
     @Test func theUnionOfSavesIsWhatTheyDidToEachObjectInTheirOrder() throws {
         print("theUnionOfSaves: STRATA_SEED=\(Seed.value)")
         var random = SeededGenerator(seed: Seed.value)

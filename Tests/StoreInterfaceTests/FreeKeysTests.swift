@@ -1,12 +1,12 @@
 import StoreInterface
 import Testing
 
-/// Which keys go back to a store, and which of them the next process takes.
+/// The keys that are returned to a store, and the keys that the next process takes.
 @Suite struct FreeKeysTests {
     @Test func `rests that lie at the end of what was leased end the lease`() {
         var free = FreeKeys()
         var next: UInt64 = 1025
-        // Three keys of page 1, one of page 2; the pages behind are whole.
+        // Three keys of page 1 and one of page 2 are in use. The pages after them are unused.
         free.giveBack([67..<128, 129..<192, 192..<1025 * 64], next: &next)
         #expect(next == 3)
         #expect(free.ranges == [67..<128, 129..<192])

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct KeySortingTests {
-    /// Catches: a digit left out, one too many passes, or the result in the wrong half of the room.
+    /// Catches: a digit that is left out, one pass too many, or a result in the wrong half of the buffer.
     @Test func keysAreSortedAsNumbersWhateverTheirBitsAndCount() {
         print("keysAreSortedAsNumbers: STRATA_SEED=\(Seed.value)")
         var random = SeededGenerator(seed: Seed.value)

@@ -2,9 +2,9 @@ import Foundation
 import StoreInterface
 import Testing
 
-/// Folding layers and applying the result must leave what applying them one after another leaves.
+/// Applying folded layers gives the same result as applying them one after another.
 @Suite struct LayerFoldingTests {
-    /// What a store would hold.
+    /// The content of a store.
     struct State: Equatable {
         var objects: [ObjectKey: [Value]] = [:]
         var pairs: Set<[ObjectKey]> = []
@@ -44,7 +44,7 @@ import Testing
         return seed
     }
 
-    /// A xorshift generator, so that a seed repeats a run.
+    /// A xorshift generator. A seed repeats a run.
     private struct Random: RandomNumberGenerator {
         var state: UInt64
 

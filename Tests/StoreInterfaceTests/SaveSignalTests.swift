@@ -15,7 +15,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appendingPathComponent("store").path
         let signal = URL(fileURLWithPath: file + "-signal")
-        // As two processes have them.
+        // One signal object each, as in two processes.
         let (sender, receiver) = (SaveSignal(besideFile: file), SaveSignal(besideFile: file))
         let heard = Mutex(0)
         let watch = try receiver.watch { heard.withLock { $0 += 1 } }

@@ -6,7 +6,7 @@ import SwiftSyntaxMacroExpansion
 import SwiftSyntaxMacrosGenericTestSupport
 import Testing
 
-/// What the macros make of a piece of source text.
+/// The expansion of the macros in a piece of source text.
 struct MacroExpansion {
     let text: String
     let diagnostics: [Diagnostic]
@@ -36,7 +36,7 @@ struct MacroExpansion {
 
     var messages: [String] { diagnostics.map(\.message) }
 
-    /// The words of a text, so that two layouts of the same code compare equal.
+    /// Returns the words of a text, so that two layouts of the same code are equal.
     static func tokens(_ text: String) -> [String] {
         Parser.parse(source: text).tokens(viewMode: .sourceAccurate).map(\.text)
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What `@Model` writes.
+/// The code that `@Model` generates.
 @Suite struct ModelExpansionTests {
     static let songs = """
         import ObjectGraph
@@ -21,7 +21,7 @@ import Testing
         }
         """
 
-    /// The hand-written file compiles and is used in its own tests, so this also says that the expansion is right.
+    /// The hand-written file compiles and has tests of its own, so this test also shows that the expansion is right.
     @Test func theExpansionIsTheHandWrittenModel() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "StrataTests/HandWrittenModels.swift")

@@ -3,9 +3,9 @@ import Testing
 
 @testable import StrataMacros
 
-/// What a user of `@Model` gets wrong is said at compile time.
+/// Mistakes in the use of `@Model` are reported at compile time.
 @Suite struct ModelMisuseTests {
-    /// A body of a model class, and what is said about it.
+    /// Bodies of model classes, and the diagnostic of each.
     static let bodies: [(String, ModelDiagnostic)] = [
         ("let a: Int", .constant),
         ("lazy var a = 1", .lazy),
@@ -132,6 +132,6 @@ import Testing
 }
 
 extension String {
-    /// How often a text occurs.
+    /// Returns how often a text occurs.
     func components(of text: String) -> Int { ranges(of: text).count }
 }

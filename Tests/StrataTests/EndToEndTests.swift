@@ -7,7 +7,7 @@ import Testing
     import Foundation
 #endif
 
-/// What a program does that imports Strata and nothing else.
+/// A program that imports only Strata.
 @Suite @MainActor struct EndToEndTests {
     @Test(arguments: TestStore.allCases, [ContextStack.siblings, .nested])
     func whatOneContextSavesAnotherFetches(_ store: TestStore, _ stack: ContextStack) async throws {
@@ -148,7 +148,8 @@ import Testing
         let object = main.insert("Track")
         object["isrc"] = .string("1")
         object["playCount"] = .int(7)
-        // The typed object is made around one with unsaved changes: playCount = 0 and tags = [] must do nothing.
+        // The typed object is created for an object with unsaved changes. `playCount = 0` and `tags = []` must not overwrite
+        // them.
         let track = try main.existingObject(Track.self, with: object.objectID)
         #expect(track.playCount == 7)
         #expect(track.mood == .calm)
@@ -220,7 +221,7 @@ import Testing
 
     private struct Saved {
         var id: ObjectID
-        /// What keeps a store in memory alive.
+        /// Keeps a store in memory alive.
         var container: PersistentContainer?
     }
 
@@ -242,7 +243,7 @@ import Testing
         withExtendedLifetime(saved) {}
     }
 
-    /// Waits for what another executor brings about. The limit ends a test that hangs.
+    /// Waits for the effect of another executor. The limit ends a test that hangs.
     private static func until(_ condition: () throws -> Bool) async throws {
         let start = ContinuousClock.now
         while try !condition() {

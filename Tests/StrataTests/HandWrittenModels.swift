@@ -1,7 +1,7 @@
 import ObjectGraph
 
-// Two models without the macro, for programs that cannot use it. A test of the macro holds this text to what @Model makes of
-// the same classes, so that both ways stay one.
+// Two models without the macro, for programs that cannot use it. A test of the macro compares this text with the expansion of
+// @Model for the same classes, so that both stay equal.
 
 final class Song {
     var isrc: String {
@@ -80,7 +80,7 @@ final class Song {
 
     private static let detachedEntity = DetachedEntity(entityDescription)
 
-    // Immutable: made once, and key paths do not change.
+    // Immutable: it is created once, and key paths do not change.
     nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [
         \Song.isrc: "isrc",
         \Song.title: "title",
@@ -146,7 +146,7 @@ final class Band {
 
     private static let detachedEntity = DetachedEntity(entityDescription)
 
-    // Immutable: made once, and key paths do not change.
+    // Immutable: it is created once, and key paths do not change.
     nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [
         \Band.name: "name",
         \Band.songs: "songs",

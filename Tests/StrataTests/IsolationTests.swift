@@ -1,6 +1,6 @@
 import Testing
 
-/// Objects and contexts do not leave the executor that they live on: the compiler says no (S170).
+/// Objects and contexts do not leave their executor: such code does not compile (S170).
 @Suite(.enabled(if: SwiftCompiler.shared != nil, "the built modules were not found next to the tests"))
 struct IsolationTests {
     private static let prelude = """
@@ -17,7 +17,7 @@ struct IsolationTests {
 
         """
 
-    /// What types and captures alone forbid: the body of a function with a background context `work` and a container.
+    /// Code that types and captures alone forbid: the body of a function with a background context `work` and a container.
     static let forbiddenByTypes = [
         "_ = try await work.perform { try $0.fetch(FetchRequest<Track>()) }",
         "_ = try await work.perform { context throws -> Track? in try context.fetch(FetchRequest<Track>()).first }",
@@ -44,7 +44,7 @@ struct IsolationTests {
         "let stream = AsyncStream<Track>.makeStream(); await work.perform { _ in _ = stream.continuation }",
     ]
 
-    /// What the check of isolation regions forbids.
+    /// Code that the check of isolation regions forbids.
     static let forbiddenByRegions = [
         "try await work.perform { let track = try $0.fetch(FetchRequest<Track>())[0]; Task { print(track.title) } }",
         "try await work.perform { let track = try $0.fetch(FetchRequest<Track>())[0]; Task.detached { print(track.title) } }",
@@ -66,7 +66,7 @@ struct IsolationTests {
         "try await onMain { main in Task.detached { print(main.hasChanges) } }",
     ]
 
-    /// What a program must be able to do.
+    /// Code that must compile.
     static let allowed = [
         "_ = try await work.perform { try $0.fetch(FetchRequest<Track>()).map(\\.title) }",
         "_ = try await work.perform { try $0.fetch(FetchRequest<Track>()).map(\\.id) }",
@@ -84,7 +84,7 @@ struct IsolationTests {
         try await expectErrors(in: Self.forbiddenByRegions)
     }
 
-    /// Without this the others could fail for a reason of their own.
+    /// Without this test, the other tests could fail for an unrelated reason.
     @Test func S170_idsAndValuesLeaveAContext() async throws {
         let compiler = try #require(SwiftCompiler.shared)
         let errors = try await compiler.messages(about: Self.source(Self.allowed)).filter { $0.contains("error:") }
@@ -100,7 +100,7 @@ struct IsolationTests {
         }
     }
 
-    /// One file: each attempt is a function, and its messages carry its number as their file.
+    /// Puts all attempts into one file. Each attempt is a function, and its messages have its number as their file.
     private static func source(_ attempts: [String]) -> String {
         attempts.enumerated().reduce(into: prelude) { text, attempt in
             text += """

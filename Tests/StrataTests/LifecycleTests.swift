@@ -2,7 +2,7 @@ import Strata
 import Synchronization
 import Testing
 
-/// What hooks were called, by the title of the song: tests run side by side.
+/// The hooks that were called, by the title of the song, because tests run in parallel.
 private enum Calls {
     private static let made = Mutex<[String: [String]]>([:])
 
@@ -64,7 +64,7 @@ extension Melody: ManagedObjectLifecycle {
     @Test func S040_anObjectInsertedByNameAwakesToo() async throws {
         let container = try await container(.siblings)
         await container.coordinator.newBackgroundContext().perform { context in _ = context.insert("Melody") }
-        // Its title is empty then, as in no other test.
+        // Its title is empty at that time, as in no other test.
         #expect(Calls.of("") == ["awakeFromInsert"])
     }
 

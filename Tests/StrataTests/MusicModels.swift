@@ -49,7 +49,7 @@ struct Place: CodableAttribute, Equatable {
     var name: String
     @Relationship(inverse: \Track.tags) var tracks: [Track]
 
-    /// Assigns more than once, in no order, also a relationship.
+    /// Assigns properties more than once, in no particular order, and also a relationship.
     init(_ name: String, on tracks: [Track] = []) {
         self.tracks = []
         self.name = ""
@@ -58,7 +58,7 @@ struct Place: CodableAttribute, Equatable {
     }
 }
 
-/// Every type that a property can have.
+/// A model with every type that a property can have.
 @Model final class Everything {
     var bool: Bool = true
     var int8: Int8 = .min
@@ -83,7 +83,7 @@ struct Place: CodableAttribute, Equatable {
     var nothing: Int?
 }
 
-/// Counts its hooks.
+/// A model that counts its hooks.
 @Model final class Watched: ManagedObjectLifecycle {
     var name: String
     var stamp = 0
@@ -98,7 +98,7 @@ struct Place: CodableAttribute, Equatable {
     struct Nameless: Error {}
 }
 
-/// Names that Swift takes in backticks only.
+/// Names that Swift requires in backticks.
 @Model final class `Protocol` {
     @Attribute(.unique) var `extension`: String
     var `play count` = 0

@@ -1,16 +1,16 @@
 import Dispatch
 import Foundation
 
-/// The compiler that built the tests, and the modules next to them: for code that must not compile.
+/// The compiler that built the tests, with the modules next to them. It compiles code that must be refused.
 struct SwiftCompiler {
     private let modules: URL
     private let plugin: URL
-    /// Of the C libraries below, which modules name.
+    /// The headers of the C libraries, which modules name.
     private let headers: [URL]
 
     static let shared = SwiftCompiler()
 
-    /// nil when the modules are not where SwiftPM puts them, or there is no `swiftc`.
+    /// Returns nil if the modules are not where SwiftPM puts them, or if there is no `swiftc`.
     private init?() {
         let files = FileManager.default
         let executable = Bundle.main.executableURL ?? URL(filePath: CommandLine.arguments[0])
@@ -27,9 +27,9 @@ struct SwiftCompiler {
         guard files.fileExists(atPath: plugin.path()), (try? Self.run(["--version"])) != nil else { return nil }
     }
 
-    /// What the compiler says about a file, down to the checks of data races, one message a line.
+    /// Compiles a file, including the checks of data races. Returns the messages, one per line.
     ///
-    /// It runs on a thread that may wait, so that other tests go on.
+    /// Runs on a thread that may block, so that other tests continue.
     func messages(about source: String) async throws -> [String] {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(with: Result { try compile(source) }) }

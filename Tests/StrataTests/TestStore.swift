@@ -1,11 +1,11 @@
 import Foundation
 import Strata
 
-/// A store of one test's own, which can be opened again.
+/// A store for one test, which can be opened again.
 enum TestStore: CaseIterable {
     case memory, lmdb
 
-    /// Runs a test on the store's description and removes what it left.
+    /// Runs a test with the store's description and removes the files afterwards.
     @MainActor func use(_ body: @MainActor (StoreDescription) async throws -> Void) async throws {
         let name = "strata-\(UUID().uuidString)"
         switch self {

@@ -6,12 +6,12 @@ import Testing
 @testable import ObjectGraph
 
 @Suite struct BatchOverlapTests {
-    /// Catches: an import that waits for a save before it takes the next rows.
+    /// Catches: an import that waits for a save before it reads the next rows.
     @Test(arguments: StoreKind.allCases) func S137_rowsAreTakenWhileThoseBeforeThemAreSaved(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let coordinator = try await bed.container().coordinator
         let (taken, didWait) = (DispatchSemaphore(value: 0), Flag())
-        // No save passes the writer's queue before the second save's rows are asked for.
+        // No save passes the writer's queue before the second save's rows are requested.
         coordinator.writer.queue.async {
             if taken.wait(timeout: .now() + 600) == .success { didWait.set() }
         }

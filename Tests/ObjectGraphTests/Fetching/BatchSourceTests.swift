@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObjectGraph
 
-/// Counts how often a page is asked for: each evaluation of a row does so at least once.
+/// Counts the requests for pages. Each evaluation of a row makes at least one.
 private final class CountingSnapshot: StoreSnapshot {
     private let base: any StoreSnapshot
     private let asked = Mutex(0)
@@ -38,7 +38,7 @@ private final class CountingSnapshot: StoreSnapshot {
 @Suite struct BatchSourceTests {
     private static let count = 6_400
 
-    /// So many saved tracks, all with a changed number of plays above them, and one album of an unsaved title.
+    /// Creates a view of `count` saved tracks, all with changed plays in a layer, and one album with an unsaved title.
     private static func view(_ bed: TestBed) async throws -> (view: LayeredView, base: CountingSnapshot) {
         let coordinator = try await bed.container().coordinator
         let worker = coordinator.newBackgroundContext()
@@ -69,7 +69,7 @@ private final class CountingSnapshot: StoreSnapshot {
         return (LayeredView(base: base, layers: [layer]), base)
     }
 
-    /// Catches: a batch that evaluates every changed object, or every object, to find those of its own pages.
+    /// Catches: a batch that evaluates every changed object, or every object, to find the objects of its own pages.
     @Test(arguments: [
         StorePredicate.string(Music.column("Track", "title"), .hasPrefix, "1", .sensitive),
         .toOne(Music.column("Track", "album"), .compare(Music.column("Album", "title"), .equal, .string("new"))),

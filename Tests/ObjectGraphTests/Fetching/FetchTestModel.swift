@@ -3,7 +3,7 @@ import StoreInterface
 
 @testable import ObjectGraph
 
-/// Two models as the macro would write them, for predicates and requests; their objects are never made here.
+/// Two models as the macro would write them, for predicates and requests. Their objects are never created here.
 final class Song: PersistentModel {
     let managedObject: ManagedObject
 
@@ -16,7 +16,7 @@ final class Song: PersistentModel {
     var isFavorite: Bool { managedObject.get(4) }
     var singer: Singer? { managedObject.toOne(0, 5) }
     var rank: Int { managedObject.get(6) }
-    /// Not stored.
+    /// A computed property, which is not stored.
     var shoutedTitle: String { title + "!" }
 
     static var entityDescription: EntityDescription {
@@ -67,7 +67,7 @@ final class Singer: PersistentModel {
     }
 }
 
-/// The same data as plain Swift objects, whose closures say what a predicate must select.
+/// The same data as plain Swift objects. Closures over them decide what a predicate must select.
 final class PlainSong {
     let key: ObjectKey
     var title = ""

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObjectGraph
 
-/// Each predicate is given twice, for the store and as a Swift closure over plain objects: both must select the same.
+/// Each predicate is written twice, for the store and as a Swift closure over plain objects. Both must select the same objects.
 struct PredicateLoweringTests {
     let data: RandomSongs
 
@@ -128,7 +128,7 @@ struct PredicateLoweringTests {
         try songs(#Predicate { $0.singer?.id == foreignSinger }) { _ in false }
     }
 
-    /// Catches: a part that is silently dropped, or one that fails when the first row is read.
+    /// Catches: a part that is silently dropped, or a part that fails only when the first row is read.
     @Test func S134_unsupportedPartsAreNamed() throws {
         expectUnsupported(#Predicate<Song> { $0.plays + 1 > 3 }, naming: "arithmetic")
         expectUnsupported(#Predicate<Song> { "abba".contains($0.title) }, naming: "contains")
@@ -141,7 +141,7 @@ struct PredicateLoweringTests {
         }
     }
 
-    /// A predicate that a program puts together; the macro's are never as deep.
+    /// Creates a predicate as a program may compose it. Predicates of the macro are never as deep.
     private func negated(_ levels: Int) -> Predicate<Song> {
         Predicate<Song> { _ in
             var expression: any StandardPredicateExpression<Bool> = PredicateExpressions.build_Arg(true)

@@ -5,7 +5,7 @@ import Testing
 @testable import ObjectGraph
 
 @Suite struct PrefetchTests {
-    /// In a root, and in a child that sees unsaved objects.
+    /// Runs in a root, and in a child that sees unsaved objects.
     @Test(arguments: Combination.all)
     func S025_relatedObjectsAreReadTogetherWithTheResult(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)

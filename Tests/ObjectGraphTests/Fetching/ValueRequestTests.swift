@@ -4,7 +4,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Values of a model type, by key paths.
+/// Requests for values of a model type, by key paths.
 @Suite struct ValueRequestTests {
     private static func fill(_ context: ManagedObjectContext) {
         let singer = context.insert("Singer")

@@ -1,7 +1,7 @@
 import Foundation
 import StoreInterface
 
-/// Objects in dictionaries: the model that views are tested against, and a base that cannot hide a store's mistake.
+/// Objects in dictionaries. The tests compare views with them, and use them as a base that is simpler than any store.
 struct PlainState: ObjectReader {
     struct Object: Sendable {
         var values: [Value]
@@ -59,7 +59,7 @@ struct PlainState: ObjectReader {
     }
 }
 
-/// A frozen ``PlainState`` behind the protocol of snapshots.
+/// An immutable ``PlainState`` as a snapshot.
 final class PlainSnapshot: StoreSnapshot {
     let state: PlainState
     let generation: Generation
@@ -120,7 +120,7 @@ final class PlainPage: StorePage {
     }
 }
 
-/// Numbers that repeat when the seed is given again.
+/// Random numbers that repeat for the same seed.
 struct SeededNumbers: RandomNumberGenerator {
     private var state: UInt64
 
@@ -137,7 +137,7 @@ struct SeededNumbers: RandomNumberGenerator {
 
     mutating func chance(_ one: Int, in many: Int) -> Bool { Int.random(in: 0..<many, using: &self) < one }
 
-    /// From the environment, or by chance; printed, so that a failure can be repeated.
+    /// Returns the seed from the environment, or a random one. Prints it, so that a failure can be repeated.
     static func seed(_ test: String) -> UInt64 {
         let seed = ProcessInfo.processInfo.environment["STRATA_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 1...999_999)
         print("\(test): STRATA_SEED=\(seed)")

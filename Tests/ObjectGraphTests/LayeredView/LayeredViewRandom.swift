@@ -1,7 +1,7 @@
 import ObjectGraph
 import StoreInterface
 
-/// A random state built twice: as a plain model, and as layers over a base.
+/// A random state that is built twice: as a plain model, and as layers over a base.
 struct RandomViews {
     static let artist = 0
     static let track = 1
@@ -27,7 +27,7 @@ struct RandomViews {
     var numbers: SeededNumbers
     var model = PlainState(schema: schema)
     var base: PlainSnapshot
-    /// Oldest first.
+    /// The layers, oldest first.
     var layers: [Layer] = []
     private var nextKey: [ObjectKey] = [1, 1]
     private var deleted: [[ObjectKey]] = [[], []]
@@ -47,7 +47,7 @@ struct RandomViews {
 
     var view: LayeredView { LayeredView(base: base, layers: layers.reversed()) }
 
-    /// Adds a layer of random changes; some layers are accepted by the writer and carry their generation.
+    /// Adds a layer of random changes. Some layers are accepted by the writer and have a generation.
     mutating func addLayer(changes: Int) -> Layer {
         let layer = Layer(schema: Self.schema)
         for _ in 0..<changes { change(layer) }

@@ -5,7 +5,8 @@ import Testing
 @testable import ObjectGraph
 
 struct LayeredViewTests {
-    /// Catches: a layer read in the wrong order, a deleted object that shows, a change that hides another column's value.
+    /// Catches: layers that are read in the wrong order, a deleted object that is visible, or a change that hides another
+    /// column's value.
     @Test func valuesAndVersionsAreThoseOfAPlainModel() throws {
         try eachRandomView { (views: inout RandomViews) throws in
             let view = views.view
@@ -21,7 +22,7 @@ struct LayeredViewTests {
         }
     }
 
-    /// Catches: a stale referrer, a missing new one, a partner that was deleted above the base.
+    /// Catches: a stale referrer, a new referrer that is missing, or a partner that a layer has deleted.
     @Test func relatedObjectsAreThoseOfAPlainModel() throws {
         try eachRandomView { (views: inout RandomViews) throws in
             let view = views.view
@@ -38,7 +39,7 @@ struct LayeredViewTests {
         }
     }
 
-    /// Catches: limit or offset applied before pending changes, an object in the result twice, a tie broken otherwise.
+    /// Catches: limit or offset applied before pending changes, an object twice in the result, or ties in another order.
     @Test func S130_queriesSeePendingChangesBeforeSortLimitAndOffset() throws {
         try eachRandomView { (views: inout RandomViews) throws in
             for _ in 0..<20 {
@@ -48,7 +49,7 @@ struct LayeredViewTests {
         }
     }
 
-    /// Catches: a count that forgets offset and limit, or counts a changed object in the base as well.
+    /// Catches: a count that ignores offset and limit, or that also counts a changed object in the base.
     @Test func S131_countIsTheSizeOfWhatTheSameQueryFetches() throws {
         try eachRandomView { (views: inout RandomViews) throws in
             for _ in 0..<20 {
@@ -58,7 +59,8 @@ struct LayeredViewTests {
         }
     }
 
-    /// Catches: an object counted both in the base and in a layer, a group that keeps what was deleted, an extreme of the past.
+    /// Catches: an object that is counted both in the base and in a layer, a group with deleted objects, or an outdated minimum
+    /// or maximum.
     @Test func S133_aggregatesSeePendingChanges() throws {
         try eachRandomView { (views: inout RandomViews) throws in
             for _ in 0..<20 {
@@ -101,7 +103,7 @@ struct LayeredViewTests {
         }
     }
 
-    /// NaN is not equal to itself, so values are compared by their order.
+    /// NaN does not equal itself, so values are compared by their order.
     private func expectSame(_ a: Value?, _ b: Value?) throws {
         if a == nil || b == nil {
             #expect(a == b)

@@ -5,7 +5,7 @@ import SQLiteStore
 import StoreInterface
 import Testing
 
-/// Files that come, go and change places while stores are open.
+/// Files that are created, removed and exchanged while stores are open.
 @Suite struct FileReplacementTests {
     private func code(_ body: () throws -> Void) -> StoreError.Code? {
         let error = #expect(throws: StoreError.self) { try body() }
@@ -42,7 +42,7 @@ import Testing
         }
         #expect(code { try Self.insert(store, 65) } == .fileReplaced)
         #expect(code { try Self.insert(store, 65) } == .fileReplaced)
-        // SQLite opens the file anew for further readers.
+        // SQLite opens the file again for further readers.
         if kind == .lmdb { #expect(try store.snapshot().generation == 1) }
         if change == .deleted { #expect(!FileManager.default.fileExists(atPath: file.path)) }
         if change == .moved {
@@ -60,7 +60,7 @@ import Testing
         let copy = folder.url.appendingPathComponent("copy")
         _ = try (store as? any BackupableStore)?.backup(to: copy, existing: .refuse)
         rename(copy.path, path)
-        // The two would share a lock file.
+        // The two stores would share a lock file.
         #expect(code { _ = try FileKind.lmdb.open(path) } == .inUseElsewhere)
         store = nil
         try Self.insert(try FileKind.lmdb.open(path), 80)
@@ -100,7 +100,7 @@ import Testing
                 try #require(names.allSatisfy { !$0.hasPrefix(".") }, "\(names)")
                 guard case .failure(let error) = outcome else { break }
                 try #require((error as? StoreError)?.code == .full, "\(error)")
-                // The lock file of the store may have been too much; the store itself is there or not.
+                // There may have been no room even for the lock file of the store. The store itself is there or not.
                 if names.contains("store") { break }
             }
             try FileReplacementTests.insert(try kind.open(path), 64)
@@ -121,7 +121,7 @@ import Testing
         #expect(try kind.open(path).snapshot().generation == 2)
     }
 
-    /// Makes stores one after another until it is killed.
+    /// Creates one store after another until it is killed.
     static func createUntilKilled(_ kind: FileKind, _ folder: URL, after: Int) throws {
         let thread = Thread {
             usleep(UInt32(after))
@@ -176,7 +176,7 @@ import Testing
 
     // MARK: Migrated
 
-    /// Opens, saves and closes so many times; waits while a migration has the file.
+    /// Opens, saves and closes `times` times. Waits while a migration uses the file.
     static func openAndCount(_ name: String, _ path: String) throws {
         let kind = try #require(FileKind(rawValue: name))
         var saved = 0

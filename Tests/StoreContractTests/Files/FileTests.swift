@@ -5,11 +5,11 @@ import SQLiteStore
 import StoreInterface
 import Testing
 
-/// The stores that lie in a file, by their name for a child process.
+/// The stores that have a file. The raw value names the kind to a child process.
 enum FileKind: String, CaseIterable, Sendable {
     case lmdb, sqlite
 
-    /// Opens a file, without the snapshots of a container.
+    /// Opens a file directly, without the snapshots of a container.
     func open(_ path: String) throws -> any ObjectStore {
         let url = URL(fileURLWithPath: path)
         return switch self {
@@ -23,10 +23,10 @@ enum FileKind: String, CaseIterable, Sendable {
         return self == .lmdb ? .lmdb(url) : .sqlite(url)
     }
 
-    /// Names that the store gives to files beside its own.
+    /// The suffixes of the files beside the store's own.
     var besides: [String] { self == .lmdb ? ["-lock", "-signal"] : ["-signal", "-wal", "-shm", "-journal"] }
 
-    /// Reads an owner's number, adds one and saves, so many times: what is lost is missing in the end.
+    /// Reads an owner's number, adds one and saves, `times` times. A lost update shows in the final number.
     func count(_ path: String, times: Int) throws {
         let store = try open(path)
         for _ in 0..<times {
@@ -46,7 +46,7 @@ enum FileKind: String, CaseIterable, Sendable {
     }
 }
 
-/// A store is one file of one name, made in one step, with the locks and logs of that name.
+/// A store is one file with one name, created in one step. Its locks and logs are named after it.
 @Suite struct FileTests {
     private func code(_ body: () throws -> Void) -> StoreError.Code? {
         do {

@@ -2,7 +2,7 @@ import Foundation
 import StoreInterface
 import Testing
 
-/// Lightweight migration: a store is opened with one model after another, and holds what a reference says (S163).
+/// Lightweight migration: a store is opened with one model after another, and compared with a reference (S163).
 @Suite struct MigrationTests {
     static let kinds: [StoreKind] = [.lmdb, .sqlite]
 
@@ -15,7 +15,7 @@ import Testing
             for step in 0..<25 {
                 let store = try kind.description(in: folder).open(model.schema)
                 try check(store, model, "step \(step), opened")
-                // Half of the time, what the open left for later is still not done when the next model comes.
+                // Half of the time, the work that the open left for later is not done when the next model comes.
                 if random.chance(60) {
                     while try store.continueMigration() != nil { if random.chance(20) { break } }
                 }
@@ -111,7 +111,7 @@ import Testing
         _ = try kind.description(in: folder).open(new)
         let back = #expect(throws: StoreError.self) { try kind.description(in: folder).open(Self.old) }
         #expect(back?.code == .schemaTooNew)
-        // On purpose, with a higher version, the way leads back; the value is gone for good.
+        // A higher version leads back on purpose. The dropped value is not restored.
         var again = Self.old
         again.version = SchemaVersion(2)
         _ = try kind.description(in: folder).open(again)

@@ -4,7 +4,7 @@ import SQLiteStore
 import StoreInterface
 import Testing
 
-/// What only the store on SQLite promises.
+/// Promises that only the store on SQLite makes.
 @Suite struct SQLiteFileTests {
     private func open(_ url: URL) throws -> SQLiteStore { try SQLiteStore(url: url, schema: Sample.schema) }
 
@@ -29,7 +29,7 @@ import Testing
         #expect(code(headerOnly) != nil)
     }
 
-    /// What a second process does: opens the file, reads the owners' keys, and closes it.
+    /// The work of a second process: opens the file, reads the owners' keys, and closes it.
     static func owners(_ path: String) throws -> [ObjectKey] {
         try SQLiteStore(url: URL(fileURLWithPath: path), schema: Sample.schema).snapshot().all(Sample.owner)
     }
@@ -72,7 +72,7 @@ import Testing
         } catch { return (error as? StoreError)?.code }
     }
 
-    /// What the migrated copy replaces must be what was copied, and nobody may have it open.
+    /// A migrated copy replaces the file only if the file is unchanged since the copy, and only if it is not open.
     @Test func aFileThatWasChangedOrIsOpenIsNotReplaced() throws {
         let folder = try TemporaryFolder()
         let url = folder.url.appendingPathComponent("store.sqlite")
@@ -80,7 +80,7 @@ import Testing
         try ContractStore.save(try #require(store)) { $0.insertOwner(64, "before") }
         let migration = try #require(StoreDescription.sqlite(url).migration)
         let copy = try migration.makeCopy()
-        // Idle, with all of its log in the file.
+        // The store is idle, with all of its log in the file.
         #expect(code { try copy.replaceOriginal() } == .inUseElsewhere)
         try ContractStore.save(try #require(store)) { $0.insertOwner(65, "after") }
         store = nil

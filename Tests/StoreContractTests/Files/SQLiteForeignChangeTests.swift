@@ -4,7 +4,7 @@ import Testing
 
 @testable import SQLiteStore
 
-/// SQLite files that other programs have changed, and files of other programs.
+/// SQLite files that other programs have changed, and SQLite files that Strata did not create.
 @Suite struct SQLiteForeignChangeTests {
     private let folder: TemporaryFolder
     private var url: URL { folder.url.appendingPathComponent("store.sqlite") }
@@ -13,7 +13,7 @@ import Testing
 
     private func open(_ schema: StoreSchema = Sample.schema) throws -> SQLiteStore { try SQLiteStore(url: url, schema: schema) }
 
-    /// What another program does, with a connection of its own.
+    /// Changes the file like another program, with a connection of its own.
     private func change(_ script: String) throws {
         let connection = try SQLiteConnection(path: url.path, role: .writer)
         try connection.withLock { try connection.runScript(script) }
@@ -133,7 +133,7 @@ import Testing
         store = nil
         var columns = [text]
         for round in 0..<3 {
-            // All tables are made anew, or one.
+            // All tables are created again, or one of them.
             columns.insert(ColumnSchema(name: "new\(round)", type: .int32), at: 0)
             var schema = Self.entities(names, columns)
             if round == 2 { schema.entities.reverse() }

@@ -3,9 +3,9 @@ import SQLiteStore
 import StoreInterface
 import Testing
 
-/// How long SQLite's write-ahead log gets (S154).
+/// The length of SQLite's write-ahead log (S154).
 @Suite struct SQLiteLogTests {
-    /// More than this the log never has: its limit, a step, and a save.
+    /// The most bytes that the log ever has: its limit, a step, and a save.
     private static let bound = 10 << 20
 
     private func logSize(_ contract: ContractStore) -> Int {
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// A writer holds the newest state until the next save is over, so that the log has a reader at each moment.
+    /// The writer keeps the newest state until the next save is over, so that the log has a reader at each moment.
     @Test func `S154: saves that are each followed by a new snapshot keep the log short`() throws {
         let contract = try ContractStore(.sqlite)
         let idle = try contract.openAgain()

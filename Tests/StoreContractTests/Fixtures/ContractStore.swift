@@ -50,7 +50,7 @@ enum Sample {
         links: [LinkSchema(name: "Item.tags", source: 0, destination: 1)])
 }
 
-/// One open store, and short ways to write to it.
+/// An open store, with short methods to write to it.
 struct ContractStore {
     let folder: TemporaryFolder
     let kind: StoreKind
@@ -126,7 +126,7 @@ extension Layer {
 }
 
 extension StoreSnapshot {
-    /// The values of an object as its page has them; nil when the page does not have it.
+    /// Returns the values of an object from its page, or nil if the page does not have it.
     func pageValues(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
         let slot = PageAddress.slot(of: key)
         guard let page = try page(entity, PageAddress.page(of: key)), try page.contains(slot) else { return nil }

@@ -1,12 +1,12 @@
 import Foundation
 import StoreInterface
 
-/// A schema that changes step by step, and what a store of it must hold: the reference of the migration tests.
+/// A schema that changes step by step, and the expected content of its store: the reference of the migration tests.
 struct EvolvingModel {
     var schema: StoreSchema
-    /// By entity's name, then key, then column's name.
+    /// The values by entity name, key and column name.
     private(set) var objects: [String: [ObjectKey: [String: Value]]] = [:]
-    /// By link's name.
+    /// The pairs by link name.
     private(set) var links: [String: Set<[ObjectKey]>] = [:]
     private var counter = 0
 
@@ -20,7 +20,7 @@ struct EvolvingModel {
                     ColumnSchema(name: "a", type: .reference, isOptional: true, index: .indexed, destination: 0),
                 ]),
         ])
-        // The reference knows what is dropped.
+        // The reference drops the values as well.
         schema.migration.allowedLoss = .everything
         for _ in 0..<4 { step(&random) }
     }
@@ -32,7 +32,7 @@ struct EvolvingModel {
 
     // MARK: Changing the schema
 
-    /// One lightweight change, and a higher version.
+    /// Makes one lightweight change, and increases the version.
     mutating func step(_ random: inout SeededRandom) {
         for entity in schema.entities.indices {
             schema.entities[entity].renamedFrom = nil
@@ -110,7 +110,7 @@ struct EvolvingModel {
         }
     }
 
-    /// Wider, optional, or required with a default.
+    /// Makes a column wider, optional, or required with a default.
     private mutating func changeColumn(_ random: inout SeededRandom) {
         let entity = Int.random(in: schema.entities.indices, using: &random)
         guard let place = schema.entities[entity].columns.indices.randomElement(using: &random) else { return }
@@ -162,7 +162,7 @@ struct EvolvingModel {
         objects[new] = moved
     }
 
-    /// The last one, if nothing leads to it.
+    /// Removes the last entity, if no relationship leads to it.
     private mutating func removeEntity(_ random: inout SeededRandom) {
         let last = schema.entities.count - 1
         let isUsed =
@@ -202,7 +202,7 @@ struct EvolvingModel {
                 destination: Int.random(in: schema.entities.indices, using: &random)))
     }
 
-    /// Other positions for everything: numbers in the file must not follow them.
+    /// Reorders everything. Numbers in the file must not depend on positions.
     private mutating func shuffle(_ random: inout SeededRandom) {
         let order = Array(schema.entities.indices).shuffled(using: &random)
         func moved(_ old: Int) -> Int { order.firstIndex(of: old) ?? old }
@@ -239,7 +239,7 @@ struct EvolvingModel {
         }
     }
 
-    /// Inserts, updates, deletes and links at random, in the store and here.
+    /// Inserts, updates, deletes and links at random, in the store and in the reference.
     mutating func write(to store: any ObjectStore, _ random: inout SeededRandom) throws {
         try store.write(.deferred) { transaction in
             let layer = Layer(schema: schema)
@@ -308,7 +308,7 @@ struct EvolvingModel {
 }
 
 extension ColumnSchema {
-    /// A float has fewer digits than the double that it is told in.
+    /// Returns the value with the precision of a float, which has fewer digits than a double.
     func rounded(_ value: Value) -> Value {
         if type == .float, case .double(let number) = value { return .double(Double(Float(number))) }
         return value

@@ -1,12 +1,12 @@
 import StoreInterface
 
-/// Objects with few distinct values, so that conditions meet them, and with the values that are hard.
+/// Objects with few distinct values, so that conditions match some of them, and with values that are difficult to store.
 enum Population {
     static let names =
         [
             "", "a", "A", "ab", "Ab", "abc", "b", "É", "é", "e\u{301}", "ß", "SS", "𝄞x", "x\0y", "İ", "\u{d7ff}z", "\u{10ffff}",
         ] + largeNames
-    /// Around the size past which a store may keep values elsewhere; with the same beginnings.
+    /// Around the size from which a store may keep values out of line, and with equal beginnings.
     static let largeNames = [
         String(repeating: "l", count: 512), String(repeating: "l", count: 513), String(repeating: "l", count: 512) + "m",
         String(repeating: "é", count: 300), "A" + String(repeating: "q", count: 1500),
@@ -52,13 +52,13 @@ enum Population {
     }
 }
 
-/// Conditions on items.
+/// Random conditions on items.
 enum RandomPredicate {
     private static let comparisons: [StorePredicate.Comparison] = [
         .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual,
     ]
 
-    /// - Parameter shape: chooses the outermost case, so that a run meets each.
+    /// - Parameter shape: The outermost case, so that a run covers each.
     static func make(depth: Int, shape: Int? = nil, _ random: inout SeededRandom) -> StorePredicate {
         let shape = shape.map { $0 % 14 } ?? Int.random(in: 0..<(depth > 0 ? 14 : 6), using: &random)
         func deeper(_ random: inout SeededRandom) -> StorePredicate { make(depth: max(0, depth - 1), &random) }
@@ -93,7 +93,7 @@ enum RandomPredicate {
 
     private static func compare(_ random: inout SeededRandom) -> StorePredicate {
         let column = Int.random(in: 0...8, using: &random)
-        // Numbers of one class are compared with columns of another now and then.
+        // Numbers of one class are sometimes compared with columns of another class.
         let numeric = [Sample.number, Sample.ratio, Sample.second, Sample.unsigned]
         let source = numeric.contains(column) && random.chance(30) ? random.pick(numeric) : column
         return .compare(column, random.pick(comparisons), value(source, &random))

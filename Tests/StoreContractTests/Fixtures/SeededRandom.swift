@@ -1,6 +1,6 @@
 import Foundation
 
-/// SplitMix64; the seed comes from STRATA_SEED, or is new and printed.
+/// SplitMix64. The seed is STRATA_SEED, or new and printed.
 struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 

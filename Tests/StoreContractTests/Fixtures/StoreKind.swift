@@ -5,13 +5,13 @@ import MemoryStore
 import SQLiteStore
 import StoreInterface
 
-/// The stores that the contract is held against.
+/// The stores that the contract suite tests.
 enum StoreKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case memory, lmdb, sqlite, sqliteAncestors
 
-    /// Those whose snapshots do not change.
+    /// The stores whose snapshots do not change.
     static let isolated: [StoreKind] = [.memory, .lmdb, .sqlite]
-    /// Those that outlive their store object.
+    /// The stores whose data outlives the store object.
     static let persistent: [StoreKind] = [.lmdb, .sqlite, .sqliteAncestors]
 
     var testDescription: String { rawValue }
@@ -26,7 +26,7 @@ enum StoreKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
     }
 }
 
-/// A folder of its own, removed with the value.
+/// A temporary folder. It is removed with the value.
 final class TemporaryFolder: Sendable {
     let url: URL
 

@@ -1,7 +1,7 @@
 import StoreInterface
 import Testing
 
-/// Every store's own computing against a plain one, on random objects, conditions and groups (S133).
+/// Compares the aggregates of every store with a plain computation, on random objects, conditions and groups (S133).
 @Suite struct AggregateTests {
     private static let columns = [
         Sample.name, Sample.number, Sample.ratio, Sample.unsigned, Sample.flag, Sample.note, Sample.owned, Sample.second,
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// The plain computing: over an array of values without nulls.
+    /// Compares a state with a plain computation over values without nulls.
     private static func expectState(_ state: AggregateState, _ aggregate: StoreAggregate, _ values: [Value]) {
         let sorted = values.sorted { $0.order($1) < 0 }
         switch aggregate {

@@ -1,7 +1,7 @@
 import StoreInterface
 import Testing
 
-/// Indexes over several columns, which every save must keep up.
+/// Indexes over several columns, which every save must update.
 @Suite struct CompoundIndexTests {
     @Test(arguments: StoreKind.allCases) func S135_lookingUpSeveralColumnsFindsWhatAScanFinds(_ kind: StoreKind) throws {
         var random = SeededRandom("compound look-ups on \(kind)")
@@ -30,7 +30,7 @@ import Testing
                 #expect(try snapshot.lookup(Sample.item, columns: columns, values: values) == expected, "\(values)")
             }
         }
-        // References to what the test deleted are found too.
+        // Verification also reports references to objects that the test deleted.
         #expect(try contract.store.verify().filter { $0.description.contains("index") } == [])
     }
 

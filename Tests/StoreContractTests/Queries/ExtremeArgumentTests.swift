@@ -1,7 +1,7 @@
 import StoreInterface
 import Testing
 
-/// Arguments at the ends of their ranges mean the same in all stores, and trap in none.
+/// Arguments at the ends of their ranges give the same results in all stores, and trap in none.
 @Suite struct ExtremeArgumentTests {
     private static let ends = [0, -1, Int.max, Int.min]
 
@@ -21,7 +21,7 @@ import Testing
         let snapshot = try filled(kind).snapshot()
         let predicates: [StorePredicate] = [
             .constant(true), .compare(Sample.number, .greater, .int(0)), .string(Sample.name, .contains, "N", .insensitive),
-            // SQL cannot say it.
+            // SQL cannot express this condition.
             .compare(Sample.number, .less, .double(1e300)),
         ]
         for predicate in predicates {

@@ -1,7 +1,7 @@
 import StoreInterface
 import Testing
 
-/// Conditions and sorts that indexes can serve, against the memory store, which uses none.
+/// Conditions and sorts that indexes can serve, compared with the memory store, which uses none.
 @Suite struct PlannerTests {
     private static let indexed = [
         Sample.name, Sample.number, Sample.ratio, Sample.unsigned, Sample.second, Sample.flag, Sample.note,
@@ -73,11 +73,11 @@ import Testing
         }
     }
 
-    /// Catches: bounds behind a cut key, which no key reaches.
+    /// Catches: a bound after a cut key, which no key reaches.
     @Test(arguments: StoreKind.allCases)
     func S135_aRangeBehindAStringThatAnIndexCutsFindsItsObjects(_ kind: StoreKind) throws {
         let contract = try ContractStore(kind)
-        // From a byte less than an index keeps of it to many more.
+        // From one byte less than an index keeps of a name to many more.
         let names = [500, 505, 506, 507, 508, 509, 510, 511, 512, 600].map { String(repeating: "n", count: $0) }
         try contract.save { layer in
             for (number, name) in names.enumerated() {

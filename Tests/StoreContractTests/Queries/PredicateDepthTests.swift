@@ -1,7 +1,7 @@
 import StoreInterface
 import Testing
 
-/// Conditions that reach a store without a request: one limit, checked before anything is read.
+/// Conditions that reach a store without a request. All stores have one limit, which is checked before anything is read.
 @Suite struct PredicateDepthTests {
     private static func nested(_ levels: Int) -> StorePredicate {
         (1..<levels).reduce(StorePredicate.compare(Sample.number, .equal, .int(1))) { part, level in
@@ -36,7 +36,7 @@ import Testing
         let contract = try ContractStore(kind)
         for levels in [StorePredicate.maximumDepth + 1, 100_000] { Self.expectRefused(levels, try contract.snapshot()) }
         try contract.save { layer in
-            // An object that is its own parent has every path.
+            // An object that is its own parent satisfies a path of any length.
             layer.insertItem(64, number: 1, changing: [Sample.parent: .reference(64)])
             layer.insertItem(65, number: 2)
         }
@@ -53,7 +53,7 @@ import Testing
     private static let tags = Relation.link(Sample.tags, .forward, destination: Sample.owner)
     private static let items = Relation.link(Sample.tags, .backward, destination: Sample.item)
 
-    /// Ways to nest, each of which needs another number of symbols on the stack of an SQL parser.
+    /// The ways to nest. Each needs a different number of symbols on the stack of an SQL parser.
     private static let ways: [@Sendable (StorePredicate) -> StorePredicate] = [
         { .not($0) }, { .toOne(Sample.parent, $0) },
         { .and([.compare(Sample.flag, .equal, .bool(false)), $0]) },
@@ -70,7 +70,7 @@ import Testing
         .compare(Sample.unsigned, .greater, .uint(1 << 63)), .compareColumns(Sample.number, .less, Sample.second),
     ]
 
-    /// Catches: a store that passes a condition to a parser whose own limit is met before the store's.
+    /// Catches: a store that passes a condition to a parser whose limit is below the store's.
     @Test(arguments: StoreKind.allCases)
     func `S134: every condition at the end of every nesting is answered as the reference answers it`(_ kind: StoreKind) throws {
         let contract = try ContractStore(kind)

@@ -1,7 +1,7 @@
 import StoreInterface
 import Testing
 
-/// Every store's own evaluation against the reference, on random objects and random conditions.
+/// Compares the evaluation of every store with the reference, on random objects and random conditions.
 @Suite struct PredicateTests {
     @Test(arguments: StoreKind.allCases) func S134_everyConditionSelectsWhatTheReferenceSelects(_ kind: StoreKind) throws {
         var random = SeededRandom("predicates on \(kind)")
