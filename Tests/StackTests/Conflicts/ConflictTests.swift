@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 @Suite struct ConflictTests {
-    /// Two root contexts that have both changed one track: `other` changed title and plays and saved, the returned one changed
-    /// plays and rating and has not.
+    /// Creates two root contexts that have both changed one track. `other` changed title and plays and saved. The returned
+    /// context changed plays and rating and has not saved.
     private func collision(
         _ container: PersistentContainer, _ policy: MergePolicy
     ) async throws -> (ours: BackgroundContext, id: ObjectID) {
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    /// Catches: an update of an object whose deletion was merged first, which nobody noticed and no store wrote.
+    /// Catches: an update of an object whose deletion was merged first, which caused no conflict and was never written.
     @Test(arguments: StoreKind.allCases)
     func S106_aDeletionThatWasMergedIsMetByTheNextSaveAllTheSame(_ kind: StoreKind) async throws {
         for (policy, survives) in [

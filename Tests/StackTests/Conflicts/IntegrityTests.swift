@@ -3,11 +3,11 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Relationships in committed states, whoever saves (S050 to S056).
+/// Relationships in committed states, whichever context saves (S050 to S056).
 @Suite struct IntegrityTests {
     static let policies: [MergePolicy] = [.error, .storeTrump, .objectTrump, .overwrite, .rollback]
 
-    /// The target that a save names as missing.
+    /// Returns the target that the error of a save names as missing.
     private func danglingTarget(_ error: (any Error)?) -> ObjectID? {
         guard case .danglingReference(_, _, let target)? = error as? SaveError else { return nil }
         return target
@@ -17,7 +17,7 @@ import Testing
         if case .deleteDenied? = error as? SaveError { true } else { false }
     }
 
-    /// Checks the committed state: every reference leads to an object, one-to-one ends agree, the store finds nothing.
+    /// Checks the committed state. Every reference leads to an object, one-to-one ends agree, and `verify` has no findings.
     static func check(_ container: PersistentContainer, _ comment: String = "") async throws {
         try await container.coordinator.newBackgroundContext().perform { try IntegrityExplorer.check($0, comment) }
         let findings = try container.coordinator.store.verify()
@@ -45,7 +45,7 @@ import Testing
         #expect(first?.description.contains("Artist.mentor") == true)
         try await worker.perform { context throws in
             #expect(context.hasChanges)
-            // S053: both say that there is one.
+            // S053: the property and the predicate agree that there is one.
             let query = Music.query("Artist", .compare(Music.column("Artist", "mentor"), .equal, .null))
             #expect(context.object(with: pupil).relatedObject("mentor") != nil)
             #expect(try !context.keys(matching: query).contains(pupil.key))

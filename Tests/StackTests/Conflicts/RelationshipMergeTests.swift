@@ -58,7 +58,7 @@ import Testing
         #expect(target.key == 9999)
     }
 
-    /// The change to the profile of "c" while another root assigns it to "b".
+    /// The context's own change to the profile of "c", while another root assigns the profile to "b".
     enum OwnChange: CaseIterable { case givesItToA, takesItAway, givesTheOwnerAnother }
 
     private static func make(_ change: OwnChange, _ context: ManagedObjectContext, _ ids: [ObjectID]) {

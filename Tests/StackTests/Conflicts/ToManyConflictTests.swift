@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// One context replaces b by c, the other adds d; both rename the playlist.
+    /// One context replaces b by c, and the other adds d. Both rename the playlist.
     @Test(arguments: StoreKind.allCases, [MergePolicy.storeTrump, .objectTrump])
     func `S107: conflicting changes of a to-many relationship merge as differences of sets`(
         _ kind: StoreKind, _ policy: MergePolicy

@@ -3,7 +3,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Unique constraints of one and of several properties, under each merge policy, saved durably and deferred.
+/// Unique constraints over one and several properties, under each merge policy, with durable and deferred saves.
 @Suite struct UniqueConstraintTests {
     static let model: Model = {
         let place = EntityDescription(
@@ -40,7 +40,7 @@ import Testing
             .map { $0.values[0] }
     }
 
-    /// A store with one place, which may still wait for the disk, and a context that does not know it yet.
+    /// Creates a store with one place, which may still be a deferred save, and a context that does not see it yet.
     private static func stand(
         _ kind: StoreKind, _ durability: Durability
     ) async throws -> (bed: TestBed, container: PersistentContainer, first: ObjectID, context: BackgroundContext) {
@@ -70,7 +70,7 @@ import Testing
         }
         #expect(Set(objects) == [first, twin])
         #expect(try await container.newBackgroundContext().perform { try Self.notes($0) } == [.string("first")])
-        // Part of the values, or a null among them, is no conflict.
+        // Equal parts of the values, or a null among them, are not a conflict.
         try await context.perform { context throws in
             try context.existingObject(with: twin)["street"] = .string("Vei")
             for _ in 0..<2 { Self.place(context, "Oslo", nil) }
@@ -135,14 +135,14 @@ import Testing
             return Self.place(context, "Oslo", "Vei", code: 2, note: "second").objectID
         }
         try await context.save()
-        // The two exchange their streets and codes: no conflict.
+        // The two objects exchange their streets and codes, which is not a conflict.
         try await context.perform { context throws in
             let (a, b) = (try context.existingObject(with: first), try context.existingObject(with: second))
             (a["street"], b["street"]) = (b["street"], a["street"])
             (a["code"], b["code"]) = (b["code"], a["code"])
         }
         try await context.save()
-        // An update of one of the columns that meets the other row.
+        // An update of one column makes the values equal to those of the other row.
         try await context.perform { try $0.existingObject(with: second)["street"] = .string("Vei") }
         await #expect(throws: SaveError.self) { try await context.save() }
         await context.perform { $0.mergePolicy = .objectTrump }

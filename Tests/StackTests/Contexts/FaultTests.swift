@@ -23,8 +23,8 @@ import Testing
         }
     }
 
-    /// Catches: a fetch or a read of one property that decodes what it is not asked for. The title's bytes are no text any more, and
-    /// nothing but a read of the title meets that.
+    /// Catches: a fetch or a read of one property that decodes other properties. The bytes of the title are not valid text, so
+    /// every read of the title fails.
     @Test func S020_readingOnePropertyOfAFaultDecodesThatOneOnly() async throws {
         let bed = try TestBed(.lmdb)
         let mark = "zzqq damaged here qqzz"
@@ -86,7 +86,7 @@ import Testing
         let worker = await container.newBackgroundContext()
         await worker.perform { context in for i in 0..<200 { context.makeTrack("t\(i)", plays: i) } }
         try await worker.save(through: .store)
-        // With `.split` on SQLite the other coordinator learns of the save by looking.
+        // With `.split` on SQLite the other coordinator sees the save only after a refresh.
         try await container.coordinator.refresh()
         let pinned = try container.coordinator.newBackgroundContext(reading: container.coordinator.snapshot())
         let faults = try await pinned.perform { try $0.objects("Track").map(\.objectID) }

@@ -72,7 +72,7 @@ private final class Tune: PersistentModel, ManagedObjectLifecycle {
             #expect(!context.hasChanges && !tune.hasChanges)
             context.processPendingChanges()
             #expect(counter.all.isEmpty)
-            // Tracking is on again.
+            // Changes are tracked again.
             tune.plays = 5
             #expect(tune.plays == 5 && tune.hasChanges && tune.fetched == 1)
             context.removeObserver(token)

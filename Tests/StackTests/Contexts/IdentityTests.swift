@@ -57,7 +57,7 @@ import Testing
         let store = "strata://\(id.store.uuid.uuidString)"
         let others = [
             "", "strata://", "strata://x/1/2", id.description + "/3", id.description.replacing("strata", with: "http"),
-            // One name each.
+            // Each of these is another spelling, and an id has one spelling only.
             "\(store)/+1/2", "\(store)/1/02", "\(store)/1/-2", "\(store)/65536/2", "\(store)/1/2 ",
             "strata://\(id.store.uuid.uuidString.lowercased())/1/2",
         ]
@@ -90,7 +90,7 @@ import Testing
     func S003_anIdOfAnotherStoreSelectsNothing(_ kind: StoreKind) async throws {
         let (bed, otherBed) = (try TestBed(kind), try TestBed(kind))
         let (container, other) = (try await bed.container(), try await otherBed.container())
-        // The same entities and keys in both.
+        // Both stores have the same entities and keys.
         var ids: [ObjectID] = []
         for one in [container, other] {
             let context = one.coordinator.newBackgroundContext()

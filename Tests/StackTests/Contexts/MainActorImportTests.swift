@@ -3,9 +3,10 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Rows of an import that belong to the main actor.
+/// Imports of rows that belong to the main actor.
 @Suite struct MainActorImportTests {
-    /// The closure of a lazy sequence is isolated where it is written: called on another executor, it ends the process.
+    /// The closure of a lazy sequence is isolated to the place where it is written. Calling it on another executor ends the
+    /// process.
     @Test(arguments: StoreKind.allCases) @MainActor
     func `S137: an import reads a lazy sequence on the executor of its caller`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

@@ -3,7 +3,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// References that the rule `noAction` leaves behind are nil in every answer (S053).
+/// References that the rule `noAction` leaves dangling read as nil everywhere (S053).
 @Suite struct NilReferenceTests {
     private static let model: Model = {
         func toOne(_ name: String, inverse: String?, _ rule: DeleteRule) -> PropertyDescription {
@@ -93,7 +93,7 @@ import Testing
             return (owners[0].objectID, owners[1].objectID)
         }
         try await worker.save()
-        // Deleted in a child, then in the parent, not saved; then in the file.
+        // The owner is deleted in a child, then in the parent without a save, then in the file.
         let child = await worker.perform { $0.newBackgroundChild() }
         try await child.perform { context throws in
             context.delete(try context.existingObject(with: gone))
@@ -112,14 +112,14 @@ import Testing
                 try Self.check(context, nil: ["a", "c"], gone: gone, alive: alive, "\(kind), saved")
             }
         }
-        // With unsaved changes of other objects above what the file has.
+        // Unsaved changes of other objects are in layers above the file.
         try await worker.perform { context throws in
             for item in try context.fetch(EntityFetchRequest("Item")) where item["name"] == .string("a") {
                 item["name"] = .string("z")
             }
             try Self.check(context, nil: ["z", "c"], gone: gone, alive: alive, "\(kind), changed")
         }
-        // S043: the rule is opt-in, and verify names what it has left.
+        // S043: the rule is opt-in, and `verify` names the references that it has left dangling.
         let findings = try container.coordinator.store.verify().map(\.description)
         #expect(findings.count == 2 && findings.allSatisfy { $0.contains("which does not exist.") }, "\(findings)")
     }

@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    /// Catches: a registry that is changed from two threads. The compiler lets a class on the main actor go anywhere.
+    /// Catches: a registry that two threads change. The compiler permits a class on the main actor to be released anywhere.
     @Test func S171_lettingGoOfAnObjectOffItsExecutorStopsWithItsContextsName() async throws {
         await #expect(processExitsWith: .failure) {
             let bed = try TestBed(.memory)
@@ -117,7 +117,7 @@ import Testing
     init(object: ManagedObject) { self.object = object }
 }
 
-/// What the compiler cannot see through.
+/// Hides the context from the compiler's checks.
 private struct Smuggled: @unchecked Sendable {
     // Wrong on purpose: the test is that the run-time check catches it.
     let context: ManagedObjectContext

@@ -53,7 +53,7 @@ import Testing
         await MainActor.run { _ = container.mainContext.makeTrack("a", plays: 7) }
         let child = await container.newBackgroundContext()
         let done = Flag()
-        // Main spins until the child has answered: a child that asked its parent would never answer.
+        // Main spins until the child has answered. A child that needed its parent's executor would never answer.
         async let answer = child.perform { context in
             let plays = try context.objects("Track")[0]["plays"]
             done.set()
@@ -90,7 +90,7 @@ import Testing
         let container = try await bed.container(combination.stack)
         let child = await container.newBackgroundContext()
         await child.perform { $0.automaticallyMergesChanges = true }
-        // The child asks its parent to be told; one more hop of main is after that.
+        // The child registers with its parent for changes. One more hop of main is after that.
         await MainActor.run { _ = container.mainContext.makeTrack("a") }
         await MainActor.run {}
         try await container.saveMain()
@@ -216,7 +216,7 @@ import Testing
         #expect(await child.perform { $0.hasChanges })
     }
 
-    /// A child whose parent is released when this returns.
+    /// Returns a child whose parent is released on return.
     private func orphan(of container: PersistentContainer) async -> BackgroundContext {
         let parent = container.coordinator.newBackgroundContext(name: "parent")
         return await parent.perform { $0.newBackgroundChild() }
@@ -266,7 +266,7 @@ import Testing
                 await MainActor.run { container.mainContext.object(with: shared)["title"] = .string("main \(round)") }
             }
         }
-        // Rounds 1 to 53 had their four tracks deleted seven rounds later.
+        // In rounds 1 to 53, the four tracks were deleted seven rounds later.
         let expected = 7 * 4 + 1
         try await MainActor.run { () throws in
             let main = container.mainContext

@@ -5,11 +5,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A relationship whose kind changes under its name is refused while it has objects, or brought over by a custom stage (S165).
+/// A relationship may change its kind under its name. This is refused while the relationship has objects, or a custom stage
+/// migrates them (S165).
 @Suite struct RelationshipKindTests {
     static let kinds: [StoreKind] = [.lmdb, .sqlite]
 
-    /// `A.b` and `B.a` with these cardinalities; nil: there is no such relationship.
+    /// Creates a model with `A.b` and `B.a` of these cardinalities. nil means that the relationship does not exist.
     private static func model(_ version: Int, b: Cardinality?, a: Cardinality?) throws -> Model {
         func relation(_ name: String, _ to: String, _ own: Cardinality?, _ inverse: Cardinality?) -> [PropertyDescription] {
             guard let own else { return [] }
@@ -26,7 +27,7 @@ import Testing
             ], version: .init(version))
     }
 
-    /// Three pairs (1, 11), (1, 12), (2, 13), or as many of them as the kinds can hold.
+    /// Saves the pairs (1, 11), (1, 12) and (2, 13), or as many of them as the cardinalities permit.
     private static func fill(_ bed: TestBed, _ model: Model, b: Cardinality?, a: Cardinality?) async throws {
         let container = try await bed.container(model: model)
         let worker = container.newBatchOperationContext()
@@ -83,7 +84,7 @@ import Testing
         #expect(error?.code == .schemaMismatch)
         #expect(error?.message.contains(change.words) == true, "\(String(describing: error))")
         #expect(error?.message.contains("custom stage") == true)
-        // The objects are there for a custom stage, which begins with an empty relationship.
+        // A custom stage can read the objects, and begins with an empty relationship.
         let pairs = Pairs()
         let plan = MigrationPlan([
             .custom(

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct RelationshipTests {
-    /// The names at the far end of a to-many, ascending.
+    /// Returns the names at the far end of a to-many relationship, ascending.
     static func names(_ objects: [ManagedObject], _ property: String = "title") -> [String] {
         objects.compactMap { if case .string(let name) = $0[property] { name } else { nil } }.sorted()
     }
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    /// Catches: a context that says it has changes and cannot name one; hooks that a change of pairs does not reach.
+    /// Catches: a context that reports changes but lists none, and hooks that are not called for a change of pairs.
     @Test(arguments: Combination.all)
     func S007_theEndsOfAChangedPairAreUpdated(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)
@@ -123,7 +123,7 @@ import Testing
         #expect(try container.coordinator.store.verify().isEmpty)
     }
 
-    /// Orders, each of one customer, who may not be left by an order that goes.
+    /// Orders with one customer each. The rule deny refuses to delete an order that has a customer.
     private static let orders: Model = {
         let customer = EntityDescription(
             name: "Customer",
@@ -152,14 +152,14 @@ import Testing
             return (held.objectID, context.insert("Order").objectID, customer.objectID)
         }
         try await worker.save(through: .store)
-        // A reference of which only this context knows counts.
+        // A reference blocks the deletion even if only this context has it.
         try await worker.perform { context throws in
             let order = try context.existingObject(with: free)
             order.setRelatedObject("customer", to: try context.existingObject(with: customer))
             context.delete(order)
         }
         await #expect(throws: SaveError.self) { try await worker.save(through: .store) }
-        // So does one that is gone: it holds nothing back, also after a rollback and in a later save.
+        // A removed reference does not block the deletion, also after a rollback and in a later save.
         await worker.perform { $0.rollback() }
         try await worker.perform { context throws in
             context.delete(try context.existingObject(with: free))
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    /// Catches: a cascade that takes a stack frame an object.
+    /// Catches: a cascade that takes one stack frame per object.
     @Test func S043_aCascadeIsAsLongAsItsChain() async throws {
         let node = EntityDescription(
             name: "Node",

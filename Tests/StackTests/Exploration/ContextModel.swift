@@ -1,6 +1,6 @@
 import ObjectGraph
 
-/// What contexts and their store promise about plain values, on dictionaries (S047, S048, S070 to S075, S090, S100 to S106).
+/// The promises of contexts and their store about plain values, on dictionaries (S047, S048, S070 to S075, S090, S100 to S106).
 struct ContextModel {
     /// The three attributes of an object.
     typealias Values = [Int]
@@ -11,13 +11,13 @@ struct ContextModel {
 
     struct Stored: Equatable {
         var values: Values
-        /// The save that last wrote the object.
+        /// The number of the save that last wrote the object.
         var version: Int
     }
 
     enum Change: Equatable {
         case insert(Values)
-        /// New values, nil where there is none.
+        /// The new values, with nil for unchanged attributes.
         case update([Int?])
         case delete
 
@@ -35,13 +35,13 @@ struct ContextModel {
     struct Context {
         var parent: Int?
         var policy = Policy.error
-        /// What lies below the context's own changes.
+        /// The state below the context's own changes.
         var base: [Int: Stored]
         var pending: [Int: Change] = [:]
         var resets = 0
-        /// The resets of the parent that the context knows of.
+        /// The number of the parent's resets that the context knows of.
         var resetsOfParent = 0
-        /// Objects that are updated here and were gone below at some merge, with what the context showed of them before.
+        /// Updated objects that were gone below at some merge, with the values that the context showed before.
         var orphans: [Int: Values] = [:]
 
         var shown: [Int: Values] {
@@ -56,7 +56,7 @@ struct ContextModel {
             return shown
         }
 
-        /// Changes what lies below; own changes stay, property by property.
+        /// Changes the state below. The context's own changes stay, property by property.
         mutating func move(to new: [Int: Stored]) {
             let before = shown
             base = new
@@ -71,7 +71,7 @@ struct ContextModel {
     var store: [Int: Stored] = [:]
     var saves = 0
     var contexts: [Context] = []
-    /// Set where the promises leave open what happens next: the sequence ends there.
+    /// True if the promises do not determine what happens next. The sequence ends there.
     var isUndecided = false
 
     static func overlaid(_ values: Values, _ new: [Int?]) -> Values { zip(values, new).map { $1 ?? $0 } }
@@ -116,7 +116,7 @@ struct ContextModel {
         if contexts[context].parent == nil { contexts[context].base = store }
     }
 
-    /// A root moves to the store's state, a child to its parent's.
+    /// Moves a root to the store's state, or a child to its parent's.
     mutating func refresh(_ context: Int) {
         guard let parent = contexts[context].parent else { return contexts[context].move(to: store) }
         contexts[context].resetsOfParent = contexts[parent].resets
@@ -137,7 +137,7 @@ struct ContextModel {
 
     // MARK: Saving
 
-    /// Saves one level. On a failure nothing has changed.
+    /// Saves one level. A failure changes nothing.
     mutating func save(_ context: Int) -> Failure? {
         guard !contexts[context].pending.isEmpty else { return nil }
         guard let parent = contexts[context].parent else { return saveRoot(context) }
@@ -153,7 +153,7 @@ struct ContextModel {
         while let parent = copy.contexts[level].parent {
             guard copy.contexts[level].resetsOfParent == copy.contexts[parent].resets else { return .parentGone }
             let shown = copy.contexts[parent].shown
-            // What the parent has let go of is met by the root's policy; what comes of it is tested elsewhere.
+            // The root's policy decides about objects that the parent has dropped. Another test covers the result.
             if copy.contexts[level].pending.contains(where: { object, change in
                 if case .insert = change { false } else { shown[object] == nil }
             }) {
@@ -174,7 +174,7 @@ struct ContextModel {
             switch change {
             case .insert(let values): contexts[parent].pending[object] = .insert(values)
             case .update(let new):
-                // What the parent does not have any more is left out.
+                // Objects that the parent no longer has are left out.
                 guard shownAbove[object] != nil else { continue }
                 switch contexts[parent].pending[object] {
                 case .insert(let values): contexts[parent].pending[object] = .insert(Self.overlaid(values, new))
@@ -223,7 +223,7 @@ struct ContextModel {
         return nil
     }
 
-    /// What is written of an object that another save has changed or deleted; nil for nothing.
+    /// Returns the values to write of an object that another save has changed or deleted, or nil to write none.
     private func resolved(_ own: Context, _ object: Int, _ new: [Int?], _ theirs: Values?) -> Values? {
         let before = own.base[object]?.values
         guard let theirs else {
@@ -242,7 +242,7 @@ struct ContextModel {
 
     // MARK: Batches
 
-    /// Gives an attribute a new value in all objects whose first one has a value; nil deletes them.
+    /// Sets an attribute in all objects whose first attribute has a value. nil deletes these objects.
     mutating func batch(where first: Int, _ column: Int, _ value: Int?) {
         saves += 1
         for (object, stored) in store where stored.values[0] == first {

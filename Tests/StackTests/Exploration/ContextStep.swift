@@ -1,6 +1,7 @@
 import TestSupport
 
-/// One step of a random sequence. Positions are taken modulo what there is, so that every part of a sequence is a sequence.
+/// One step of a random sequence. Positions are taken modulo the number of objects or contexts, so that every part of a
+/// sequence is a valid sequence.
 struct ContextStep: Sendable, CustomStringConvertible {
     enum Kind: String, CaseIterable, Sendable {
         case newRoot, newChild, insert, update, delete, save, saveDeferred, saveThrough, rollback, refresh, refreshObject
@@ -26,7 +27,7 @@ struct ContextStep: Sendable, CustomStringConvertible {
         }
     }
 
-    /// A sequence in which most steps change something and every kind occurs.
+    /// Returns a sequence in which most steps change something and every kind occurs.
     static func sequence(_ count: Int, _ random: inout SeededGenerator) -> [ContextStep] {
         let weights: [Kind: Int] = [
             .insert: 5, .update: 12, .delete: 3, .save: 6, .saveDeferred: 5, .saveThrough: 4, .refresh: 5,

@@ -3,11 +3,11 @@ import ObjectGraph
 import StoreInterface
 import TestSupport
 
-/// Runs a sequence of steps on contexts of a store and on a ``ContextModel``, and compares both after each step.
+/// Runs a sequence of steps on the contexts of a store and on a ``ContextModel``, and compares both after each step.
 struct Exploration {
     let kind: StoreKind
     private let bed: TestBed
-    /// On one file, where there is one: on SQLite with connections of their own.
+    /// All containers use one file, if the store has a file. On SQLite each has its own connections.
     private let containers: [PersistentContainer]
     private var model = ContextModel()
     private var contexts: [BackgroundContext] = []
@@ -37,7 +37,7 @@ struct Exploration {
         containers = kind == .memory ? [first] : [first, try await bed.container(model: Self.schema)]
     }
 
-    /// The first difference between the contexts and the model, in words; nil if there is none.
+    /// Returns the first difference between the contexts and the model, in words, or nil if there is none.
     static func run(_ steps: [ContextStep], _ kind: StoreKind) async throws -> String? {
         var run = try await Exploration(kind)
         try await run.addContext(parent: nil, policy: .error, container: 0)
@@ -51,7 +51,7 @@ struct Exploration {
         return findings.isEmpty ? nil : "verify: \(findings)"
     }
 
-    /// The shortest part of a failing sequence that was found to fail, and how it fails.
+    /// Returns the shortest part of a failing sequence that still fails, and its failure.
     static func shrink(_ steps: [ContextStep], _ kind: StoreKind, _ difference: String) async throws -> ([ContextStep], String) {
         var (best, found) = (steps, difference)
         var size = max(1, steps.count / 2)
@@ -97,7 +97,7 @@ struct Exploration {
         model.newContext(parent: parent, policy: policy)
     }
 
-    /// - Returns: what was thrown and should not have been, or the other way round.
+    /// - Returns: A description of a missing or unexpected error, or nil.
     private mutating func take(_ step: ContextStep) async throws -> String? {
         let number = step.context % contexts.count
         let context = contexts[number]
@@ -134,7 +134,7 @@ struct Exploration {
             model.reset(number)
         case .batchUpdate:
             let request = EntityFetchRequest("Thing", matching: .equal("first", .int(Int64(step.value % 4))))
-            // A value that no object has: what is equal need not be written.
+            // A value that no object has, because equal values need not be written.
             let value = 1000 + model.saves
             try await containers[0].coordinator.batchUpdate(request, set: [Self.columns[1]: .int(Int64(value))])
             model.batch(where: step.value % 4, 1, value)
@@ -159,7 +159,7 @@ struct Exploration {
             case .update: thing[Self.columns[step.column]] = .int(Int64(step.value % (step.column == 0 ? 4 : 40)))
             case .delete: context.delete(thing)
             default:
-                // A fault has no changes to drop.
+                // Fills the object, because a fault has no changes to drop.
                 _ = thing["first"]
                 context.refresh(thing, mergeChanges: step.kind == .refreshObject)
             }
@@ -174,7 +174,8 @@ struct Exploration {
         }
     }
 
-    /// An object that was updated here, deleted elsewhere and then written again by a policy: its merge is tested elsewhere.
+    /// Ends the sequence at an object that was updated here, deleted by another context, and written again by a policy. Other
+    /// tests cover its merge.
     private mutating func noteUndecided() {
         for context in model.contexts where context.orphans.keys.contains(where: { context.base[$0] != nil }) {
             model.isUndecided = true
@@ -244,7 +245,7 @@ struct Exploration {
             }
             for first in 0..<4 {
                 let found = try context.fetchIDs(EntityFetchRequest("Thing", matching: .equal("first", .int(Int64(first)))))
-                // Shows as nothing at all: no state of the model looks so while a query finds something.
+                // Makes the comparison fail if a query and the objects disagree, because no state of the model looks like this.
                 if Set(found) != Set(shown.filter { $0.value[0] == first }.keys) {
                     for id in found { shown[id] = [-2] }
                 }

@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 
-/// Short random sequences over roots, children, siblings and merge policies, compared with a model after every step. A failure prints
-/// the shortest sequence that was found to fail, and its seed.
+/// Short random sequences over roots, children, siblings and merge policies, compared with a model after every step. A failure
+/// prints the shortest failing sequence that was found, and its seed.
 @Suite struct ExplorationTests {
     @Test(arguments: StoreKind.allCases)
     func `S090: contexts show what the model says after every step of a random sequence`(_ kind: StoreKind) async throws {
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// Found by the exploration: the root moved to the newest state, though nothing was saved and nobody had asked.
+    /// Found by the exploration: the root moved to the newest state without a save or a request to move.
     @Test(arguments: StoreKind.allCases)
     func `S063: a save through parents with nothing to save leaves the root's snapshot`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

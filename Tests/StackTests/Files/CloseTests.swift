@@ -5,7 +5,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Closing a container: its file can be deleted, replaced or opened again at once, and its contexts refuse to go on.
+/// Closing a container. Its file can be deleted, replaced or opened again at once, and its contexts throw errors.
 @Suite struct CloseTests {
     static let files: [StoreKind] = [.lmdb, .sqlite]
 

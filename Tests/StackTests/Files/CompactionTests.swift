@@ -4,7 +4,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Catches compactions that contexts notice, and stores that cannot say that they have nothing to do.
+/// Catches: compactions that change what contexts read, and stores that do not report that nothing is left to pack.
 @Suite struct CompactionTests {
     @Test func contextsReadAndSaveOnAfterACompaction() async throws {
         let bed = try TestBed(.lmdb)
@@ -27,7 +27,7 @@ import Testing
         #expect(try container.coordinator.store.verify().isEmpty)
     }
 
-    /// A main context that only watches must not keep every page from before a compaction.
+    /// An idle main context must not keep every page from before a compaction.
     @Test func compactionsGiveRoomBackWhileAMainContextIsOpen() async throws {
         let bed = try TestBed(.lmdb)
         let container = try await bed.container()

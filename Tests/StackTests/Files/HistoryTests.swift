@@ -4,7 +4,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// The history as a user reads it.
+/// The history through the public interface.
 @Suite struct HistoryTests {
     @Test(arguments: Combination.all)
     func S160_aSaveIsRecordedWithItsAuthorTimeProcessAndObjects(_ combination: Combination) async throws {
@@ -72,7 +72,7 @@ import Testing
                 return note.objectID
             }
         }
-        // Deferred, so that the value is found above the disk.
+        // Deferred, so that the value is found in memory and not on disk.
         try await worker.save(.deferred)
         let before = await worker.perform { $0.snapshot.generation }
         try await worker.perform { context in
@@ -124,7 +124,7 @@ import Testing
         #expect(try await coordinator.history().isEmpty)
         let foreign = HistoryToken(store: UUID(), generation: 1)
         await #expect(throws: HistoryError.tokenOfAnotherStore(foreign)) { try await coordinator.history(.init(after: foreign)) }
-        // Contexts that lag behind a history that is gone still move on.
+        // Contexts older than the remaining history still move to the newest state.
         let late = await container.newBackgroundContext()
         await worker.perform { _ = $0.makeTrack("new") }
         try await worker.save()
@@ -142,7 +142,7 @@ import Testing
         let worker = await container.newBackgroundContext()
         let id = await worker.perform { $0.makeTrack("counter").objectID }
         try await worker.save()
-        // Bounds so short that deferred saves become due while others are written.
+        // The bounds are so short that deferred saves become due while others are written.
         for number in 1...400 {
             try await worker.perform { try $0.existingObject(with: id)["plays"] = .int(Int64(number)) }
             try await worker.save(number % 7 == 0 ? .durable : .deferred(within: .microseconds(number % 5 * 200)))

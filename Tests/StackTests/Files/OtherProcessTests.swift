@@ -7,11 +7,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Saves of a real second process, as this one learns of them.
+/// Saves of a second process, and how this process notices them.
 @Suite struct OtherProcessTests {
     static let saves = 20
 
-    /// What the second process does.
+    /// The saves of the second process.
     static func saveElsewhere(path: String, kind: String, saves: Int) async throws {
         let url = URL(fileURLWithPath: path)
         let container = try await PersistentContainer(
@@ -44,7 +44,7 @@ import Testing
         await #expect(processExitsWith: .success) { [path = bed.file.path as String, kind = kind.rawValue as String] in
             try await OtherProcessTests.saveElsewhere(path: path, kind: kind, saves: OtherProcessTests.saves)
         }
-        // Nobody calls refresh() here: the context has to come by itself.
+        // The test does not call refresh(). The context must notice the saves itself.
         var seen = 0
         try await until("main shows every save") {
             seen = try await MainActor.run { try container.mainContext.trackTitles().count }

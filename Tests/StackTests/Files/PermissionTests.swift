@@ -5,8 +5,8 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Files and folders for which a permission is missing (S166). The superuser has all of them, so the tests run as another user in a
-/// process of their own, which only the superuser can start.
+/// Files and folders without a permission (S166). The superuser has all permissions. The tests therefore run as another user,
+/// in a process of their own that only the superuser can start.
 @Suite(.enabled(if: geteuid() == 0, "only the superuser can become another user")) struct PermissionTests {
     static func becomeNobody() throws {
         try #require(setgid(65_534) == 0 && setuid(65_534) == 0)
@@ -74,7 +74,7 @@ import Testing
         withExtendedLifetime(writer) {}
     }
 
-    /// One after another: a child process that waits for this one takes a thread of the tests' pool for as long, and there may be two.
+    /// Serialized, because a child process that waits for this process blocks a thread of the tests' pool, which may have two.
     @Test(.serialized, arguments: ReadOnlyTests.kinds)
     func `S166: reading without locks ends with an error when another process writes`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
@@ -84,7 +84,7 @@ import Testing
         let ready = bed.folder.appendingPathComponent("ready")
         async let reader: ExitTest.Result? = #expect(processExitsWith: .success) {
             [file = bed.file as URL, kind = kind.rawValue as String, ready = ready as URL] in
-            // Made before the permission is given up.
+            // Created before the permission is dropped.
             let descriptor = open(ready.path, O_WRONLY | O_CREAT, 0o644)
             try PermissionTests.becomeNobody()
             let container = try await ReadOnlyTests.open(file, kind)

@@ -7,7 +7,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Stores that are opened for reading only (S166).
+/// Stores that are opened read-only (S166).
 @Suite struct ReadOnlyTests {
     static let kinds: [StoreKind] = [.lmdb, .sqlite]
     static let count = 200
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// Reads in every way, and is refused every kind of write.
+    /// Reads in every way, and checks that every kind of write is refused.
     static func use(_ container: PersistentContainer) async throws {
         try await read(container)
         try await checkRefusals(container)
@@ -103,7 +103,7 @@ import Testing
             try #require(error.code == .readOnly, "\(error)")
             try #require(error.message.contains("it was opened read-only. Open it without readOnly"), "\(error)")
         }
-        // The context keeps what it has, and reads on.
+        // The context keeps its changes and can still read.
         let kept = try await worker.perform { context in (context.hasChanges, try context.count(EntityFetchRequest("Thing"))) }
         try #require(kept == (true, count + 1))
         let request = EntityFetchRequest("Thing")
@@ -179,7 +179,7 @@ import Testing
         let before = try Look(bed.file)
         let changed = await Self.refusal { _ = try await Self.open(bed.file, kind.rawValue, extra: true) }
         #expect(changed.code == .readOnly && changed.message.contains("migrated"), "\(changed)")
-        // Another version alone changes nothing about the objects.
+        // A different version alone does not change objects.
         let container = try await Self.open(bed.file, kind.rawValue, version: SchemaVersion(2, 0, 0))
         #expect(try await Self.count(container) == Self.count)
         #expect(try Look(bed.file) == before)

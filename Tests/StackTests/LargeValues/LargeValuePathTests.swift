@@ -4,7 +4,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Values outside of their pages on the ways that do not go through one context: batches, unique constraints, backups, migrations.
+/// Values out of line, in operations that do not use one context only: batches, unique constraints, backups, migrations.
 @Suite struct LargeValuePathTests {
     private static func model(_ version: Int = 1) throws -> Model {
         var properties: [PropertyDescription] = [
@@ -16,12 +16,12 @@ import Testing
         return try Model([EntityDescription(name: "Note", properties: properties)], version: .init(version))
     }
 
-    /// Of some hundred bytes to some chunks.
+    /// Returns data of some hundred bytes to some chunks.
     private static func body(_ number: Int) -> Data {
         Data((0..<(300 << (number % 10))).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 13 ^ number) })
     }
 
-    /// Long titles that are alike to the last character.
+    /// Returns long titles that differ only at their ends.
     private static func title(_ number: Int) -> String { String(repeating: "a long way ", count: 9_000) + "\(number)" }
 
     private static func rows(_ numbers: Range<Int>) -> [[Value]] {
@@ -30,7 +30,7 @@ import Testing
 
     private static let properties = ["title", "body", "views"]
 
-    /// Compares all notes with what their numbers say.
+    /// Compares all notes with the values for their numbers.
     private static func check(_ container: PersistentContainer, _ numbers: some Collection<Int> & Sendable) async throws {
         let found = try await container.newBatchOperationContext().perform { context in
             try context.fetch(EntityFetchRequest("Note", sortBy: [.init("views")])).map { note -> Int in
@@ -51,7 +51,7 @@ import Testing
         let coordinator = container.coordinator
         let first = try await coordinator.insert(into: "Note", Self.properties, rows: Self.rows(0..<40))
         try await Self.check(container, 0..<40)
-        // By a unique title of 99,000 bytes: ten are known, ten are new.
+        // Matches by a unique title of 99,000 bytes. Ten titles are known, and ten are new.
         let upsert = try await coordinator.insert(
             into: "Note", Self.properties, rows: Self.rows(30..<50), rule: .update(on: ["title"]))
         #expect(upsert.insertedCount == 10)
@@ -86,7 +86,7 @@ import Testing
         try await Self.check(container, 0..<3)
     }
 
-    /// What is too much for one transaction of LMDB goes into the file before, whoever saves.
+    /// Values beyond one transaction of LMDB are written ahead, whichever way they are saved.
     @Test func S065_S066_valuesBeyondOneTransactionAreSavedByEveryWayAndNotByAPreview() async throws {
         let bed = try TestBed(.lmdb, valueBytesOfTransaction: 1 << 18)
         let container = try await bed.container(model: try Self.model())

@@ -4,7 +4,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Large values in and out of contexts, part by part.
+/// Streams large values in and out of contexts, part by part.
 @Suite struct LargeValueStreamTests {
     private static let model: Model = {
         let photo = EntityDescription(
@@ -17,7 +17,7 @@ import Testing
         do { return try Model([photo]) } catch { preconditionFailure("the test model is wrong: \(error)") }
     }()
 
-    /// 1 MiB that does not shrink, other than the one before.
+    /// Returns 1 MiB that does not compress, different for each number.
     private static func block(_ number: Int) -> Data {
         var state = UInt64(number) &* 0x9E37_79B9_7F4A_7C15 | 1
         var words = [UInt64](repeating: 0, count: 1 << 17)
@@ -35,7 +35,7 @@ import Testing
         return try writer.finish()
     }
 
-    /// Compares a stream with the blocks, holding one.
+    /// Compares a stream with the blocks, with one block in memory.
     private static func check(_ stream: ValueStream, megabytes: Int) async throws {
         #expect(stream.byteCount == megabytes << 20)
         var pending = Data()
@@ -56,11 +56,11 @@ import Testing
 
     @Test(arguments: StoreKind.allCases)
     func aLargeValueIsStreamedInAndOutAcrossSaveAndReopen(_ kind: StoreKind) async throws {
-        // SQLite takes a little less than 1 GiB, and whole values are in memory there and in the store in memory.
+        // SQLite accepts a little less than 1 GiB. There, and in the store in memory, whole values are in memory.
         let megabytes = kind == .lmdb ? Self.megabytes : 9
         let bed = try TestBed(kind)
         var id: ObjectID?
-        // What is in memory goes with the container.
+        // A store in memory is freed with its container.
         var kept: PersistentContainer?
         do {
             let container = try await bed.container(model: Self.model)
@@ -78,7 +78,7 @@ import Testing
             try await Self.check(pending, megabytes: megabytes)
             try await context.save(through: .store, .durable)
             let saved = try await context.perform { try $0.object(with: made).stream("payload") }
-            // What is saved now is not what the stream gives.
+            // Values that are assigned and saved from here on are not in the stream.
             await context.perform { context in
                 let photo = context.object(with: made)
                 photo["payload"] = .data(Data([1, 2, 3]))

@@ -8,7 +8,7 @@ import Testing
 @Suite struct ExchangedNameTests {
     static let kinds: [StoreKind] = [.lmdb, .sqlite]
 
-    /// Entities, attributes, to-one and many-to-many relationships, each with its twin.
+    /// Creates a model with entities, attributes, to-one and many-to-many relationships, each with a counterpart.
     private static func model(_ version: Int, exchanging: Bool, extra: Bool = false) throws -> Model {
         func former(_ name: String) -> String? { exchanging ? name : nil }
         func entity(_ name: String, _ twin: String) -> EntityDescription {
@@ -88,7 +88,7 @@ import Testing
         try await Self.fill(bed, Self.model(1, exchanging: false))
         #expect(try await Self.open(bed, Self.model(1, exchanging: false)) == Self.before)
         #expect(try await Self.open(bed, Self.model(2, exchanging: true)) == Self.after)
-        // Neither the next open nor a later model that still says so exchanges them back.
+        // Neither the next open nor a later model with the same `renamedFrom` exchanges them back.
         #expect(try await Self.open(bed, Self.model(2, exchanging: true)) == Self.after)
         #expect(try await Self.open(bed, Self.model(3, exchanging: true, extra: true)) == Self.after)
         #expect(try await Self.open(bed, Self.model(4, exchanging: false, extra: true)) == Self.after)

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Models of three versions: a name that is split, a number that becomes text.
+/// Models of three versions. A name is split, and a number becomes text.
 enum People {
     static func model(_ version: SchemaVersion, _ attributes: [AttributeDescription]) throws -> Model {
         try Model([EntityDescription(name: "Person", properties: attributes.map { .attribute($0) })], version: version)
@@ -75,7 +75,7 @@ enum People {
         try await container.coordinator.insert(into: "Person", ["name", "zip"], rows: rows)
     }
 
-    /// The stages' result, or the beginning's.
+    /// Whether the store shows the result of the stages, and not the state before.
     static func isMigrated(_ container: PersistentContainer, _ count: Int) async throws -> Bool {
         try await container.newBatchOperationContext().perform { context in
             let people = try context.fetch(EntityFetchRequest("Person"))
@@ -113,7 +113,7 @@ enum People {
         let findings = try container.coordinator.store.verify()
         #expect(findings == [])
         #expect(try Self.leftovers(bed) == [])
-        // A new file needs no migration, a migrated one no second.
+        // A new file needs no migration, and a migrated file needs no second one.
         let fresh = try TestBed(kind)
         _ = try await Self.open(fresh, People.plan())
     }
@@ -123,18 +123,18 @@ enum People {
     @Test(arguments: kinds) func S164_aFailureLeavesTheFileAsItWas(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         try await People.fill(bed, 100)
-        // Its container gives unused keys back when it is gone.
+        // Its container returns unused keys when it is deallocated.
         try await bed.closed()
         let before = try Data(contentsOf: bed.file)
         await #expect(throws: Refusal.self) { try await Self.open(bed, People.plan { throw Refusal() }) }
-        // SQLite moves its log into the file whenever it is closed.
+        // SQLite moves its log into the file at each close.
         if kind == .lmdb { #expect(try Data(contentsOf: bed.file) == before) }
         #expect(try Self.leftovers(bed) == [])
         let container = try await Self.open(bed, People.plan())
         #expect(try await People.isMigrated(container, 100))
     }
 
-    /// Catches: a copy that takes the place of a file somebody writes to.
+    /// Catches: a copy that replaces a file while another process writes to it.
     @Test func S164_aFileThatIsInUseIsNotMigrated() async throws {
         let bed = try TestBed(.lmdb)
         let container = try await bed.container(model: try People.first())

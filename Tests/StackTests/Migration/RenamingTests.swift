@@ -6,7 +6,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// A model whose entity, attributes and relationships of each kind have been given other names (S163).
+/// A model whose entity, attributes and relationships of each kind were renamed (S163).
 private enum Library {
     static func model(isRenamed: Bool) throws -> Model {
         let (author, book) = isRenamed ? ("Writer", "Work") : ("Author", "Book")
@@ -77,7 +77,7 @@ private enum Library {
         try await worker.save(.durable)
     }
 
-    /// One line an object: its values and those of what it is related to, by the names of one model.
+    /// Returns one line per object, with its values and those of related objects, by the names of one model.
     static func lines(_ container: PersistentContainer, isRenamed: Bool) async throws -> [String] {
         let name = isRenamed ? "fullName" : "name"
         let title = isRenamed ? "heading" : "title"
@@ -119,7 +119,7 @@ private enum Library {
         let container = try await bed.container(model: try Library.model(isRenamed: true))
         try await container.coordinator.finishMigration()
         #expect(try await Library.lines(container, isRenamed: true) == before)
-        // What is saved under the new names goes to the same places.
+        // Saves under the new names go to the same columns.
         let worker = container.newBatchOperationContext()
         let count = try await worker.perform { context in
             let request = EntityFetchRequest("Work", matching: .equal("heading", .string("book 4/2")))
@@ -140,7 +140,7 @@ private enum Library {
         let bed = try TestBed(kind)
         try await Library.fill(bed)
         try await bed.closed()
-        // All names are new and nothing is said of the old ones.
+        // All names are new, and nothing relates them to the old names.
         let entities = [EntityDescription(name: "Tag", properties: [.attribute(.init(name: "text", type: .string))])]
         let container = try await PersistentContainer(
             model: try Model(entities, version: .init(3)), store: bed.description, allowsDataLoss: ["Author", "Book"])

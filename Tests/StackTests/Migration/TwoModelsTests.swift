@@ -6,7 +6,8 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Two processes with two versions of a model on one file: this one has the old model open when the other brings the new one (S163, S164).
+/// Two processes with two versions of a model on one file. This process has the old model open when the other brings the new
+/// one (S163, S164).
 @Suite struct TwoModelsTests {
     static let kinds: [StoreKind] = [.lmdb, .sqlite]
 
@@ -20,7 +21,7 @@ import Testing
             [EntityDescription(name: "Thing", properties: attributes.map { .attribute($0) })], version: .init(version))
     }
 
-    /// In another process: opens with the new model, changes each object and adds one.
+    /// Opens with the new model in another process, changes each object and adds one.
     private static func migrate(_ bed: TestBed) async {
         await #expect(processExitsWith: .success) { [path = bed.file.path as String, kind = bed.kind.rawValue as String] in
             let url = URL(fileURLWithPath: path)
@@ -58,20 +59,20 @@ import Testing
                 #expect(error?.code == .schemaTooNew, "\(String(describing: error))")
                 #expect(error?.message.contains("Open it again") == true, "\(String(describing: error))")
             }
-            // It does not take over a state whose pages and indexes it would read wrongly.
+            // The process does not adopt a state whose pages and indexes it would misread.
             let refusal = await #expect(throws: StoreError.self) { try await container.coordinator.refresh() }
             #expect(refusal?.code == .schemaTooNew, "\(String(describing: refusal))")
             let shown = try await worker.perform { context in (try Self.names(context, "name"), context.hasChanges) }
             #expect(shown.0 == things + ["unsaved"])
             #expect(shown.1)
-            // A new context reads the same state, or says why not.
+            // A new context reads the same state, or throws an error with the reason.
             do {
                 let one = try await container.newBatchOperationContext().perform { context in
                     try context.count(EntityFetchRequest("Thing", matching: .equal("name", .string("thing 5"))))
                 }
                 #expect(one == 1)
             } catch let error as StoreError { #expect(error.code == .schemaTooNew, "\(error)") }
-            // A deferred save is told at the latest when it is to be written.
+            // A deferred save reports the error at the latest when it is to be written.
             let late = await #expect(throws: StoreError.self) {
                 try await worker.save(.deferred)
                 try await container.flush()

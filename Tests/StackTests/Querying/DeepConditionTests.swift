@@ -3,9 +3,9 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Nesting has one limit on every store and stack, and lists have none.
+/// Nesting has one limit on every store and stack. Lists have none.
 @Suite struct DeepConditionTests {
-    /// Every way to nest: a condition that is true for the artist Ann, one level around it.
+    /// Every way to nest: each adds one level around a condition that is true for the artist Ann.
     private static let ways: [(name: String, around: @Sendable (Condition, Int) -> Condition)] = [
         ("not", { part, _ in .not(part) }),
         ("lists", { part, level in level % 2 == 0 ? .all([part, isNamed]) : .any([part, isUnnamed]) }),
@@ -27,7 +27,7 @@ import Testing
         .equal((Array(repeating: "mentor", count: names - 1) + ["name"]).joined(separator: "."), .string("Ann"))
     }
 
-    /// Ann is a pupil of herself, so that a condition may follow the relationship any number of times.
+    /// Inserts Ann, who is a pupil of herself, so that a condition may follow the relationship any number of times.
     private static func addAnn(_ context: ManagedObjectContext) {
         let ann = context.makeArtist("Ann")
         ann.setRelatedObject("mentor", to: ann)

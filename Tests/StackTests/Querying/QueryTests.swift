@@ -5,7 +5,7 @@ import Testing
 
 /// Every kind of condition on every store and stack, over saved objects and over the same objects unsaved.
 @Suite struct QueryTests {
-    /// Albums Blue (tracks a, b) and Red (track É), the track d alone; the playlist p holds a and d.
+    /// Inserts the albums Blue (tracks a, b) and Red (track É), the single track d, and the playlist p with a and d.
     private static func fill(_ context: ManagedObjectContext) {
         let playlist = context.insert("Playlist")
         playlist["name"] = .string("p")
@@ -80,7 +80,7 @@ import Testing
         let other = await container.newBackgroundContext()
         try await other.perform { context throws in
             try Self.expectAll(context)
-            // With one object changed to and fro, half of the answer comes from the layer.
+            // One object is changed and changed back, so that half of the answer comes from a layer.
             for track in try context.fetch(EntityFetchRequest("Track", matching: .equal("plays", .int(5)))) {
                 track["plays"] = .int(50)
                 track["plays"] = .int(5)

@@ -3,9 +3,9 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Large results a batch at a time, on every store and stack, with saved and unsaved objects.
+/// Streams of large results in batches, on every store and stack, with saved and unsaved objects.
 @Suite struct StreamingTests {
-    /// 300 saved tracks, of which the returned context has deleted some and changed others, and 40 of its own.
+    /// Saves 300 tracks. The returned context has deleted some, changed others, and inserted 40.
     private static func fill(_ container: PersistentContainer) async throws -> BackgroundContext {
         let first = await container.newBackgroundContext()
         await first.perform { context in
@@ -66,7 +66,7 @@ import Testing
                     }
                     return ids
                 }
-                // What the context deleted is left out of what lies below its changes.
+                // The context's deleted objects are left out of the state below its changes.
                 let shown = try await context.perform { context throws in
                     expected.filter { (try? context.existingObject(with: $0)) != nil }
                 }
@@ -91,7 +91,7 @@ import Testing
         var most = 0
         for try await track in main.stream(request) {
             seen += 1
-            // Each one read is changed, saved now and then, and others come and go meanwhile.
+            // Each object is changed after it is read, and sometimes saved. Other objects are inserted and deleted meanwhile.
             track["plays"] = .int(-1)
             if seen == 100 {
                 main.makeTrack("late")

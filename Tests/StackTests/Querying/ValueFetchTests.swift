@@ -3,9 +3,10 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Values, groups and numbers fetched without objects, on every store and stack, with saved and unsaved objects.
+/// Requests for values, groups and numbers without objects, on every store and stack, with saved and unsaved objects.
 @Suite struct ValueFetchTests {
-    /// Two albums and five tracks, half of them saved, in a background context (a child where the stack has children).
+    /// Inserts two albums and five tracks in a background context, and saves half of them. The context is a child where the
+    /// stack has children.
     static func fill(_ container: PersistentContainer) async throws -> BackgroundContext {
         let first = await container.newBackgroundContext()
         try await first.perform { context throws in

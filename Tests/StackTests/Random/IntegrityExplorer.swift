@@ -4,9 +4,10 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Random short sequences of changes by roots, children and batches; after each save the committed state is checked (S050 … S053).
+/// Random short sequences of changes by roots, children and batches. After each save the committed state is checked (S050 …
+/// S053).
 @Suite struct IntegrityExplorer {
-    /// Checks what a fresh context shows: references lead to objects, one-to-one ends agree, properties and predicates agree.
+    /// Checks a new context: references lead to objects, one-to-one ends agree, and properties and predicates agree.
     static func check(_ context: ManagedObjectContext, _ comment: String) throws {
         for entity in context.model.entities {
             let objects = try context.objects(entity.name)
@@ -30,7 +31,7 @@ import Testing
         }
     }
 
-    /// One random change, made with what the context shows.
+    /// Makes one random change, using the objects that the context shows.
     private static func change(_ context: ManagedObjectContext, _ generator: inout SeededGenerator) throws -> String {
         func any(_ entity: String, _ generator: inout SeededGenerator) throws -> ManagedObject? {
             try context.objects(entity).randomElement(using: &generator)
@@ -86,7 +87,7 @@ import Testing
     private static let isPrinting = ProcessInfo.processInfo.environment["STRATA_SEED"] != nil
     private static let policies: [MergePolicy] = [.error, .storeTrump, .objectTrump, .overwrite, .rollback]
 
-    /// Saves with a random policy of the root, one level or through to the store.
+    /// Saves one level or through to the store, with a random policy of the root.
     private static func save(
         _ context: BackgroundContext, below root: BackgroundContext, _ generator: inout SeededGenerator
     ) async throws -> String {
@@ -101,7 +102,7 @@ import Testing
         return "save through \(policy) \(durability)"
     }
 
-    /// One sequence on one store.
+    /// Runs one sequence on one store.
     private static func run(_ kind: StoreKind, seed: UInt64, steps: Int) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()
@@ -110,7 +111,7 @@ import Testing
         #expect(findings.isEmpty, "\(kind), seed \(seed)")
     }
 
-    /// Makes the changes of one process. With STRATA_SEED in the environment it prints what it does.
+    /// Makes the changes of one process. Prints them if the environment has STRATA_SEED.
     private static func explore(
         _ container: PersistentContainer, _ comment: String, seed: UInt64, steps: Int
     ) async throws {
@@ -183,7 +184,8 @@ import Testing
         }
     }
 
-    /// Catches changes made by a second process between a read and a save, such as the deletion of an object that is being related.
+    /// Catches: changes made by a second process between a read and a save, such as the deletion of an object that is being
+    /// related.
     @Test(arguments: [StoreKind.lmdb, .sqlite])
     func `S050: two processes that change one file at random leave no wrong relationship`(_ kind: StoreKind) async throws {
         for round in 0..<Rounds.of(3, long: 200) {

@@ -4,9 +4,9 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// The same random work on a stack and on plain dictionaries: after every step both must show the same.
+/// The same random work on a stack and on plain dictionaries. After every step both must show the same.
 @Suite struct RandomOperationsTests {
-    /// What a store should hold.
+    /// The expected content of a store.
     struct Library: Sendable, Equatable {
         struct Track: Sendable, Equatable {
             var title: String
@@ -58,7 +58,7 @@ import Testing
                 try await worker.save(through: .store)
                 committed = pending
             }
-            // With `.split` on SQLite the save went through another connection.
+            // With `.split` on SQLite the save used another connection.
             try await container.coordinator.refresh()
             let reader = container.coordinator.newBackgroundContext()
             let stored = try await reader.perform { try Self.library(of: $0) }
@@ -96,7 +96,7 @@ import Testing
 
     private static func step(_ context: ManagedObjectContext, _ library: inout Library, _ step: UInt64) throws {
         var random = SeededGenerator(seed: step)
-        // In a fixed order, so that the seed alone decides.
+        // Sorted, so that the seed alone decides.
         let tracks = library.tracks.keys.sorted { $0.key < $1.key }
         let albums = library.albums.sorted { $0.key < $1.key }
         let playlists = library.playlists.sorted { $0.key < $1.key }
@@ -128,7 +128,7 @@ import Testing
             library.tracks[id] = nil
             library.links = library.links.filter { $0.track != id }
         default:
-            // Albums deny while they have tracks, so only empty ones go; playlists always.
+            // Albums deny deletion while they have tracks, so only empty albums are deleted. Playlists can always be deleted.
             if let album = albums.first(where: { album in !library.tracks.values.contains { $0.album == album } }) {
                 context.delete(context.object(with: album))
                 library.albums.remove(album)

@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    /// Blocking work, on a thread that nobody else's work waits for.
+    /// Runs blocking work on a thread of its own, so that it blocks no other work.
     private static func onThread(_ body: @escaping @Sendable () throws -> Bool) async throws -> Bool {
         try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
@@ -35,7 +35,7 @@ import Testing
         let child = await container.newBackgroundContext()
         let generation = try container.coordinator.store.snapshot().generation
         await child.perform { context in _ = context.makeTrack("a") }
-        // Somebody else writes to the store all the while, so that whoever needs it waits.
+        // Another writer holds the store all the while, so that every operation that needs it waits.
         let (holds, mayEnd) = (Flag(), Flag())
         let store = container.coordinator.store
         async let waited = Self.onThread {

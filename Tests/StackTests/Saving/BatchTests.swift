@@ -3,10 +3,10 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Batches in the store, on every store: what they write, whom they tell, what they refuse (S137).
+/// Batches on every store: their writes, the contexts that merge them, and the errors (S137).
 @Suite struct BatchTests {
     private static func rows(_ count: Int, from start: Int = 0) -> [[Value]] {
-        // Neither in the order of isrc nor of plays.
+        // The rows are in the order of neither isrc nor plays.
         (start..<start + count).map { number in
             [.string("t\(number)"), .string("isrc-\((number &* 7919) % 100_003)"), .int(Int64(number % 10))]
         }
@@ -43,11 +43,11 @@ import Testing
         #expect(try await Self.count(container, .equal("plays", .int(3))) == 250)
         let history = try #require(try coordinator.store.changes(after: before))
         #expect(history.map(\.author) == ["importer", "importer", "importer"])
-        // The default of what the rows do not name.
+        // A property that the rows do not name has its default.
         let first = try #require(result.insertedIDs.first)
         let rating = await container.newBatchOperationContext().perform { $0.object(with: first)["rating"] }
         #expect(rating == .double(2.5))
-        // Keys that were leased and not used are given out again, none twice.
+        // Leased keys that were not used are assigned later, and none twice.
         let more = try await coordinator.insert(
             into: "Track", Self.properties, rows: Self.rows(70, from: 2500), options: Self.options())
         #expect(Set(more.insertedIDs).isDisjoint(with: result.insertedIDs))
@@ -104,7 +104,7 @@ import Testing
         }
         try await worker.save()
         let coordinator = container.coordinator
-        // The track denies the album of a, which goes by cascade with its artist.
+        // The track denies the deletion of the album of a, which the artist's deletion cascades to.
         await #expect(throws: SaveError.self) {
             try await coordinator.batchDelete(EntityFetchRequest("Artist", matching: .equal("name", .string("a"))))
         }
@@ -127,7 +127,7 @@ import Testing
         let container = try await bed.container()
         let coordinator = container.coordinator
         let first = try await coordinator.insert(into: "Track", Self.properties, rows: Self.rows(200), options: Self.options(64))
-        // Half known, half new, one of them twice: the last one wins.
+        // Half of the rows are known and half are new. One occurs twice, and its last values win.
         var rows = Self.rows(200, from: 100).map { [$0[0], $0[1], Value.int(77)] }
         rows.append([.string("last"), rows[150][1], .int(78)])
         rows.append([.string("no isrc"), .null, .int(79)])
@@ -199,7 +199,7 @@ import Testing
         #expect(titles == ["t0", "t1", "t2", "t3"], "exactly the rows that the error tells of")
     }
 
-    /// An artist without a profile, and a profile.
+    /// Inserts an artist without a profile, and a profile.
     private static func pair(_ container: PersistentContainer) async throws -> (artist: ObjectID, profile: ObjectID) {
         let worker = container.newBatchOperationContext()
         let ids = await worker.perform { context in

@@ -4,7 +4,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Opening with a changed model drops nothing that holds values unless it is asked to (S165).
+/// Opening with a changed model drops no values without permission (S165).
 @Suite struct DataLossTests {
     static let kinds: [StoreKind] = [.lmdb, .sqlite]
 
@@ -18,7 +18,7 @@ import Testing
         .relationship(.init(name: name, destination: destination, inverse: inverse, cardinality: cardinality))
     }
 
-    /// Tracks with a rating here and there, playlists of them, and labels that nobody has.
+    /// Creates a store with some tracks that have a rating, playlists of them, and labels without objects.
     private static func full() throws -> Model {
         try Model([
             EntityDescription(
@@ -70,13 +70,13 @@ import Testing
         for words in ["Track.rating (10 values)", "Playlist (1 object)", "Track.playlists (20 pairs)", "allowsDataLoss: ["] {
             #expect(message.contains(words), "\(message)")
         }
-        // What holds nothing is not mentioned.
+        // Properties and entities without values are not mentioned.
         #expect(!message.contains("unused") && !message.contains("Label"), "\(message)")
         #expect(!message.contains("higher version"))
         let rest = try await Self.refusal(bed, Self.plain(3), allowing: ["Playlist"])
         #expect(rest.contains("Track.rating (10 values)") && !rest.contains("Playlist ("), "\(rest)")
         try await bed.closed()
-        // Nothing has happened to the file.
+        // The file is unchanged.
         do {
             let container = try await bed.container(model: try Self.full())
             #expect(try await Self.count(container, "Playlist") == 1)
@@ -84,7 +84,7 @@ import Testing
             #expect(findings == [])
         }
         try await bed.closed()
-        // The pairs go with one of their ends.
+        // The pairs are dropped with one of their ends.
         let container = try await PersistentContainer(
             model: try Self.plain(), store: bed.description, allowsDataLoss: ["Playlist", "Track.rating"])
         #expect(try await Self.count(container, "Track") == 100)
@@ -135,7 +135,7 @@ import Testing
     }
 }
 
-/// A plan of lightweight stages only (S165).
+/// A plan with lightweight stages only (S165).
 @Suite struct LightweightPlanTests {
     static let kinds: [StoreKind] = [.lmdb, .sqlite]
 
@@ -190,7 +190,7 @@ import Testing
                 rows: (0..<200).map { [.string("thing \($0)"), .int(Int64($0))] })
         }
         try await bed.closed()
-        // A file that has gone no further than the second model holds values of what the third does not have.
+        // A file that has reached only the second model has values that the third model does not have.
         let dropped: Set<String> = start == 2 ? ["Thing.between"] : []
         do {
             let container = try await PersistentContainer(

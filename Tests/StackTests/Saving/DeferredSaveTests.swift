@@ -3,7 +3,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Deferred saves are folded in memory and written while further ones are taken; neither may show.
+/// Deferred saves are folded in memory and written while further saves are accepted. Neither may be visible.
 @Suite struct DeferredSaveTests {
     private static let saves = 30
     private static let tracksPerSave = 2_000
@@ -17,7 +17,7 @@ import Testing
             let oldest = EntityFetchRequest("Track", limit: 50)
             for save in 0..<Self.saves {
                 await worker.perform { context in
-                    // Rows of older saves change too, in memory, on the disk, or on their way.
+                    // Rows of older saves change too, whether they are in memory, on disk, or being written.
                     for track in (try? context.fetch(oldest)) ?? [] { track["plays"] = .int(Int64(save)) }
                     for number in 0..<Self.tracksPerSave { context.makeTrack("\(save)/\(number)", plays: save) }
                 }
@@ -26,13 +26,13 @@ import Testing
                 try #require(seen == (save + 1) * Self.tracksPerSave, "visible at once, after save \(save)")
             }
             try await container.flush()
-            // Memory goes with its container.
+            // A store in memory is freed with its container.
             if store == .memory { return try await check(bed) }
         }
         try await check(bed)
     }
 
-    /// What the last save left, from a fresh container; the history has every save.
+    /// Checks the state of the last save in a new container, and that the history has every save.
     private func check(_ bed: TestBed) async throws {
         let container = try await bed.container()
         #expect(try container.coordinator.store.verify().isEmpty)

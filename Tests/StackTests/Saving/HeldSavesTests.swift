@@ -5,9 +5,9 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Two processes that mix saves held in memory with durable ones on one file (S067).
+/// Two processes that mix deferred and durable saves on one file (S067).
 @Suite struct HeldSavesTests {
-    /// Adds to the plays of the one track, again after each conflict, as a program must under the policy `.error`.
+    /// Adds to the plays of the one track, and repeats after each conflict, as a program must with the policy `.error`.
     static func increment(_ context: BackgroundContext, times: Int, _ durability: (Int) -> Durability) async throws {
         for number in 0..<times {
             while true {
@@ -57,7 +57,7 @@ import Testing
     @Test func S067_aSaveFailsAsBusyAndNamesTheProcessThatHoldsItsSavesTooLong() async throws {
         let bed = try TestBed(.lmdb)
         let container = try await bed.container()
-        // Held by nobody who could write what it stands for.
+        // The claim is held without pending saves, so no flush ends it.
         let claim = try container.coordinator.store.claimSaves(.holdingBack)
         await #expect(processExitsWith: .success) {
             [path = bed.file.path as String, holder = ProcessInfo.processInfo.processIdentifier as Int32] in
@@ -102,7 +102,7 @@ import Testing
     }
 }
 
-/// What an idle process keeps of the file (S154).
+/// The pages that an idle process keeps from reuse (S154).
 @Suite struct IdleContainerTests {
     static func saveElsewhere(path: String, saves: Int) async throws {
         let container = try await PersistentContainer(
@@ -122,7 +122,7 @@ import Testing
     func S154_anIdleContainerKeepsNothingOfTheFileFromReuse(_ stack: ContextStack) async throws {
         let bed = try TestBed(.lmdb)
         let container = try await bed.container(stack)
-        // A reader that has come and gone.
+        // A reader that has finished.
         _ = try await container.newBatchOperationContext().perform { try $0.trackTitles() }
         for _ in 0..<6000 where try container.coordinator.snapshots().contains(where: { $0.age.map { $0 > .zero } ?? false }) {
             try await Task.sleep(for: .milliseconds(10))
@@ -130,7 +130,7 @@ import Testing
         await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
             try await IdleContainerTests.saveElsewhere(path: path, saves: 1000)
         }
-        // 1,000 saves of 100 objects write some 12 MB of pages; each is free again after the next save.
+        // 1,000 saves of 100 objects write some 12 MB of pages. Each page is free again after the next save.
         #expect(try container.coordinator.store.fileBytes() < 2_000_000)
         let count = try await MainActor.run { try container.mainContext.count(EntityFetchRequest("Track")) }
         #expect(count == 100)

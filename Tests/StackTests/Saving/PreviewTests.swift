@@ -3,7 +3,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// What a save would do, and policies of one's own for what it meets.
+/// Previews of saves, and custom merge policies for their conflicts.
 @Suite struct PreviewTests {
     @Test(arguments: Combination.all)
     func S065_aPreviewSaysWhatASaveWouldWriteAndWritesNothing(_ combination: Combination) async throws {
@@ -18,7 +18,7 @@ import Testing
             try context.existingObject(with: first)["plays"] = .int(2)
             return context.makeTrack("b").objectID
         }
-        // What the parents have not saved goes with it.
+        // The preview includes the parents' unsaved changes.
         if Combination.parented.contains(where: { $0.description == combination.description }) {
             await MainActor.run { _ = container.mainContext.makeArtist("main's") }
         }
@@ -31,7 +31,7 @@ import Testing
         #expect(container.coordinator.currentHistoryToken == token, "nothing is written")
         #expect(try await container.coordinator.history(.init(after: token)).isEmpty)
         #expect(await worker.perform { $0.hasChanges })
-        // The save does what the preview said.
+        // The save does what the preview has shown.
         try await worker.save(through: .store)
         var saved = try #require(try await container.coordinator.history(.init(after: token)).first).changeSet
         saved.origin = preview.changes.origin
@@ -80,7 +80,7 @@ import Testing
         #expect(try container.coordinator.store.verify().isEmpty)
     }
 
-    /// A track that `other` has changed or deleted, and `ours` changed too, with a policy of its own.
+    /// Creates a track that `other` has changed or deleted, and that `ours` has changed too, with a custom policy.
     private func collision(
         _ container: PersistentContainer, deletedThere: Bool = false, deletedHere: Bool = false,
         _ policy: @escaping @Sendable ([MergeConflict]) throws -> [ObjectID: ConflictResolution]
@@ -107,7 +107,7 @@ import Testing
         return (ours, id)
     }
 
-    /// Sums what both sides added.
+    /// Adds up the changes of both sides.
     @Sendable private static func summing(_ conflicts: [MergeConflict]) -> [ObjectID: ConflictResolution] {
         Dictionary(
             uniqueKeysWithValues: conflicts.map { conflict in

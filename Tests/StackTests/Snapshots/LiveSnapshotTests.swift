@@ -5,9 +5,9 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Who keeps old states of a store alive, and what a budget does about it.
+/// The contexts and snapshots that keep old states of a store alive, and the effects of a budget.
 @Suite struct LiveSnapshotTests {
-    /// Some hundred durable saves; a million deferred ones in long runs.
+    /// Some hundred durable saves, or a million deferred saves in long runs.
     static let saves = Rounds.of(400, long: 1_000_000)
 
     private static func fill(_ container: PersistentContainer, tracks: Int = 64) async throws -> [ObjectID] {
@@ -38,7 +38,7 @@ import Testing
         let newest = try #require(listed.first { $0.isNewest })
         #expect(newest.owners.contains("worker") && newest.generation == coordinator.currentHistoryToken.generation)
         if kind == .lmdb {
-            // 50 saves that each wrote a page and its way to the root.
+            // 50 saves, each of which wrote a page and the path to the root.
             #expect(try #require(held.bytesRetained) > 50 * 4096)
             #expect(try #require(newest.bytesRetained) == 0)
         }
@@ -59,7 +59,7 @@ import Testing
             _ = try await Self.fill(container)
             #expect(try container.coordinator.snapshots().contains { $0.owners == ["export", "reader"] })
         }
-        // A context's executor may hold it for a moment longer.
+        // A context's executor may hold it a moment longer.
         try await until("the reader is gone") {
             try container.coordinator.snapshots().allSatisfy { !$0.owners.contains("reader") }
         }
@@ -72,7 +72,8 @@ import Testing
         let container = try await bed.container()
         _ = try await Self.fill(container)
         let kept = try container.coordinator.snapshot()
-        // The other process is the one that looks: a child that waited for this process would hold a thread of the tests' pool.
+        // The other process makes the check. A child process that waited for this process would block a thread of the tests'
+        // pool.
         await #expect(processExitsWith: .success) { [path = bed.file.path as String, parent = getpid() as Int32] in
             let container = try await PersistentContainer(model: Music.model, store: .lmdb(URL(fileURLWithPath: path)))
             let worker = container.coordinator.newBackgroundContext()
@@ -127,7 +128,7 @@ import Testing
         }
         #expect(try #require(refusal).description.contains("forgotten"))
         kept.removeAll()
-        // Main stands on the old state too until it has merged.
+        // Main reads the old state too until it has merged.
         await MainActor.run { container.mainContext.refreshAllObjects() }
         try await until("snapshots are made again") { (try? coordinator.snapshot()) != nil }
         coordinator.snapshotBudget = nil
@@ -168,7 +169,7 @@ import Testing
         #expect(unbounded > bounded)
     }
 
-    /// The size of a file in which some pages were written again and again while a context stayed where it was.
+    /// Returns the size of a file in which some pages were written repeatedly while a context kept its state.
     private static func fileBytes(after saves: Int, _ budget: SnapshotBudget?) async throws -> Int {
         let bed = try TestBed(.lmdb)
         let container = try await bed.container()

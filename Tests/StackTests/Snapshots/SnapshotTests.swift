@@ -64,7 +64,7 @@ import Testing
                 inside.signal()
                 release.wait()
             }
-            // Also when the transaction could not begin: the test must not wait for ever.
+            // Also if the transaction could not begin: the test must not wait for ever.
             inside.signal()
         }
         await withCheckedContinuation { continuation in
