@@ -2,12 +2,12 @@
 import CompilerPluginSupport
 import PackageDescription
 
-// Targets stand in the order of the layers, lowest first; each imports only what stands above it here.
+// Targets are in the order of the layers, lowest first. Each imports only targets that are listed above it.
 
-// Benchmarks, fuzzing and sanitizers set STRATA_NO_MACROS=1: without macros nobody waits for swift-syntax to compile.
+// Benchmarks, fuzzing and sanitizers set STRATA_NO_MACROS=1. Without macros, swift-syntax need not be compiled.
 let withMacros = Context.environment["STRATA_NO_MACROS"] == nil
 
-// The Makefile's run under the thread sanitizer sets it.
+// The Makefile sets STRATA_THREAD_SANITIZER for the run under the thread sanitizer.
 let lockSettings: [SwiftSetting] =
     Context.environment["STRATA_THREAD_SANITIZER"] == nil ? [] : [.define("STRATA_THREAD_SANITIZER")]
 
@@ -38,10 +38,10 @@ let package = Package(
         // Layer 1: the only importer of CLMDB.
         .target(name: "LMDB", dependencies: ["CLMDB", "Platform"]),
 
-        // Layer 2: the vocabulary.
+        // Layer 2: the types that the layers exchange, and the protocols of a store.
         .target(name: "StoreInterface", dependencies: ["Platform"]),
 
-        // Layer 3: bytes to records and back; the only importer of CZstd.
+        // Layer 3: conversion of bytes to records and back; the only importer of CZstd.
         .target(name: "PageCodec", dependencies: ["StoreInterface", "CZstd", "Platform"]),
 
         // Layer 4: stores.
@@ -63,7 +63,7 @@ let package = Package(
             name: "ObjectGraph",
             dependencies: ["StoreInterface", "Platform", .product(name: "Logging", package: "swift-log")]),
 
-        // Tests: one target a module, then the suites that cross modules.
+        // Tests: one target per module, then the suites that cross modules.
         .target(
             name: "TestSupport",
             dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreInterface", "Platform"],
@@ -101,7 +101,7 @@ if withMacros {
         .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
     ]
     package.targets += [
-        // Layer 6: what users import.
+        // Layer 6: the module that applications import.
         .macro(
             name: "StrataMacros",
             dependencies: [
