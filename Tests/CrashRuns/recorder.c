@@ -1,9 +1,9 @@
-// Records what a process does to the files of one folder: a library for LD_PRELOAD (Linux).
+// A library for LD_PRELOAD (Linux) that records the operations of a process on the files of one folder.
 //
-// STRATA_RECORD_FOLDER names the folder, STRATA_RECORD_LOG the log, which several processes may share. Each record is a header and its
-// bytes, appended by one write; a lock held over the call and its record keeps them in the order in which they happened.
-// Syncs are recorded and not done: the simulated disk decides what they have made durable. STRATA_RECORD_FORGETS=n leaves out every
-// n-th, as a store with a missing sync would: what checks power cuts must notice.
+// STRATA_RECORD_FOLDER names the folder. STRATA_RECORD_LOG names the log, which several processes may share. Each record is a header and
+// its bytes, appended by one write. A lock is held over the call and its record, so that records have the order of the calls.
+// Syncs are recorded but not executed: the simulated disk decides what they have made durable. STRATA_RECORD_FORGETS=n leaves out every
+// n-th sync, as a store with a missing sync would. The checks of power cuts must detect it.
 
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
@@ -37,7 +37,7 @@ struct header {
 };
 
 struct descriptor {
-    uint64_t inode;  // 0: not in the folder
+    uint64_t inode;  // 0: the file is not in the folder
     int flags;
 };
 
@@ -67,7 +67,7 @@ __attribute__((constructor)) static void start(void) {
 
 static void record(enum operation operation, uint64_t inode, uint64_t offset, const struct iovec *parts, int count, size_t length) {
     struct header header = {operation, (uint32_t)getpid(), inode, offset, length};
-    // A call takes few parts: what LMDB writes at once is at most 64.
+    // A call has few parts: LMDB writes at most 64 at once.
     struct iovec all[count + 1];
     all[0] = (struct iovec){&header, sizeof header};
     size_t left = length;
@@ -93,14 +93,14 @@ static struct descriptor *known(int fd) {
     return &table[fd];
 }
 
-// The path below the folder ("." for the folder itself), or NULL.
+// Returns the path relative to the folder ("." for the folder itself), or NULL.
 static const char *inside(const char *path) {
     if (log_descriptor < 0 || strncmp(path, folder, folder_length) != 0) return NULL;
     if (path[folder_length] == 0) return ".";
     return path[folder_length] == '/' ? path + folder_length + 1 : NULL;
 }
 
-// Where a path leads, its folder resolved: as the kernel would take it for making, renaming and removing a name.
+// Resolves the folder of a path, but not its last name, as the kernel does to create, rename or remove a name.
 static const char *named(int at, const char *path, char *buffer) {
     if (log_descriptor < 0 || !path) return NULL;
     char whole[PATH_MAX * 2], parent[PATH_MAX];
@@ -207,7 +207,7 @@ FCNTL(fcntl64)
 // MARK: Writing
 
 static ssize_t written(int fd, const struct iovec *parts, int count, off_t offset) {
-    // A negative offset: where the descriptor stands.
+    // A negative offset means the descriptor's present offset.
     struct descriptor *of = known(fd);
     if (!of) {
         if (offset < 0) return syscall(SYS_writev, fd, parts, count);
@@ -241,7 +241,7 @@ ssize_t writev(int fd, const struct iovec *parts, int count) { return written(fd
 ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset) { return written(fd, parts, count, offset); }
 ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset) { return written(fd, parts, count, offset); }
 
-// What the kernel copies by itself is refused, so that the caller writes it.
+// Refuses copies inside the kernel, so that the caller writes the bytes itself.
 ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length, unsigned flags) {
     if (!known(to)) return syscall(SYS_copy_file_range, from, from_offset, to, to_offset, length, flags);
     errno = EXDEV;
@@ -279,7 +279,7 @@ static int cut_path(const char *path, off_t size) {
 int truncate(const char *path, off_t size) { return cut_path(path, size); }
 int truncate64(const char *path, off64_t size) { return cut_path(path, size); }
 
-// Room alone changes nothing that can be read; a larger size does.
+// Allocating room changes nothing that can be read, but a larger size does.
 static int reserved(int fd, int mode, off_t offset, off_t length) {
     struct descriptor *of = known(fd);
     if (!of) return (int)syscall(SYS_fallocate, fd, mode, (long)offset, (long)length);
@@ -311,7 +311,7 @@ static int synced(int fd) {
     }
     record(op_sync_begin, inode, 0, NULL, 0, 0);
     pthread_mutex_unlock(&lock);
-    // Others may write meanwhile: what they write is not covered.
+    // Other threads and processes may write meanwhile. The sync does not cover their writes.
     usleep(20);
     pthread_mutex_lock(&lock);
     record(op_sync_end, inode, 0, NULL, 0, 0);
