@@ -12,7 +12,7 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case damaged
         /// `MDB_INVALID`: not an LMDB file.
         case notLMDB
-        /// `MDB_VERSION_MISMATCH`: a file of another line of the library.
+        /// `MDB_VERSION_MISMATCH`: a file of another release line of the library.
         case versionMismatch
         /// `MDB_MAP_FULL`: the map has no room for what the transaction writes.
         case mapFull
@@ -66,7 +66,7 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case .notFound: "There is no such key."
         case .damaged: "The file is damaged, or was open twice in one process: restore it from a copy."
         case .notLMDB: "This is not an LMDB file: check the path."
-        case .versionMismatch: "The file belongs to another LMDB release line than \(LMDBLibrary.line): export there, import here."
+        case .versionMismatch: "The file is of another LMDB release line than \(LMDBLibrary.line): export there, import here."
         case .mapFull: "The map is full: enlarge it, or delete something."
         case .mapResized: "Another process enlarged the file: adopt its size while no transaction is open."
         case .databasesFull: "Open the environment for more sub-databases."

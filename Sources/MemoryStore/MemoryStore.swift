@@ -19,6 +19,7 @@ public final class MemoryStore: ObjectStore {
     /// Acquired while a transaction runs. The keys of a deallocated writer may be returned while the next writer runs.
     private let writing = Mutex(())
 
+    /// Creates an empty store.
     public init(schema: StoreSchema) {
         self.schema = schema
         state = Mutex(MemoryState(schema: schema))

@@ -32,7 +32,7 @@ struct QueryPlanner {
         return best
     }
 
-    /// Intersects the best source with others, if reading them costs less than the pages that they save.
+    /// Intersects the best source with other sources, if reading them costs less than the pages that they save.
     private func intersect(_ best: inout QuerySource, with others: ArraySlice<QuerySource>) throws {
         var plans = [best.plan]
         let pages = try snapshot.pageCount(entity)

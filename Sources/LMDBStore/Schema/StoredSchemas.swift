@@ -67,9 +67,8 @@ struct StoredSchemas {
 
     /// Makes the model's schema current, by way of the schemas that lead to it. Returns nil if it is already current.
     ///
-    /// - Throws: `StoreError` `.schemaTooNew` if the file belongs to a newer model: a model of a later version, or a model of
-    ///   the same version to which the file was migrated from this very schema. `.schemaMismatch` if the change is not a
-    ///   lightweight one.
+    /// - Throws: `StoreError` `.schemaTooNew` if the file belongs to a model of a later version, or to a model of the same
+    ///   version that was derived from this one. `.schemaMismatch` if the change is not a lightweight one.
     mutating func adopt(_ model: StoreSchema) throws -> Change? {
         let wanted = model.withoutHints
         let found = current

@@ -75,8 +75,8 @@ extension LMDBTransaction {
 }
 
 extension HistoryCut {
-    /// Returns whether a row is deleted. Uses only the row's number if that suffices. A row that cannot be read has no age
-    /// and is deleted with the others, because it would otherwise keep all later rows.
+    /// Returns whether a row is deleted. Uses only the row's number if that suffices. A row that cannot be read has no age.
+    /// It is deleted too, because it would otherwise keep all later rows.
     fileprivate func takes(row: Cursor.Entry) -> Bool {
         switch self {
         case .through(let generation): row.number <= generation

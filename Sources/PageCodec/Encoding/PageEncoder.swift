@@ -15,8 +15,8 @@ struct PageEncoder: ~Copyable {
     /// For strings and data, the low half is the byte count. The high half is the position in ``heap``, or for kept values in
     /// the old page's heap.
     let cells: UnsafeMutablePointer<UInt64>
-    /// Three masks per column: the slots of partial updates that set it, the slots whose row sets it to null, and the slots
-    /// with a record of an out-of-line value.
+    /// Three masks per column. They contain the slots of partial updates that set it, the slots whose row sets it to null,
+    /// and the slots with a record of an out-of-line value.
     let states: UnsafeMutablePointer<UInt64>
     /// The generation per slot.
     let generations: UnsafeMutablePointer<UInt64>

@@ -2,7 +2,7 @@
 ///
 /// A change set is compact: the changes to a page's 64 objects are three masks. Reading the keys of an entity is O(keys).
 public struct ChangeSet: Sendable, Hashable, Codable {
-    /// The changed objects of one page.
+    /// The changed objects of one page, as masks of slots.
     public struct PageChange: Sendable, Hashable, Codable {
         public var number: UInt64
         public var inserted: UInt64
@@ -42,6 +42,7 @@ public struct ChangeSet: Sendable, Hashable, Codable {
         }
     }
 
+    /// The changed objects of one entity.
     public struct EntityChange: Sendable, Hashable, Codable {
         public var entity: Int
         /// The changed pages, ascending by number.
@@ -78,9 +79,9 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 
     /// The save's number; 0 for a push to a parent.
     public var generation: Generation
-    /// Ascending by entity number; only entities with changes.
+    /// The changes per entity, ascending by entity number. Entities without changes are left out.
     public var entities: [EntityChange]
-    /// Ascending by link number; only links with changes.
+    /// The changes per link, ascending by link number. Links without changes are left out.
     public var links: [LinkChange]
     /// The tombstones of deleted objects whose model preserves values on deletion, ascending by entity and key.
     public var tombstones: [Tombstone]

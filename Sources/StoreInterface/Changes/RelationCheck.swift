@@ -136,7 +136,8 @@ package struct RelationCheck {
             + schema.indexes.filter { $0.kind == .unique }.map(\.columns)
     }
 
-    /// Returns nil if a value is null, because nulls are distinct, or cannot be read.
+    /// Returns an object's values in some columns. Returns nil if a value is null, because nulls are distinct, or cannot be
+    /// read.
     private func values(_ page: any StorePage, _ slot: Int, _ columns: [Int]) throws -> [Value]? {
         guard let values = try Self.readable({ try columns.map { try page.value(slot, $0) } }) else { return nil }
         return values.contains(where: \.isNull) ? nil : values

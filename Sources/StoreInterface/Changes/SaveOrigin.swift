@@ -28,8 +28,10 @@ public struct SaveOrigin: Sendable, Hashable, Codable {
         SaveOrigin(author: author, contextName: contextName, time: Self.time(of: Date()), processID: thisProcess)
     }
 
+    /// The time of the save as a date.
     public var date: Date { Date(timeIntervalSince1970: Double(time) / 1_000_000) }
 
+    /// Returns a date in microseconds since the beginning of 1970.
     public static func time(of date: Date) -> Int64 {
         Int64(exactly: (date.timeIntervalSince1970 * 1_000_000).rounded()) ?? (date > .distantPast ? .max : .min)
     }

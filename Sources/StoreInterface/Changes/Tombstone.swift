@@ -1,5 +1,6 @@
 /// The history's record of a deleted object: the values of the columns that its model preserves.
 public struct Tombstone: Sendable, Hashable, Codable {
+    /// The preserved value of one column.
     public struct Preserved: Sendable, Hashable, Codable {
         public var column: Int
         public var value: Value

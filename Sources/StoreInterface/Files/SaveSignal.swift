@@ -1,8 +1,8 @@
 import Dispatch
 internal import Platform
 
-/// A signal to other processes that a file has a new save: a small file beside it, which is written after each commit and
-/// watched by interested processes (S161).
+/// A signal to other processes that a file has a new save (S161). It is a small file beside the store's file, which is
+/// written after each commit and watched by interested processes.
 ///
 /// The file contains the number of the save, for inspection by people. Readers ask the store itself. Each store object has
 /// one signal.

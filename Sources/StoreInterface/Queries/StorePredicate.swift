@@ -121,6 +121,7 @@ public enum Relation: Sendable, Hashable {
     }
 }
 
+/// The direction in which a relation follows a link: forward from the source, backward from the destination.
 public enum LinkDirection: Sendable, Hashable { case forward, backward }
 
 /// A query for keys of one entity, in the order of `sort`. Ties, and results without a sort, are in the order of keys.

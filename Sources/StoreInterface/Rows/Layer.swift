@@ -1,7 +1,9 @@
 internal import Platform
 
-/// A set of changes to objects over a snapshot, or over other layers: the unsaved changes of a context, a child's push to its
-/// parent, the input of the writer, or a save that is not yet on disk.
+/// A set of changes to objects over a snapshot, or over other layers.
+///
+/// A layer contains the unsaved changes of a context, a child's push to its parent, the input of the writer, or a save that
+/// is not yet on disk.
 ///
 /// One owner writes a layer and then seals it. From then on it is immutable and may be shared between threads.
 /// `@unchecked Sendable` is right because of that rule: `seal()` precedes the first hand-over, and hand-overs go through a
@@ -53,6 +55,7 @@ public final class Layer: @unchecked Sendable {
 
     public var entityCount: Int { entities.count }
 
+    /// Makes the layer immutable, so that threads can share it.
     public func seal() { isSealed = true }
 
     /// Returns the changes to one entity, or nil if there are none.
@@ -87,12 +90,14 @@ public final class Layer: @unchecked Sendable {
         entities[entity]?.remove(key)
     }
 
+    /// Records that a pair of a link was added or removed.
     public func setLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
         precondition(!isSealed, "a sealed layer is immutable")
         weight += 1
         links[link].set(source, destination, linked: linked)
     }
 
+    /// Removes this layer's change of a pair.
     public func forgetLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
         links[link].forget(source, destination)
@@ -124,7 +129,7 @@ public final class Layer: @unchecked Sendable {
     /// The generation that the layer is stamped with; 0 for any other version.
     public var generation: Generation { version.generation ?? 0 }
 
-    /// Sets the newest save of a folded layer, whose rows keep the versions of older ones.
+    /// Sets the newest save of a folded layer, whose rows keep the versions of older saves.
     public func setVersion(_ version: RowVersion) { self.version = version }
 
     /// Shares the pages of a sealed newer layer for which this layer has no page of its own. Returns the numbers of the other

@@ -36,6 +36,7 @@ public struct RowHeader {
 /// A row is written by the owner of its layer: a context, on its executor. After the hand-over to the writer, the writer
 /// writes it until publication. From then on it is immutable. A row crosses threads only inside a ``Layer``.
 public final class Row: ManagedBuffer<RowHeader, Value> {
+    /// Creates a row in which no column is set.
     @inlinable
     public static func make(kind: RowKind, layer: UInt64, columnCount: Int) -> Row {
         let buffer = Row.create(minimumCapacity: columnCount) { _ in

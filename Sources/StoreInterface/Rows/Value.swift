@@ -67,10 +67,10 @@ extension Value {
 }
 
 extension Value {
-    /// Orders two values of one column: null first, then by value; strings by Unicode code point, data by bytes.
+    /// Orders two values of one column: null first, then by value. Strings order by Unicode code point, data by bytes.
     ///
     /// Values of different storage classes order by class, so that the order is total.
-    /// - Returns: a negative number, zero or a positive number.
+    /// - Returns: A negative number, zero or a positive number.
     public func order(_ other: Value) -> Int {
         switch (self, other) {
         case (.null, .null): 0

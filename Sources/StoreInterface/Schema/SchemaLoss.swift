@@ -2,6 +2,7 @@
 ///
 /// Positions refer to the file's schema, in which a store counts what would be lost.
 public struct SchemaLoss: Sendable, Hashable {
+    /// The part of a file that would be lost, in the positions of the file's schema.
     public enum Subject: Sendable, Hashable {
         /// All objects of an entity.
         case objects(entity: Int)

@@ -3,6 +3,7 @@
 ///
 /// Shared by the stores in files. Computing it takes O(schema) and does not read the file.
 public struct SchemaPath: Sendable {
+    /// A schema on the path, and the mapping to it from the previous schema.
     public struct Step: Sendable {
         public var schema: StoreSchema
         public var evolution: SchemaEvolution

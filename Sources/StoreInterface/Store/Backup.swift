@@ -74,8 +74,8 @@ public enum ExistingFile: Sendable, Hashable {
     case replace
 }
 
-/// A file that gets its name when it is complete: it is written under a temporary name beside the target, synced and renamed,
-/// and then the folder is synced.
+/// A file that gets its name when it is complete. It is written under a temporary name beside the target, synced and renamed.
+/// Then the folder is synced.
 ///
 /// A process that is killed meanwhile leaves the temporary file. The next `PartialFile` for the same name removes it.
 public struct PartialFile: Sendable {

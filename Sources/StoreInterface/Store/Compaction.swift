@@ -25,6 +25,7 @@ public protocol CompactableStore: ObjectStore {
 
 /// The pages that a compaction packs, and the effort that it takes.
 public struct CompactionOptions: Sendable, Hashable {
+    /// The minimum age of the pages to pack.
     public enum Age: Sendable, Hashable {
         /// Pages that none of the newest saves has written. The associated value is the number of saves.
         case saves(UInt64)

@@ -246,6 +246,7 @@ public struct Retention: Sendable, Hashable {
 
     /// The bytes per snapshot, in the order of the snapshots; nil if unknown.
     public var bytes: [Int?]
+    /// The readers in other processes.
     public var foreign: [Foreign]
 
     public init(bytes: [Int?], foreign: [Foreign] = []) {

@@ -1,5 +1,25 @@
 /// An error of a store: a code to switch on, and a message that names the thing, the reason and the remedy.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
+    /// The code of a store's error.
+    ///
+    /// - `cannotOpen`: The file or its folder cannot be opened, created or found.
+    /// - `notAStore`: The file belongs to another program.
+    /// - `damaged`: The bytes of the file are not what the store wrote.
+    /// - `formatTooNew`: A newer version of the library wrote the file.
+    /// - `schemaMismatch`: The file cannot be brought to the model.
+    /// - `schemaTooNew`: A newer model wrote the file.
+    /// - `inUseElsewhere`: The file is in use in a way that excludes this call.
+    /// - `full`: The disk or the map of the file has no room.
+    /// - `readersFull`: All reader slots are in use.
+    /// - `storeBusy`: Another process holds saves back and did not write them in time.
+    /// - `readOnly`: A write is needed, but the store was opened read-only or this user may not write to the file.
+    /// - `remoteFileSystem`: The file is on a file system whose locks and maps cannot be trusted.
+    /// - `usedAfterFork`: The store was opened before a fork.
+    /// - `closed`: The store was closed.
+    /// - `unsupported`: The store cannot do what the call asks for.
+    /// - `inputOutput`: A call of the system failed.
+    /// - `valueTooLarge`: A value does not fit its column or the store.
+    /// - `internalInconsistency`: An invariant of the library was violated.
     public enum Code: String, Sendable, Hashable {
         /// The file was deleted, moved or replaced while it was open. Data saved to it would be lost.
         case fileReplaced

@@ -10,6 +10,7 @@
 /// denotes a different save in each. The first opening of a copy for writing therefore begins a new incarnation. The file
 /// stores it with the earlier incarnations.
 public struct StoreLineage: Sendable, Hashable, Codable {
+    /// A period in the life of a store, which a copy begins.
     public struct Incarnation: Sendable, Hashable, Codable {
         public let id: UUID
         /// The newest save of the copy when the incarnation began. The incarnation's own saves have greater numbers.
