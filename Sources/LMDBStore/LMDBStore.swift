@@ -81,7 +81,7 @@ public final class LMDBStore: ObjectStore {
     /// The page size of the file in bytes.
     var pageSize: Int { environment.pageSize }
     private let latest = Mutex(Latest())
-    /// Acquired while this process has a write transaction. Only without one may the map be replaced.
+    /// Acquired while this process has a write transaction. The map may be replaced only while there is none.
     private let writing = Mutex(())
     let isClosed = Atomic(false)
     /// The queue for long work other than saves. It runs one piece of work at a time.

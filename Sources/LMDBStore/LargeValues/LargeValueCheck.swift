@@ -44,7 +44,7 @@ struct LargeValueCheck {
         }
     }
 
-    /// Checks, after all pages were added, that the other chunks belong to values not yet claimed by a save.
+    /// Checks, after all pages were added, that every other chunk belongs to a value that no save has claimed.
     mutating func finish() throws {
         try addUnclaimed()
         guard problems.isEmpty else { return }

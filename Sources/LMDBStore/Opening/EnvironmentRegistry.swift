@@ -150,7 +150,7 @@ extension EnvironmentRegistry.Table {
     fileprivate mutating func claim(
         _ path: String, _ file: FileIdentity?
     ) -> Set<EnvironmentRegistry.Claim>? {
-        // Other names of the file have the same identity. A migration, however, puts another file under a name.
+        // Other names of the file have the same identity. A migration, however, replaces the file that a name leads to.
         let claims: Set<EnvironmentRegistry.Claim> = file.map { [.file($0), .name(path)] } ?? [.newFile, .name(path)]
         forgetClaimsOfParent()
         guard !busy.contains(.newFile), busy.isDisjoint(with: claims) else { return nil }

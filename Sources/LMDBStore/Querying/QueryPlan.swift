@@ -3,7 +3,7 @@ import StoreInterface
 /// The source of a query's candidates.
 indirect enum QueryPlan {
     case scan
-    /// Objects whose keys are in the condition.
+    /// The objects whose keys the condition lists.
     case keys(Set<ObjectKey>)
     case index(IndexAccess)
     /// Objects that refer to objects satisfying a condition of their own entity, found by the index of a reference column.

@@ -116,9 +116,9 @@ struct QueryPlanner {
         var equalities = 0
     }
 
-    /// Returns the use of an index by the condition: equality of its first columns, then a set, a range or a prefix of the
-    /// next column. Without any of these, it is the whole index, for its order. Returns nil if the index cannot contain such
-    /// keys.
+    /// Returns the way in which the condition uses an index: equality of its first columns, then a set, a range or a prefix
+    /// of the next column. Without any of these, it is the whole index, for its order. Returns nil if the index cannot
+    /// contain such keys.
     func access(_ index: Tables.Index) -> Access? {
         if index.isReference { return references(index) }
         let schema = index.columns.map { snapshot.schema.entities[entity].columns[$0] }

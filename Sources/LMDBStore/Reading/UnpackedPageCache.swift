@@ -57,7 +57,7 @@ final class UnpackedPageCache: Sendable {
 
     func insert(_ page: UnpackedPage, _ identity: PageIdentity, for use: PageUse) {
         let size = page.bytes.count + Self.overhead
-        // A page is not worth evicting a quarter of all other pages.
+        // A single page is not worth evicting a quarter of the cache.
         guard size <= maximumByteCount / 4 else { return }
         // Evicted pages are released outside the lock, because freeing takes longer than a lookup.
         let gone = state.withLock { state -> [UnpackedPage] in

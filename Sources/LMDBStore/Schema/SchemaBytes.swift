@@ -1,7 +1,7 @@
 import PageCodec
 import StoreInterface
 
-/// The versions of a schema as bytes of a file, for fuzzing: the work that opening does with them before it reads an object.
+/// Encoding and decoding of a file's schema versions, for fuzzing: the work of opening a file before it reads an object.
 @_spi(Fuzzing) public enum SchemaBytes {
     /// Returns the bytes of successive versions of a model.
     public static func encoded(_ models: [StoreSchema]) throws -> [[UInt8]] {

@@ -47,7 +47,7 @@ enum ByteStream {
     }
 }
 
-/// A function with a name that no method hides.
+/// Reads bytes, under a name that no method hides.
 private func bytesRead(_ end: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
     read(end, buffer.baseAddress, buffer.count)
 }

@@ -26,21 +26,22 @@ enum MetaTable {
         static let firstSchema = "schema"
         static func schema(_ number: Int) -> String { "schema \(number)" }
         static let schemaNumber = "schema number"
-        /// The prefix of the name of an index that is being built. The value is the first page that it does not contain; 0 if
-        /// it must be emptied first.
+        /// The prefix before the name of an index that is being built. The value is the first page that the index does not
+        /// contain; 0 if the index must be emptied first.
         static let build = "build "
-        /// The prefix of the name of a sub-database that is no longer used. The value is its kind.
+        /// The prefix before the name of a sub-database that is no longer used. The value is its kind.
         static let drop = "drop "
         static let generation = "generation"
         /// See ``MetaCheck``.
         static let check = "check"
-        /// The prefix of an entity's number, a space and the number of a large value that no committed save has. The value
-        /// identifies the write.
+        /// The prefix before an entity's number, a space and the number of a large value that no committed save has. The
+        /// value identifies the write.
         static let unclaimed = "unclaimed "
-        /// The prefix of an entity's number. The value is the entity's first page that was never leased.
+        /// The prefix before an entity's number. The value is the entity's first page that was never leased.
         static let nextPage = "next page "
         static func nextPage(_ entity: Int) -> String { nextPage + "\(entity)" }
-        /// The prefix of an entity's number. The value contains the returned keys below that page, which no object has had.
+        /// The prefix before an entity's number. The value contains the returned keys below that page, which no object has
+        /// had.
         static let freeKeys = "free keys "
         static func freeKeys(_ entity: Int) -> String { freeKeys + "\(entity)" }
         /// The first page that a copy leases, for all entities.

@@ -5,7 +5,7 @@ import StoreInterface
 /// Running a write transaction, and repeating it after repairable failures.
 extension LMDBStore {
     /// Runs `body` in the write transaction. Large values that are too much for one transaction's memory are written before
-    /// it. Used under the writing lock.
+    /// it. The caller must have acquired the writing lock.
     func writeBounded<R>(_ body: (LMDBTransaction) throws -> R) throws -> R {
         if mayHaveUnclaimed.load(ordering: .relaxed) { collectUnclaimed() }
         var ahead: PrewrittenValues?
@@ -21,7 +21,7 @@ extension LMDBStore {
         }
     }
 
-    /// Runs `body` in one transaction, and again if the map has to grow. Used under the writing lock.
+    /// Runs `body` in one transaction, and again if the map has to grow. The caller must have acquired the writing lock.
     /// - Throws: ``OversizedValues`` if `body` has more large values than one transaction may write.
     func writeAlone<R>(ahead: PrewrittenValues?, _ body: (LMDBTransaction) throws -> R) throws -> R {
         while true {

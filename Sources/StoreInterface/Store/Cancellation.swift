@@ -8,7 +8,7 @@ public final class Cancellation: Sendable {
 
     public func cancel() { isCancelled.store(true, ordering: .relaxed) }
 
-    /// - Throws: `CancellationError` after ``cancel()``.
+    /// Throws `CancellationError` after ``cancel()``.
     public func check() throws {
         if isCancelled.load(ordering: .relaxed) { throw CancellationError() }
     }

@@ -109,7 +109,7 @@ public protocol StoreTransaction {
     ///
     /// For a process that opens the store. Use the last range first. Durable with the transaction.
     func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>]
-    /// Returns leased keys that no object has had. The caller must not use them afterwards.
+    /// Ends the lease of keys that no object has had. The caller must not use them afterwards.
     func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws
     /// Deletes the oldest saves of the history that match a cut, at most `limit`. Returns the number of deleted saves.
     func deleteHistory(_ cut: HistoryCut, limit: Int) throws -> Int
@@ -137,7 +137,7 @@ public enum Durability: Sendable, Hashable {
     public static var deferred: Durability { .deferred(within: .seconds(1)) }
 }
 
-/// Whether the layer above the store may keep saved layers in memory.
+/// The way in which a store supports deferred saves.
 public enum DeferralStyle: Sendable {
     /// The store has only durable commits. Deferred saves wait in memory as layers.
     case layered
