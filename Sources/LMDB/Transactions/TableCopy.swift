@@ -42,7 +42,7 @@ extension Database.Kind {
 
 extension Cursor {
     /// The position of an entry that is added after all existing entries.
-    public enum Place: Sendable {
+    public enum AppendOrder: Sendable {
         /// The key is greater than all existing keys.
         case newKey
         /// The key is the last key, and the value is greater than all of its values.
@@ -50,10 +50,10 @@ extension Cursor {
     }
 
     /// Adds an entry of another file after all existing entries, which fills LMDB's pages.
-    public func append(_ entry: Entry, _ place: Place) throws(LMDBError) {
+    public func append(_ entry: Entry, _ order: AppendOrder) throws(LMDBError) {
         var key = MDB_val(entry.key)
         var value = MDB_val(entry.value)
-        let flags = UInt32(place == .newKey ? MDB_APPEND : MDB_APPENDDUP)
+        let flags = UInt32(order == .newKey ? MDB_APPEND : MDB_APPENDDUP)
         try check(.cursorPut) { mdb_cursor_put(pointer, &key, &value, flags) }
     }
 }

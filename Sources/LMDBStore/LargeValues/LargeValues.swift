@@ -49,7 +49,7 @@ struct LargeValueWrites {
     /// The packer, created for the first value.
     var packer: LargeChunkPacker?
     /// The number of claimed prewritten values, per place.
-    var claims: [PrewrittenValues.Place: Int] = [:]
+    var claims: [PrewrittenValues.ByteRange: Int] = [:]
     /// The values that were too much for this transaction. If there are any, the transaction must not be committed.
     var late: [LateValue] = []
 

@@ -23,7 +23,7 @@ struct OversizedValues: Error {
 final class PrewrittenValues {
     /// The memory of a value, which identifies it without reading it: while its bytes are referenced, the memory has no other
     /// content.
-    struct Place: Hashable {
+    struct ByteRange: Hashable {
         var entity: Int
         var address: UInt
         var byteCount: Int
@@ -38,7 +38,7 @@ final class PrewrittenValues {
     private let store: LMDBStore
     private let lock: FileLock?
     let mark = UnclaimedValue.Mark.random(in: .min ... .max)
-    private var records: [Place: [LargeValueRecord]] = [:]
+    private var records: [ByteRange: [LargeValueRecord]] = [:]
     /// References to the values in ``records``, which keep their bytes in place.
     private var values: [LateValue] = []
     /// The rows of all values whose writing has begun.
@@ -57,8 +57,8 @@ final class PrewrittenValues {
     }
 
     /// Returns the record of the `index`-th value at that place.
-    func record(_ place: Place, _ index: Int) -> LargeValueRecord? {
-        guard let found = records[place], index < found.count else { return nil }
+    func record(_ range: ByteRange, _ index: Int) -> LargeValueRecord? {
+        guard let found = records[range], index < found.count else { return nil }
         return found[index]
     }
 
@@ -74,7 +74,7 @@ final class PrewrittenValues {
         while !step.values.isEmpty {
             step = try store.writeAlone(ahead: nil) { opened in try opened.write(step, mark) }
             rows += step.begun
-            for (place, record) in step.written { records[place, default: []].append(record) }
+            for (range, record) in step.written { records[range, default: []].append(record) }
         }
         values += late.values
     }
@@ -86,7 +86,7 @@ final class PrewrittenValues {
         var progress = LargeValueProgress()
         /// The values of this transaction: `begun` have their first chunk, `written` are complete.
         var begun: [UnclaimedValue] = []
-        var written: [(place: Place, record: LargeValueRecord)] = []
+        var written: [(range: ByteRange, record: LargeValueRecord)] = []
     }
 
     /// Deletes the values that were not claimed, and allows other processes to look for such values again.
@@ -118,7 +118,7 @@ extension LMDBTransaction {
                     guard end == count else { return }
                     let record = LargeValueRecord(
                         number: step.progress.number, byteCount: bytes.count, hash: step.progress.hash.value)
-                    step.written.append((PrewrittenValues.Place(value.entity, bytes), record))
+                    step.written.append((PrewrittenValues.ByteRange(value.entity, bytes), record))
                     step.progress = LargeValueProgress()
                     step.values.removeFirst()
                 }
@@ -148,12 +148,12 @@ extension LMDBTransaction {
     /// Claims a prewritten value for this transaction. Returns nil if the value was not written before.
     func claim(_ bytes: UnsafeRawBufferPointer, _ entity: Int) throws -> LargeValueRecord? {
         guard let ahead else { return nil }
-        let place = PrewrittenValues.Place(entity, bytes)
-        guard let record = ahead.record(place, large.claims[place, default: 0]) else { return nil }
+        let range = PrewrittenValues.ByteRange(entity, bytes)
+        guard let record = ahead.record(range, large.claims[range, default: 0]) else { return nil }
         let row = UnclaimedValue(entity: store.tables.entityNumbers[entity], number: record.number)
         guard try isUnclaimed(row, of: ahead.mark) else { return nil }
         try MetaTable.remove(row.key, store.tables.meta, in: transaction)
-        large.claims[place, default: 0] += 1
+        large.claims[range, default: 0] += 1
         return record
     }
 }

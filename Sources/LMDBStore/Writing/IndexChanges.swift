@@ -14,7 +14,7 @@ struct IndexChanges {
     }
 
     /// A pair whose key is in ``bytes``.
-    private struct Place {
+    private struct BytePair {
         var start: Int
         var count: Int
         var object: ObjectKey
@@ -29,8 +29,8 @@ struct IndexChanges {
     private let schema: [ColumnSchema]
     private var removedPairs: [Pair] = []
     private var addedPairs: [Pair] = []
-    private var removedPlaces: [Place] = []
-    private var addedPlaces: [Place] = []
+    private var removedBytePairs: [BytePair] = []
+    private var addedBytePairs: [BytePair] = []
     private var bytes: [UInt8] = []
 
     init(_ index: Tables.Index, _ entity: EntitySchema) {
@@ -40,18 +40,18 @@ struct IndexChanges {
 
     /// Removes an object from an index over several columns. The values are in the order of the columns.
     mutating func remove(_ values: [Value], _ object: ObjectKey) throws(PageError) {
-        removedPlaces.append(try place(values, object))
+        removedBytePairs.append(try place(values, object))
     }
 
     mutating func add(_ values: [Value], _ object: ObjectKey) throws(PageError) {
-        addedPlaces.append(try place(values, object))
+        addedBytePairs.append(try place(values, object))
     }
 
     mutating func remove(_ value: Value, _ object: ObjectKey) throws(PageError) {
         if index.isReference {
             if let key = value.referenceKey { removedPairs.append(Pair(key: key, object: object)) }
         } else {
-            removedPlaces.append(try place(value, object))
+            removedBytePairs.append(try place(value, object))
         }
     }
 
@@ -59,20 +59,20 @@ struct IndexChanges {
         if index.isReference {
             if let key = value.referenceKey { addedPairs.append(Pair(key: key, object: object)) }
         } else {
-            addedPlaces.append(try place(value, object))
+            addedBytePairs.append(try place(value, object))
         }
     }
 
-    private mutating func place(_ value: Value, _ object: ObjectKey) throws(PageError) -> Place {
+    private mutating func place(_ value: Value, _ object: ObjectKey) throws(PageError) -> BytePair {
         let start = bytes.count
         _ = try KeyCodec.append(value, column: schema[0], to: &bytes)
-        return Place(start: start, count: bytes.count - start, object: object)
+        return BytePair(start: start, count: bytes.count - start, object: object)
     }
 
-    private mutating func place(_ values: [Value], _ object: ObjectKey) throws(PageError) -> Place {
+    private mutating func place(_ values: [Value], _ object: ObjectKey) throws(PageError) -> BytePair {
         let start = bytes.count
         _ = try KeyCodec.append(values, columns: schema, to: &bytes)
-        return Place(start: start, count: bytes.count - start, object: object)
+        return BytePair(start: start, count: bytes.count - start, object: object)
     }
 
     /// Writes the changes. Removals come first: if a value changes but its cut key does not, the key is then added again.
@@ -87,20 +87,20 @@ struct IndexChanges {
             }
         } else {
             try bytes.withUnsafeBytes { bytes in
-                Self.sort(&removedPlaces, bytes)
-                for place in removedPlaces {
+                Self.sort(&removedBytePairs, bytes)
+                for place in removedBytePairs {
                     try transaction.delete(index.database, place.key(in: bytes), value: place.object)
                 }
-                guard !addedPlaces.isEmpty else { return }
-                Self.sort(&addedPlaces, bytes)
+                guard !addedBytePairs.isEmpty else { return }
+                Self.sort(&addedBytePairs, bytes)
                 try transaction.withCursor(index.database) { cursor in
-                    for place in addedPlaces { try cursor.add(place.key(in: bytes), value: place.object) }
+                    for place in addedBytePairs { try cursor.add(place.key(in: bytes), value: place.object) }
                 }
             }
         }
     }
 
-    private static func sort(_ places: inout [Place], _ bytes: UnsafeRawBufferPointer) {
+    private static func sort(_ places: inout [BytePair], _ bytes: UnsafeRawBufferPointer) {
         places.sort { a, b in
             let order = IndexBytes.order(a.key(in: bytes), b.key(in: bytes))
             return order != 0 ? order < 0 : a.object < b.object

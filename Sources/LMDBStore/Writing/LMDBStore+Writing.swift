@@ -55,7 +55,7 @@ extension LMDBStore {
             // Any outcome is discarded: `body` ran without those values.
             if let late = opened.large.lateValues { throw late }
             let result = try outcome.get()
-            try checkPlace()
+            try checkFileIdentity()
             // Part of a layer may have been written. It must not be committed, even if `body` caught the error.
             if let failure = opened.failure { throw failure }
             if opened.generation != before {
@@ -74,7 +74,7 @@ extension LMDBStore {
 
     /// Checks that the file still has its name, because writes to a deleted or replaced file would be lost. One `stat`.
     /// - Throws: `StoreError` `.fileReplaced`.
-    func checkPlace() throws {
+    func checkFileIdentity() throws {
         let found = try? FileIdentity.of(path: url.path)
         guard found != file else { return }
         throw StoreError.fileReplaced(url.path, isGone: found == nil)

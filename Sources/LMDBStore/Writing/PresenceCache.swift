@@ -4,14 +4,14 @@ import StoreInterface
 
 /// A cache of the existing objects, read page by page after the pages of a layer are written. 16 bytes per page.
 struct PresenceCache {
-    private struct Place: Hashable {
+    private struct PageID: Hashable {
         var entity: Int
         var number: UInt64
     }
 
     private let store: LMDBStore
     private let transaction: WriteTransaction
-    private var masks: [Place: UInt64] = [:]
+    private var masks: [PageID: UInt64] = [:]
 
     init(_ transaction: LMDBTransaction) {
         store = transaction.store
@@ -19,23 +19,23 @@ struct PresenceCache {
     }
 
     mutating func contains(_ entity: Int, _ key: ObjectKey) throws -> Bool {
-        try mask(Place(entity: entity, number: PageAddress.page(of: key))) >> UInt64(PageAddress.slot(of: key)) & 1 != 0
+        try mask(PageID(entity: entity, number: PageAddress.page(of: key))) >> UInt64(PageAddress.slot(of: key)) & 1 != 0
     }
 
-    private mutating func mask(_ place: Place) throws -> UInt64 {
-        if let known = masks[place] { return known }
-        let table = store.entities[place.entity]
+    private mutating func mask(_ page: PageID) throws -> UInt64 {
+        if let known = masks[page] { return known }
+        let table = store.entities[page.entity]
         var mask: UInt64 = 0
-        if let bytes = try transaction.get(table.pages, place.number) {
+        if let bytes = try transaction.get(table.pages, page.number) {
             do {
                 mask =
                     PackedPage.isPacked(bytes)
                     ? try PackedPage.presence(bytes) : try ObjectPage(bytes, layout: table.layout, check: .header).presence
             } catch {
-                throw StoreError.damagedPage(store, place.entity, place.number, error)
+                throw StoreError.damagedPage(store, page.entity, page.number, error)
             }
         }
-        masks[place] = mask
+        masks[page] = mask
         return mask
     }
 }

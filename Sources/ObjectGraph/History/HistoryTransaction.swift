@@ -36,7 +36,7 @@ public struct HistoryTransaction: Sendable, Identifiable {
     public var changes: [HistoryChange] {
         let links = linkChanges()
         let tombstones = Dictionary(
-            changeSet.tombstones.map { (Place(entity: $0.entity, key: $0.key), $0) }, uniquingKeysWith: { _, new in new })
+            changeSet.tombstones.map { (ObjectAddress(entity: $0.entity, key: $0.key), $0) }, uniquingKeysWith: { _, new in new })
         var found: [HistoryChange] = []
         for entity in model.entities {
             var rest = links[entity.number] ?? [:]
@@ -44,7 +44,7 @@ public struct HistoryTransaction: Sendable, Identifiable {
                 for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
                     let key = PageAddress.key(page: page.number, slot: slot)
                     let related = rest.removeValue(forKey: key) ?? []
-                    found.append(change(entity, page, slot, related, tombstones[Place(entity: entity.number, key: key)]))
+                    found.append(change(entity, page, slot, related, tombstones[ObjectAddress(entity: entity.number, key: key)]))
                 }
             }
             for (key, names) in rest {
@@ -55,11 +55,6 @@ public struct HistoryTransaction: Sendable, Identifiable {
             }
         }
         return found.sorted { ($0.objectID.entity, $0.objectID.key) < ($1.objectID.entity, $1.objectID.key) }
-    }
-
-    private struct Place: Hashable {
-        var entity: Int
-        var key: ObjectKey
     }
 
     private func change(

@@ -82,13 +82,13 @@ struct LiveQuery: Sendable {
 
     /// The old and the new place of one object.
     private struct Transition {
-        var from: ResultList.Place?
+        var from: ResultList.Location?
         var to: SortCandidate?
         var key: ObjectKey
     }
 
     private mutating func replace(_ keys: [ObjectKey], in next: LayeredView) throws -> ResultDifference {
-        var leaving: [(place: ResultList.Place, key: ObjectKey)] = []
+        var leaving: [(place: ResultList.Location, key: ObjectKey)] = []
         var arriving: [SortCandidate] = []
         var inPlace: [Int] = []
         for key in keys {
@@ -98,7 +98,7 @@ struct LiveQuery: Sendable {
             case (let from?, nil): leaving.append((from, key))
             case (nil, let to?): arriving.append(to)
             case (let from?, let to?):
-                if try isSamePlace(from, key, to) {
+                if try isSameLocation(from, key, to) {
                     inPlace.append(from.position)
                 } else {
                     leaving.append((from, key))
@@ -109,7 +109,7 @@ struct LiveQuery: Sendable {
         leaving.sort { $0.place.position < $1.place.position }
         let order = list.order
         arriving.sort { order.precedes($0, $1) }
-        let entering = try arriving.map { (place: try list.insertionPlace(of: $0, oldValues), entry: $0.entry) }
+        let entering = try arriving.map { (place: try list.insertionLocation(of: $0, oldValues), entry: $0.entry) }
         let oldKeys = isWindowed ? list.keys(window) : []
         let (replaced, positions) = list.replacing(leaving.map(\.place), with: entering)
         list = replaced
@@ -152,7 +152,7 @@ struct LiveQuery: Sendable {
     }
 
     /// Whether an object's sort values are unchanged.
-    private func isSamePlace(_ place: ResultList.Place, _ key: ObjectKey, _ new: SortCandidate) throws -> Bool {
+    private func isSameLocation(_ place: ResultList.Location, _ key: ObjectKey, _ new: SortCandidate) throws -> Bool {
         guard list.entry(at: place).prefix == new.entry.prefix else { return false }
         if new.entry.prefix.isExact { return true }
         let old = try oldValues(key)

@@ -67,7 +67,7 @@ final class ResultBlock: Sendable {
 
     /// Returns the blocks that replace this one, none if it loses all objects, and the positions of the insertions in them.
     static func replacing(
-        _ removals: ArraySlice<ResultList.Place>, with insertions: ArraySlice<(place: ResultList.Place, entry: SortEntry)>,
+        _ removals: ArraySlice<ResultList.Location>, with insertions: ArraySlice<(place: ResultList.Location, entry: SortEntry)>,
         in old: ResultBlock?
     ) -> (blocks: [ResultBlock], positions: [Int]) {
         var builder = Builder()

@@ -10,7 +10,7 @@ struct ResultList: Sendable {
     typealias Values = (ObjectKey) throws -> [Value]
 
     /// A place in the list: the position from the start, and the block, chunk and index.
-    struct Place {
+    struct Location {
         var position: Int
         var block: Int
         var chunk: Int
@@ -33,7 +33,7 @@ struct ResultList: Sendable {
         append(builder.finish()[...])
     }
 
-    func entry(at place: Place) -> SortEntry { blocks[place.block].parts[place.chunk].chunk.entries[place.index] }
+    func entry(at place: Location) -> SortEntry { blocks[place.block].parts[place.chunk].chunk.entries[place.index] }
 
     /// Returns the key at a position. O(log n).
     func key(at position: Int) -> ObjectKey {
@@ -62,7 +62,7 @@ struct ResultList: Sendable {
     }
 
     /// Returns the place of an object; nil if it is not in the list. O(log n) comparisons.
-    func place(of candidate: SortCandidate, _ values: Values) throws -> Place? {
+    func place(of candidate: SortCandidate, _ values: Values) throws -> Location? {
         guard !blocks.isEmpty else { return nil }
         if !candidate.entry.prefix.isExact {
             // Few objects share a prefix, and comparing keys needs no reads, so try that first.
@@ -75,7 +75,7 @@ struct ResultList: Sendable {
                 cursor = next(place)
             }
         }
-        let found = try insertionPlace(of: candidate, values)
+        let found = try insertionLocation(of: candidate, values)
         guard let place = normalized(found), entry(at: place).key == candidate.entry.key,
             entry(at: place).prefix == candidate.entry.prefix
         else { return nil }
@@ -85,7 +85,7 @@ struct ResultList: Sendable {
     private static let scanned = 32
 
     /// Returns the place at which an object would be inserted. O(log n) comparisons.
-    func insertionPlace(of candidate: SortCandidate, _ values: Values) throws -> Place {
+    func insertionLocation(of candidate: SortCandidate, _ values: Values) throws -> Location {
         try lowerBound { entry in
             if entry.prefix != candidate.entry.prefix { return entry.prefix < candidate.entry.prefix }
             if entry.prefix.isExact { return entry.key < candidate.entry.key }
@@ -94,12 +94,12 @@ struct ResultList: Sendable {
     }
 
     /// Returns the first place whose prefix is not less than another.
-    private func prefixBound(_ prefix: SortPrefix) -> Place { lowerBound { $0.prefix < prefix } }
+    private func prefixBound(_ prefix: SortPrefix) -> Location { lowerBound { $0.prefix < prefix } }
 
     /// Returns the first place whose object does not satisfy `precedes`. If that would be the start of a chunk, returns the end of
     /// the chunk before it.
-    private func lowerBound<E: Error>(_ precedes: (SortEntry) throws(E) -> Bool) throws(E) -> Place {
-        guard !blocks.isEmpty else { return Place(position: 0, block: 0, chunk: 0, index: 0) }
+    private func lowerBound<E: Error>(_ precedes: (SortEntry) throws(E) -> Bool) throws(E) -> Location {
+        guard !blocks.isEmpty else { return Location(position: 0, block: 0, chunk: 0, index: 0) }
         var low = 0
         var high = blocks.count
         while high - low > 1 {
@@ -107,11 +107,11 @@ struct ResultList: Sendable {
             if try precedes(blocks[middle].parts[0].first) { low = middle } else { high = middle }
         }
         let (chunk, index) = try blocks[low].lowerBound(precedes)
-        return Place(position: starts[low] + blocks[low].starts[chunk] + index, block: low, chunk: chunk, index: index)
+        return Location(position: starts[low] + blocks[low].starts[chunk] + index, block: low, chunk: chunk, index: index)
     }
 
     /// Returns the place of the object at or after a bound; nil at the end.
-    private func normalized(_ place: Place) -> Place? {
+    private func normalized(_ place: Location) -> Location? {
         var place = place
         if place.index == blocks[place.block].parts[place.chunk].count {
             place.index = 0
@@ -124,7 +124,7 @@ struct ResultList: Sendable {
         return place.block < blocks.count ? place : nil
     }
 
-    private func next(_ place: Place) -> Place? {
+    private func next(_ place: Location) -> Location? {
         var next = place
         next.index += 1
         next.position += 1
@@ -137,9 +137,9 @@ struct ResultList: Sendable {
     ///
     /// - Parameters:
     ///   - removals: Places in this list, ascending.
-    ///   - insertions: Objects and their ``insertionPlace(of:_:)`` in this list, in the list's order.
+    ///   - insertions: Objects and their ``insertionLocation(of:_:)`` in this list, in the list's order.
     func replacing(
-        _ removals: [Place], with insertions: [(place: Place, entry: SortEntry)]
+        _ removals: [Location], with insertions: [(place: Location, entry: SortEntry)]
     ) -> (list: ResultList, positions: [Int]) {
         var next = ResultList(order: order)
         var positions: [Int] = []

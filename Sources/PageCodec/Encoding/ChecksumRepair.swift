@@ -1,7 +1,7 @@
 /// Corrects the checksums of damaged bytes, so that tests and fuzzing reach the code behind the checksum.
 @_spi(Fuzzing) public enum ChecksumRepair {
     /// Corrects the checksum and the byte count of a page. Bytes shorter than a header stay as they are.
-    public static func page(_ bytes: inout [UInt8], place: PagePlace? = nil) {
+    public static func page(_ bytes: inout [UInt8], place: PageLocation? = nil) {
         guard bytes.count >= PageFormat.headerSize, bytes.count <= PageFormat.maximumByteCount else { return }
         bytes.withUnsafeMutableBytes { page in
             page.storeBytes(of: UInt32(page.count).littleEndian, toByteOffset: PageFormat.byteCountOffset, as: UInt32.self)

@@ -29,7 +29,7 @@ struct PageEncoder: ~Copyable {
     private var heapCapacity: Int
     /// The maximum size in bytes of strings and data in the page. Larger values are left out and recorded in ``largeValues``.
     private var limit: Int
-    private(set) var largeValues: [LargeValuePlace] = []
+    private(set) var largeValues: [LargeValueSlot] = []
 
     /// The slots of the new page that have an object.
     var presence: UInt64
@@ -190,7 +190,7 @@ struct PageEncoder: ~Copyable {
             let kept = old.presence & presence & ~(complete | states[3 * index])
             for slot in SlotIterator(kept) {
                 if let record = try old.largeValue(slot, index) {
-                    place(record, LargeValuePlace(slot: slot, column: index))
+                    place(record, LargeValueSlot(slot: slot, column: index))
                     continue
                 }
                 let value = try old.value(slot, index)
@@ -269,12 +269,12 @@ struct PageEncoder: ~Copyable {
     private mutating func noteLarge(_ cell: UnsafeMutablePointer<UInt64>) -> Bool {
         let place = cell - cells
         guard let column = layout.columns.lastIndex(where: { $0.cells <= place }) else { return false }
-        largeValues.append(LargeValuePlace(slot: place - layout.columns[column].cells, column: column))
+        largeValues.append(LargeValueSlot(slot: place - layout.columns[column].cells, column: column))
         return true
     }
 
     /// Stores the record of an out-of-line value.
-    mutating func place(_ record: LargeValueRecord, _ place: LargeValuePlace) {
+    mutating func place(_ record: LargeValueRecord, _ place: LargeValueSlot) {
         if heapCount + LargeValueRecord.size + Self.shortCount > heapCapacity { growHeap(LargeValueRecord.size) }
         record.write(to: heap + heapCount)
         cells[layout.columns[place.column].cells + place.slot] = UInt64(heapCount) << 32 | UInt64(LargeValueRecord.size)

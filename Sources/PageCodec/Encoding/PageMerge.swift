@@ -1,7 +1,7 @@
 import StoreInterface
 
 /// The position of a value in a page.
-public struct LargeValuePlace: Sendable, Hashable {
+public struct LargeValueSlot: Sendable, Hashable {
     public var slot: Int
     public var column: Int
 }
@@ -29,9 +29,9 @@ public struct PageDraft: ~Copyable {
     }
 
     /// The positions of the values that were left out, each set by the row in its slot. Pass a record for each of them.
-    public var largeValues: [LargeValuePlace] { encoder.largeValues }
+    public var largeValues: [LargeValueSlot] { encoder.largeValues }
 
-    public mutating func place(_ record: LargeValueRecord, at place: LargeValuePlace) { encoder.place(record, place) }
+    public mutating func place(_ record: LargeValueRecord, at place: LargeValueSlot) { encoder.place(record, place) }
 
     /// Creates the new page.
     /// - Parameter old: The page that was passed before, read again.

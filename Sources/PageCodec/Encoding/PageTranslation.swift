@@ -48,13 +48,13 @@ public final class PageTranslation: Sendable {
     }
 
     /// The location of a column of the newer layout in a translated page.
-    enum Place {
+    enum ColumnContent {
         case section(ObjectPage.Section)
         case filled(ObjectPage.Section, Value)
         case constant(Value)
     }
 
-    func place(_ column: Int, in page: ObjectPage) -> Place {
+    func content(_ column: Int, in page: ObjectPage) -> ColumnContent {
         switch sources[column] {
         case .stored(let source): return .section(section(source, column, page))
         case .filled(let source, let value): return .filled(section(source, column, page), value)
@@ -77,16 +77,16 @@ public final class PageTranslation: Sendable {
 extension ObjectPage {
     /// Returns the location of a column in a page of an older schema. Precondition: the layout has the column.
     @inline(never)
-    func olderPlace(_ column: Int) -> PageTranslation.Place {
+    func olderContent(_ column: Int) -> PageTranslation.ColumnContent {
         // Right because the page's layout keeps the translation alive, and the creator of the page keeps the layout alive.
         guard let translation else { return .constant(.null) }
-        return translation._withUnsafeGuaranteedRef { $0.place(column, in: self) }
+        return translation._withUnsafeGuaranteedRef { $0.content(column, in: self) }
     }
 
     /// Returns the value of a column in a page of an older schema.
     @inline(never)
     func olderValue(_ slot: Int, _ column: Int) throws(PageError) -> Value {
-        switch olderPlace(column) {
+        switch olderContent(column) {
         case .constant(let value): return value
         case .section(let section):
             return section.nulls >> UInt64(slot) & 1 != 0 ? .null : try value(slot, in: section)
@@ -98,7 +98,7 @@ extension ObjectPage {
     /// Returns the candidates whose value in a column of an older page passes a test. Tests one value at a time.
     @inline(never)
     func olderMask(_ column: Int, _ candidates: UInt64, _ test: (Value) -> Bool) throws(PageError) -> UInt64 {
-        if case .constant(let value) = olderPlace(column) { return test(value) ? candidates : 0 }
+        if case .constant(let value) = olderContent(column) { return test(value) ? candidates : 0 }
         var result: UInt64 = 0
         for slot in SlotIterator(candidates) where test(try olderValue(slot, column)) { result |= 1 << UInt64(slot) }
         return result
@@ -107,13 +107,13 @@ extension ObjectPage {
     /// Returns the section of a column if a condition can read it as in a page of the current schema, or nil.
     @inline(never)
     func olderSection(_ column: Int) -> Section? {
-        if case .section(let section) = olderPlace(column) { section } else { nil }
+        if case .section(let section) = olderContent(column) { section } else { nil }
     }
 
     /// Returns the column whose cells the encoder can copy unchanged, or nil.
     func copyableColumn(_ column: Int, as code: ColumnCode) -> Int? {
         if column < columnCount { return column }
-        // Right for the same reason as in `olderPlace`.
+        // Right for the same reason as in `olderContent`.
         return translation?._withUnsafeGuaranteedRef { $0.copyable(column, as: code) }
     }
 }

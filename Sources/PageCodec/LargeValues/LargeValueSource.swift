@@ -126,7 +126,7 @@ extension ObjectPage {
         if column < columnCount {
             section = self.section(column)
         } else {
-            switch olderPlace(column) {
+            switch olderContent(column) {
             case .section(let found), .filled(let found, _): section = found
             case .constant: return nil
             }

@@ -22,7 +22,7 @@ public struct PackedPage {
     public let unpackedByteCount: Int
     // Right because the creator keeps the bytes alive and unchanged as long as the view is used.
     private let bytes: UnsafeRawBufferPointer
-    private let place: PagePlace?
+    private let place: PageLocation?
 
     /// Returns whether the header of the bytes marks a packed page. Reads only the flags.
     @inlinable
@@ -50,11 +50,12 @@ public struct PackedPage {
     /// Creates a view after checking the header and the frame's own information. Some tens of nanoseconds.
     /// - Parameter place: See ``PageLayout/place(_:)``.
     /// - Throws: ``PageError`` for bytes that are not a packed page.
-    public init(_ bytes: UnsafeRawBufferPointer, place: PagePlace? = nil) throws(PageError) {
+    public init(_ bytes: UnsafeRawBufferPointer, place: PageLocation? = nil) throws(PageError) {
         guard let base = bytes.baseAddress, bytes.count > PageFormat.headerSize else {
             throw PageError(offset: bytes.count, field: "packed page", reason: "ends inside its header")
         }
-        try ObjectPage.checkStart(base, count: bytes.count, flags: PageFormat.packedFlag, format: PagePlace.formatVersion(place))
+        try ObjectPage.checkStart(
+            base, count: bytes.count, flags: PageFormat.packedFlag, format: PageLocation.formatVersion(place))
         self.bytes = bytes
         self.place = place
         checksum = base.number(UInt64.self, at: PageFormat.checksumOffset)

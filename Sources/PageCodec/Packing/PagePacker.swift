@@ -54,12 +54,12 @@ public final class PagePacker {
     /// - Parameter place: See ``PageLayout/place(_:)``.
     /// - Returns: The packed page, or nil if the page is already packed or too large to be packed.
     /// - Throws: ``PageError`` for bytes whose header or checksum is not that of a page, because damage must not be packed.
-    public func pack(_ page: UnsafeRawBufferPointer, place: PagePlace? = nil) throws(PageError) -> [UInt8]? {
+    public func pack(_ page: UnsafeRawBufferPointer, place: PageLocation? = nil) throws(PageError) -> [UInt8]? {
         guard !PackedPage.isPacked(page), page.count <= PageFormat.maximumUnpackedByteCount else { return nil }
         guard let base = page.baseAddress, page.count >= PageFormat.headerSize else {
             throw PageError(offset: page.count, field: "page", reason: "ends inside its header")
         }
-        try ObjectPage.checkStart(base, count: page.count, flags: 0, format: PagePlace.formatVersion(place))
+        try ObjectPage.checkStart(base, count: page.count, flags: 0, format: PageLocation.formatVersion(place))
         guard PageHash.page(page, place) == base.number(UInt64.self, at: PageFormat.checksumOffset) else {
             throw PageError(offset: PageFormat.checksumOffset, field: "checksum", reason: "does not fit the page's bytes")
         }

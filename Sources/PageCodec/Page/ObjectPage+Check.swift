@@ -96,7 +96,7 @@ extension ObjectPage {
         return PageError(offset: place, field: layout.name(index), reason: reason)
     }
 
-    func checkChecksum(_ place: PagePlace?) throws(PageError) {
+    func checkChecksum(_ place: PageLocation?) throws(PageError) {
         guard PageHash.page(bytes, place) == base.number(UInt64.self, at: PageFormat.checksumOffset) else {
             throw PageError(
                 offset: PageFormat.checksumOffset, field: "checksum", reason: "does not fit the page's bytes and place")

@@ -5,7 +5,7 @@ import StoreInterface
 enum PageFormat {
     /// "STPG" when read as bytes.
     static let magic: UInt32 = 0x4750_5453
-    /// The version of pages whose checksum does not cover their place; see ``PagePlace``.
+    /// The version of pages whose checksum does not cover their place; see ``PageLocation``.
     static let version: UInt16 = 1
     /// The flag of a packed page, whose bytes from ``packedStart`` on are compressed.
     static let packedFlag: UInt16 = 1

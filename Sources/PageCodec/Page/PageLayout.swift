@@ -84,11 +84,11 @@ public final class PageLayout: Sendable {
     }
 
     /// Returns the place of a page of this layout, or nil if checksums do not cover it.
-    public func place(_ number: UInt64) -> PagePlace? { entityNumber.map { PagePlace(entity: $0, number: number) } }
+    public func place(_ number: UInt64) -> PageLocation? { entityNumber.map { PageLocation(entity: $0, number: number) } }
 
     /// The format version of the layout's pages.
     @inline(__always)
-    var formatVersion: UInt16 { entityNumber == nil ? PageFormat.version : PagePlace.formatVersion }
+    var formatVersion: UInt16 { entityNumber == nil ? PageFormat.version : PageLocation.formatVersion }
 
     static func columns(of entity: EntitySchema) -> (columns: ContiguousArray<Column>, cellCount: Int) {
         var cells = 0

@@ -97,13 +97,13 @@ struct SQLitePredicate {
 
     // MARK: Names
 
-    private struct Place {
+    private struct ColumnOperand {
         var name: String
         var type: ColumnType
     }
 
-    private func place(_ entity: Int, _ column: Int, _ alias: String) -> Place {
-        Place(
+    private func place(_ entity: Int, _ column: Int, _ alias: String) -> ColumnOperand {
+        ColumnOperand(
             name: "\(alias).\(layout.columns[entity][column])",
             type: layout.schema.entities[entity].columns[column].type)
     }
@@ -126,7 +126,9 @@ struct SQLitePredicate {
 
     // MARK: Comparing with a value
 
-    private mutating func compare(_ place: Place, _ comparison: StorePredicate.Comparison, _ value: Value) throws -> String {
+    private mutating func compare(_ place: ColumnOperand, _ comparison: StorePredicate.Comparison, _ value: Value) throws
+        -> String
+    {
         let name = place.name
         switch (place.type, value) {
         case (_, .null):
@@ -146,14 +148,14 @@ struct SQLitePredicate {
             return plain(place, comparison, .int(small))
         case (_, .double) where place.type.isSigned:
             // Swift's comparison rounds the integer to a double; SQLite's is exact.
-            return plain(Place(name: "CAST(\(name) AS REAL)", type: .int64), comparison, value)
+            return plain(ColumnOperand(name: "CAST(\(name) AS REAL)", type: .int64), comparison, value)
         default:
             if place.type.holds(value) { return plain(place, comparison, value) }
             throw NotExpressible()
         }
     }
 
-    private mutating func plain(_ place: Place, _ comparison: StorePredicate.Comparison, _ value: Value) -> String {
+    private mutating func plain(_ place: ColumnOperand, _ comparison: StorePredicate.Comparison, _ value: Value) -> String {
         arguments.append(value)
         switch comparison {
         case .notEqual: return "\(place.name) IS NOT ?"
@@ -166,7 +168,7 @@ struct SQLitePredicate {
     }
 
     /// A comparison whose result is the same for every stored number.
-    private func constant(_ place: Place, _ comparison: StorePredicate.Comparison, order: Int) -> String {
+    private func constant(_ place: ColumnOperand, _ comparison: StorePredicate.Comparison, order: Int) -> String {
         switch comparison {
         case .equal: "0"
         case .notEqual: "1"
@@ -191,7 +193,9 @@ struct SQLitePredicate {
 
     // MARK: Comparing two columns
 
-    private func compareColumns(_ left: Place, _ comparison: StorePredicate.Comparison, _ right: Place) throws -> String {
+    private func compareColumns(_ left: ColumnOperand, _ comparison: StorePredicate.Comparison, _ right: ColumnOperand) throws
+        -> String
+    {
         let a = left.name
         let b = right.name
         let symbol = Self.symbol(comparison)
@@ -215,7 +219,7 @@ struct SQLitePredicate {
 
     // MARK: Lists
 
-    private mutating func isIn(_ place: Place, _ values: Set<Value>) throws -> String {
+    private mutating func isIn(_ place: ColumnOperand, _ values: Set<Value>) throws -> String {
         var text: String
         let usable = values.filter { place.type.holds($0) && $0 == $0 }
         switch place.type {
@@ -247,7 +251,7 @@ struct SQLitePredicate {
     // MARK: Strings
 
     private mutating func string(
-        _ place: Place, _ match: StorePredicate.StringMatch, _ pattern: String,
+        _ place: ColumnOperand, _ match: StorePredicate.StringMatch, _ pattern: String,
         _ sensitivity: StorePredicate.CaseSensitivity
     ) -> String {
         guard place.type == .string else { return "0" }

@@ -4,6 +4,25 @@ public typealias ObjectKey = UInt64
 /// The number of a save in a file. Each save has the next number. An object's version is the generation that last wrote it.
 public typealias Generation = UInt64
 
+/// The address of an object in a store: its entity and its key.
+@frozen
+public struct ObjectAddress: Sendable, Hashable {
+    public var entity: Int
+    public var key: ObjectKey
+
+    @inlinable public init(entity: Int, key: ObjectKey) {
+        self.entity = entity
+        self.key = key
+    }
+
+    @inlinable public static func == (a: ObjectAddress, b: ObjectAddress) -> Bool { a.key == b.key && a.entity == b.entity }
+
+    @inlinable public func hash(into hasher: inout Hasher) {
+        hasher.combine(entity)
+        hasher.combine(key)
+    }
+}
+
 /// The position of an object: page number and slot.
 public enum PageAddress {
     /// The number of objects per page. Keys are leased in this unit, so that two contexts never insert into one page.

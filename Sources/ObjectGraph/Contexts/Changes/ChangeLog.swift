@@ -6,15 +6,10 @@ struct ChangeLog {
     var isOn = false
     /// The number of changes, recorded or not.
     private(set) var count = 0
-    private var touched: Set<Place> = []
-    private var links: Set<LinkPlace> = []
+    private var touched: Set<ObjectAddress> = []
+    private var links: Set<ChangedPair> = []
 
-    struct Place: Hashable {
-        var entity: Int
-        var key: ObjectKey
-    }
-
-    struct LinkPlace: Hashable {
+    struct ChangedPair: Hashable {
         var link: Int
         var source: ObjectKey
         var destination: ObjectKey
@@ -26,13 +21,13 @@ struct ChangeLog {
     mutating func note(_ entity: Int, _ key: ObjectKey) {
         count &+= 1
         guard isOn else { return }
-        touched.insert(Place(entity: entity, key: key))
+        touched.insert(ObjectAddress(entity: entity, key: key))
     }
 
     mutating func noteLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey) {
         count &+= 1
         guard isOn else { return }
-        links.insert(LinkPlace(link: link, source: source, destination: destination))
+        links.insert(ChangedPair(link: link, source: source, destination: destination))
     }
 
     /// Returns the recorded objects as a change set and empties the log.

@@ -4,22 +4,17 @@ import StoreInterface
 ///
 /// The other columns of such a row contain the values from before the deletion.
 struct UpdatesOfDeletedObjects: Sendable {
-    struct Place: Hashable {
-        var entity: Int
-        var key: ObjectKey
-    }
-
-    private(set) var changed: [Place: ColumnSet] = [:]
+    private(set) var changed: [ObjectAddress: ColumnSet] = [:]
 
     var isEmpty: Bool { changed.isEmpty }
 
-    fileprivate mutating func add(_ place: Place, _ columns: ColumnSet) {
-        changed[place, default: ColumnSet()].formUnion(columns)
+    fileprivate mutating func add(_ address: ObjectAddress, _ columns: ColumnSet) {
+        changed[address, default: ColumnSet()].formUnion(columns)
     }
 
     /// Records a later change.
     mutating func note(_ entity: Int, _ key: ObjectKey, _ column: Int) {
-        changed[Place(entity: entity, key: key)]?.insert(column)
+        changed[ObjectAddress(entity: entity, key: key)]?.insert(column)
     }
 }
 
@@ -55,35 +50,35 @@ extension ManagedObjectContext {
         }
     }
 
-    private struct Place {
+    private struct UpdatedPage {
         var entity: Int
         var number: UInt64
         var mask: UInt64
     }
 
-    private func updatesOfDeleted(_ changes: [ChangeSet]) -> [Place] {
+    private func updatesOfDeleted(_ changes: [ChangeSet]) -> [UpdatedPage] {
         changes.flatMap(\.entities).flatMap { change in
             change.pages.compactMap { page in
                 guard page.deleted != 0 else { return nil }
                 let own = (sealed + [top]).reduce(0 as UInt64) { mask, layer in
                     mask | (layer.entity(change.entity)?.page(page.number)?.updated ?? 0)
                 }
-                return Place(entity: change.entity, number: page.number, mask: own & page.deleted)
+                return UpdatedPage(entity: change.entity, number: page.number, mask: own & page.deleted)
             }
         }
     }
 
-    private func allUpdates() -> [Place] {
+    private func allUpdates() -> [UpdatedPage] {
         (sealed + [top]).flatMap { layer in
             (0..<layer.entityCount).flatMap { entity in
-                (layer.entity(entity)?.pages ?? [:]).map { Place(entity: entity, number: $0, mask: $1.updated) }
+                (layer.entity(entity)?.pages ?? [:]).map { UpdatedPage(entity: entity, number: $0, mask: $1.updated) }
             }
         }
     }
 
     private func complete(_ entity: Int, _ key: ObjectKey) {
         let row = makeWritableRow(entity, key)
-        let place = UpdatesOfDeletedObjects.Place(entity: entity, key: key)
+        let place = ObjectAddress(entity: entity, key: key)
         if orphans.changed[place] == nil {
             var changed = row.set
             for layer in sealed { if let older = layer.row(entity, key) { changed.formUnion(older.set) } }

@@ -49,42 +49,42 @@ extension SaveCheck {
     }
 
     /// Returns the deleted objects whose deletion can change or protect other objects.
-    private func deletedPlaces(_ rules: RelationshipRules) -> [ChangeLog.Place] {
-        places(\.deleted) { rules.hasConsequences($0) }
+    private func deletedObjects(_ rules: RelationshipRules) -> [ObjectAddress] {
+        addresses(\.deleted) { rules.hasConsequences($0) }
     }
 
     /// Returns the objects that the layer inserts, updates or deletes, as `mask` selects, by entity and key.
-    private func places(
+    private func addresses(
         _ mask: KeyPath<LayerPage, UInt64>, where isWanted: (Int) -> Bool = { _ in true }
-    ) -> [ChangeLog.Place] {
-        var places: [ChangeLog.Place] = []
+    ) -> [ObjectAddress] {
+        var addresses: [ObjectAddress] = []
         let layer = layer
         for entity in 0..<layer.entityCount where isWanted(entity) {
             guard let changes = layer.entity(entity) else { continue }
             for number in changes.sortedPageNumbers {
                 for slot in SlotIterator(changes.page(number)?[keyPath: mask] ?? 0) {
-                    places.append(.init(entity: entity, key: PageAddress.key(page: number, slot: slot)))
+                    addresses.append(.init(entity: entity, key: PageAddress.key(page: number, slot: slot)))
                 }
             }
         }
-        return places
+        return addresses
     }
 
-    private func consequences(of place: ChangeLog.Place, _ rules: RelationshipRules) throws -> [DeletionConsequence] {
-        let row = layer.row(place.entity, place.key)
-        return try rules.consequences(of: place.entity, place.key, in: after) { column in
+    private func consequences(of address: ObjectAddress, _ rules: RelationshipRules) throws -> [DeletionConsequence] {
+        let row = layer.row(address.entity, address.key)
+        return try rules.consequences(of: address.entity, address.key, in: after) { column in
             // A deletion keeps the values that were changed before it.
             if let row, row.isSet(column) { return row[column].referenceKey }
-            return try state.view.value(place.entity, place.key, column)?.referenceKey
+            return try state.view.value(address.entity, address.key, column)?.referenceKey
         }
     }
 
     /// Deletes objects and clears references as the rules require, to the end of each cascade. Returns whether there were any.
     private mutating func followDeletions(_ rules: RelationshipRules) throws -> Bool {
-        var waiting = deletedPlaces(rules)
+        var waiting = deletedObjects(rules)
         var hasChanged = false
-        while let place = waiting.popLast() {
-            for consequence in try consequences(of: place, rules) {
+        while let address = waiting.popLast() {
+            for consequence in try consequences(of: address, rules) {
                 switch consequence {
                 case .clear(let entity, let key, let column):
                     // The reference was set after the deletion, so it is an error to report instead of a reference to clear.
@@ -110,10 +110,10 @@ extension SaveCheck {
     private func checkDenied(_ rules: RelationshipRules) throws {
         guard rules.canDeny else { return }
         let store = writer.store.identity
-        for place in deletedPlaces(rules) {
-            for case .deny(let name, let entity, let blocking) in try consequences(of: place, rules) {
+        for address in deletedObjects(rules) {
+            for case .deny(let name, let entity, let blocking) in try consequences(of: address, rules) {
                 throw SaveError.deleteDenied(
-                    object: ObjectID(store: store, entity: place.entity, key: place.key), relationship: name,
+                    object: ObjectID(store: store, entity: address.entity, key: address.key), relationship: name,
                     blocking: blocking.map { ObjectID(store: store, entity: entity, key: $0) })
             }
         }
@@ -177,21 +177,21 @@ extension SaveCheck {
         let missing = try missingTargets(rules)
         guard !missing.isEmpty else { return false }
         let schema = writer.store.schema
-        for place in places(\.inserted) + places(\.updated) {
-            guard let row = layer.row(place.entity, place.key) else { continue }
-            let columns = row.set.intersection(rules.references[place.entity])
+        for address in addresses(\.inserted) + addresses(\.updated) {
+            guard let row = layer.row(address.entity, address.key) else { continue }
+            let columns = row.set.intersection(rules.references[address.entity])
             try columns.forEach { column in
-                let definition = schema.entities[place.entity].columns[column]
+                let definition = schema.entities[address.entity].columns[column]
                 guard let target = row[column].referenceKey, let destination = definition.destination,
                     missing.contains(.init(entity: destination, key: target))
                 else { return }
-                if restored[place]?.contains(column) == true {
-                    put(.null, place.entity, place.key, column)
+                if restored[address]?.contains(column) == true {
+                    put(.null, address.entity, address.key, column)
                 } else if prefersStore {
-                    drop(column, place.entity, place.key)
+                    drop(column, address.entity, address.key)
                 } else {
-                    let name = "\(schema.entities[place.entity].name).\(definition.name)"
-                    throw dangling(place, name, .init(entity: destination, key: target))
+                    let name = "\(schema.entities[address.entity].name).\(definition.name)"
+                    throw dangling(address, name, .init(entity: destination, key: target))
                 }
             }
         }
@@ -200,14 +200,14 @@ extension SaveCheck {
     }
 
     private mutating func settlePairs(
-        of number: Int, _ missing: Set<ChangeLog.Place>, _ rules: RelationshipRules
+        of number: Int, _ missing: Set<ObjectAddress>, _ rules: RelationshipRules
     ) throws {
         let schema = writer.store.schema.links[number]
         for (source, pairs) in layer.links[number].forward.sorted(by: { $0.key < $1.key }) {
             for case (let destination, true) in pairs.sorted(by: { $0.key < $1.key }) {
                 let ends = [
-                    ChangeLog.Place(entity: schema.source, key: source),
-                    ChangeLog.Place(entity: schema.destination, key: destination),
+                    ObjectAddress(entity: schema.source, key: source),
+                    ObjectAddress(entity: schema.destination, key: destination),
                 ]
                 guard let lost = ends.firstIndex(where: missing.contains) else { continue }
                 if !prefersStore, !rules.links[number].mayDangle {
@@ -220,7 +220,7 @@ extension SaveCheck {
         }
     }
 
-    private func dangling(_ object: ChangeLog.Place, _ property: String, _ target: ChangeLog.Place) -> SaveError {
+    private func dangling(_ object: ObjectAddress, _ property: String, _ target: ObjectAddress) -> SaveError {
         let store = writer.store.identity
         return .danglingReference(
             object: ObjectID(store: store, entity: object.entity, key: object.key), property: property,
@@ -228,7 +228,7 @@ extension SaveCheck {
     }
 
     /// Returns the destinations of the layer's references and pairs that will not exist after the save.
-    private func missingTargets(_ rules: RelationshipRules) throws -> Set<ChangeLog.Place> {
+    private func missingTargets(_ rules: RelationshipRules) throws -> Set<ObjectAddress> {
         var targets = ReferenceTargets(entityCount: layer.entityCount)
         let schema = writer.store.schema
         for entity in 0..<layer.entityCount {
@@ -297,8 +297,8 @@ private struct ReferenceTargets {
 
     mutating func insert(_ entity: Int, page number: UInt64, slots: UInt64) { entities[entity].insert(number, slots) }
 
-    func missing(in view: LayeredView) throws -> Set<ChangeLog.Place> {
-        var missing: Set<ChangeLog.Place> = []
+    func missing(in view: LayeredView) throws -> Set<ObjectAddress> {
+        var missing: Set<ObjectAddress> = []
         for (entity, pages) in entities.enumerated() {
             for (number, wanted) in pages.all() {
                 var open = wanted

@@ -17,7 +17,7 @@ struct SaveCheck {
     /// The changed copy of the request's layers; nil until a policy changes what is written.
     private var resolved: Layer?
     /// The columns that a policy wrote from the base in order to write a whole object. The save itself did not set them.
-    var restored: [ChangeLog.Place: ColumnSet] = [:]
+    var restored: [ObjectAddress: ColumnSet] = [:]
     let folded: Layer
     private let numbers: CommittedNumbers
     /// The layer to write, as far as it has been checked.

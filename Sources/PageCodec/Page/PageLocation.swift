@@ -2,7 +2,7 @@
 /// detects it.
 ///
 /// Pages of format 1 do not have such a checksum, and their place is nil.
-public struct PagePlace: Sendable, Hashable {
+public struct PageLocation: Sendable, Hashable {
     /// The entity's number in the file.
     public var entity: Int
     /// The page's number, which determines the keys of its objects.
@@ -18,7 +18,7 @@ public struct PagePlace: Sendable, Hashable {
 
     /// Returns the version in the header of a page.
     @inline(__always)
-    static func formatVersion(_ place: PagePlace?) -> UInt16 { place == nil ? PageFormat.version : formatVersion }
+    static func formatVersion(_ place: PageLocation?) -> UInt16 { place == nil ? PageFormat.version : formatVersion }
 
     fileprivate func seed(_ hash: UInt64) -> UInt64 {
         withUnsafeBytes(of: (UInt64(truncatingIfNeeded: entity).littleEndian, number.littleEndian)) {
@@ -30,7 +30,7 @@ public struct PagePlace: Sendable, Hashable {
 extension PageHash {
     /// Returns the checksum of a page: of all its bytes except the checksum, and of its place. Precondition: at least a
     /// header.
-    static func page(_ bytes: UnsafeRawBufferPointer, _ place: PagePlace?) -> UInt64 {
+    static func page(_ bytes: UnsafeRawBufferPointer, _ place: PageLocation?) -> UInt64 {
         let first = bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self)
         let rest = UnsafeRawBufferPointer(rebasing: bytes[(PageFormat.checksumOffset + 8)...])
         let own = hash(rest, seed: UInt64(littleEndian: first))
