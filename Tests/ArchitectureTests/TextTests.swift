@@ -27,4 +27,49 @@ import Testing
             }
         }
     }
+
+    // MARK: Plain words
+
+    /// Comments of the product, and documents outside of code blocks and tables.
+    private static let prose: [(file: SourceFile, number: Int, text: String)] = {
+        let comments = Repository.modules.values.joined().flatMap { file in
+            file.lines.enumerated().compactMap { number, line in
+                line.firstMatch(of: /^\s*\/\/\/? ?(.*)$/).map { (file, number + 1, String($0.1)) }
+            }
+        }
+        return comments + documents.flatMap(proseLines)
+    }()
+
+    private static let documents = texts.filter { $0.path.hasSuffix(".md") }
+
+    private static func proseLines(_ file: SourceFile) -> [(file: SourceFile, number: Int, text: String)] {
+        var isCode = false
+        return file.lines.enumerated().compactMap { number, line in
+            if line.hasPrefix("```") { isCode.toggle() }
+            return isCode || line.hasPrefix("    ") || line.hasPrefix("|") ? nil : (file, number + 1, line)
+        }
+    }
+
+    /// A pronoun in place of a subject makes a sentence hard to read: name the caller, the context, the process.
+    @Test func noSentenceOpensWithAPronounForSomebody() {
+        for (file, number, text) in Self.prose
+        where text.contains(/^(Who|Whoever|What) [a-z]/) && !text.contains("?") {
+            Issue.record("\(file.path):\(number): name the subject: \(text)")
+        }
+    }
+
+    @Test func rowsAndBytesAreCountedPerObject() {
+        for (file, number, text) in Self.prose
+        where text.contains(
+            /\b(bytes|µs|ns|ms|times|once|rows|pages|bits|hops) an? (object|page|row|value|second|save|entity|commit|key)\b/)
+        {
+            Issue.record("\(file.path):\(number): write per: \(text)")
+        }
+    }
+
+    @Test func documentsAreWrappedAtAHundredColumns() {
+        for (file, number, text) in Self.documents.flatMap(Self.proseLines) where text.count > 100 {
+            Issue.record("\(file.path):\(number): \(text.count) columns")
+        }
+    }
 }

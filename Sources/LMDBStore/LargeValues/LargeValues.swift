@@ -48,7 +48,7 @@ struct LargeValueWrites {
     var byteCount = 0
     /// The packer, created for the first value.
     var packer: LargeChunkPacker?
-    /// The number of claimed prewritten values, per place.
+    /// The number of claimed prewritten values, per range of bytes.
     var claims: [PrewrittenValues.ByteRange: Int] = [:]
     /// The values that were too much for this transaction. If there are any, the transaction must not be committed.
     var late: [LateValue] = []

@@ -56,7 +56,7 @@ final class PrewrittenValues {
         if lock == nil { takesMore = false }
     }
 
-    /// Returns the record of the `index`-th value at that place.
+    /// Returns the record of the `index`-th value with these bytes.
     func record(_ range: ByteRange, _ index: Int) -> LargeValueRecord? {
         guard let found = records[range], index < found.count else { return nil }
         return found[index]
