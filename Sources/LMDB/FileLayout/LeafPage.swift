@@ -1,4 +1,4 @@
-/// A leaf page of LMDB 0.9 in the map. Reading an entry here takes 1 to 2 ns; a call of LMDB takes 20.
+/// A leaf page of LMDB 0.9 in the map. Reading an entry here takes 1 to 2 ns; a call of LMDB takes 20 ns.
 struct LeafPage {
     /// The layout of LMDB's pages and entries, and their flags.
     enum Layout {

@@ -42,8 +42,8 @@ enum PageFormat {
     static let entryReservedOffset = 7
     /// The section begins with a word whose bits are the slots that are null.
     static let nullWordFlag: UInt8 = 1
-    /// A word of strings or data follows the null word, if any. Its bits are the slots that have a record of an out-of-line
-    /// value.
+    /// For strings and data, a further word follows the null word, if any. Its bits are the slots that have a record of an
+    /// out-of-line value.
     static let outsideWordFlag: UInt8 = 2
 
     static let maximumByteCount = Int(UInt32.max) - 1024

@@ -7,7 +7,7 @@ public enum ChangeSetCodec {
     static let oldestVersion: UInt8 = 1
     private static let seed: UInt64 = 0x4843_5453
 
-    /// The form of a page's mask, in two bits for each of its three masks.
+    /// The encoding of one of a page's three masks. It takes two bits per mask.
     private enum MaskForm {
         static let none: UInt8 = 0
         /// One byte follows, the slot.
