@@ -34,7 +34,8 @@ import Testing
     private static let prose: [(file: SourceFile, number: Int, text: String)] = {
         let comments = Repository.modules.values.joined().flatMap { file in
             file.lines.enumerated().compactMap { number, line in
-                line.firstMatch(of: /^\s*\/\/\/? ?(.*)$/).map { (file, number + 1, String($0.1)) }
+                let text = line.drop { $0 == " " }
+                return text.hasPrefix("//") ? (file, number + 1, String(text.drop { $0 == "/" }.dropFirst())) : nil
             }
         }
         return comments + documents.flatMap(proseLines)
@@ -53,15 +54,17 @@ import Testing
     /// A pronoun in place of a subject makes a sentence hard to read: name the caller, the context, the process.
     @Test func noSentenceOpensWithAPronounForSomebody() {
         for (file, number, text) in Self.prose
-        where text.contains(/^(Who|Whoever|What) [a-z]/) && !text.contains("?") {
+        where ["Who ", "Whoever ", "What "].contains(where: text.hasPrefix) && !text.contains("?") {
             Issue.record("\(file.path):\(number): name the subject: \(text)")
         }
     }
 
     @Test func rowsAndBytesAreCountedPerObject() {
+        // The search for words alone is much cheaper.
         for (file, number, text) in Self.prose
-        where text.contains(
-            /\b(bytes|µs|ns|ms|times|once|rows|pages|bits|hops) an? (object|page|row|value|second|save|entity|commit|key)\b/)
+        where (text.contains(" a ") || text.contains(" an "))
+            && text.contains(
+                /\b(bytes|µs|ns|ms|times|rows|pages|bits|hops) an? (object|page|row|value|second|save|entity|commit|key)\b/)
         {
             Issue.record("\(file.path):\(number): write per: \(text)")
         }
