@@ -23,7 +23,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
         // Layer 0: C libraries.
@@ -31,6 +30,8 @@ let package = Package(
             name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
         .systemLibrary(
             name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
 
         // Layer 0: the operating system. The only importer of Glibc, Musl and Darwin; and locks.
         .target(name: "Platform", swiftSettings: lockSettings),
@@ -44,19 +45,14 @@ let package = Package(
         // Layer 3: conversion of bytes to records and back; the only importer of CZstd.
         .target(name: "PageCodec", dependencies: ["StoreInterface", "CZstd", "Platform"]),
 
-        // Layer 4: stores.
+        // Layer 4: stores; SQLiteStore is the only importer of CSQLite.
         .target(
             name: "MemoryStore",
             dependencies: [
                 "StoreInterface", "Platform", .product(name: "HashTreeCollections", package: "swift-collections"),
             ]),
         .target(name: "LMDBStore", dependencies: ["PageCodec", "StoreInterface", "LMDB", "Platform"]),
-        .target(
-            name: "SQLiteStore",
-            dependencies: [
-                "StoreInterface", "Platform", .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-            ]),
+        .target(name: "SQLiteStore", dependencies: ["StoreInterface", "CSQLite", "Platform"]),
 
         // Layer 5: objects and contexts.
         .target(

@@ -16,7 +16,7 @@ enum LayerTable {
         Module(name: "PageCodec", below: ["StoreInterface", "Platform"], outside: ["CZstd"]),
         Module(name: "MemoryStore", below: ["StoreInterface", "Platform"], outside: ["HashTreeCollections"]),
         Module(name: "LMDBStore", below: ["PageCodec", "StoreInterface", "LMDB", "Platform"]),
-        Module(name: "SQLiteStore", below: ["StoreInterface", "Platform"], outside: ["GRDB", "GRDBSQLite"]),
+        Module(name: "SQLiteStore", below: ["StoreInterface", "Platform"], outside: ["CSQLite"]),
         Module(
             name: "ObjectGraph", below: ["StoreInterface", "Platform"],
             outside: ["Logging", "DequeModule", "HashTreeCollections", "OrderedCollections"]),
@@ -37,7 +37,7 @@ enum LayerTable {
     /// The C libraries of the systems. Only `Platform` may import them.
     static let cLibraries: Set<String> = ["Glibc", "Musl", "Darwin"]
 
-    static let cLibraryImporters = ["CLMDB": "LMDB", "CZstd": "PageCodec", "GRDBSQLite": "SQLiteStore"]
+    static let cLibraryImporters = ["CLMDB": "LMDB", "CZstd": "PageCodec", "CSQLite": "SQLiteStore"]
 
     static func module(_ name: String) -> Module? { modules.first { $0.name == name } }
 }

@@ -58,6 +58,6 @@ extension SourceFile {
         }
         #expect(closure.contains("LMDB"))
         #expect(!closure.contains("SQLiteStore"))
-        #expect(targets.filter { closure.contains($0.name) }.allSatisfy { !$0.products.contains("GRDB") })
+        #expect(!closure.contains("CSQLite"))
     }
 }

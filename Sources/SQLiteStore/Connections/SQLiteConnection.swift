@@ -1,12 +1,11 @@
+internal import CSQLite
 import Foundation
-import GRDB
-internal import GRDBSQLite
 import StoreInterface
 
-/// One connection, opened and configured by GRDB, with its cache of prepared statements.
+/// One connection to a file, with its cache of prepared statements.
 ///
-/// `@unchecked Sendable` is right because whoever uses the connection holds its lock (``withLock(_:)``), and GRDB's own queue
-/// is idle once the connection is open.
+/// `@unchecked Sendable` is right because whoever uses the connection holds its lock (``withLock(_:)``), or is the only
+/// thread that has it. SQLite's own lock for each call is therefore left out (`SQLITE_OPEN_NOMUTEX`).
 final class SQLiteConnection: @unchecked Sendable {
     enum Role {
         case writer, reader
@@ -16,10 +15,15 @@ final class SQLiteConnection: @unchecked Sendable {
         case frozen
         /// Of a file that nobody else knows yet: without a log beside it.
         case creator
+        /// For a new file that is filled page by page: without a large cache and without a map.
+        case copy
+
+        fileprivate var isReadOnly: Bool { self == .observer || self == .frozen }
     }
 
-    private let queue: DatabaseQueue
-    private let handle: OpaquePointer
+    // Right because it is closed once: in `close()`, which leaves nil, or in `deinit`.
+    private var handle: OpaquePointer?
+    /// The path of the file, for errors.
     let path: String
     private let lock = NSRecursiveLock()
     private var statements: [String: SQLiteStatement] = [:]
@@ -30,39 +34,25 @@ final class SQLiteConnection: @unchecked Sendable {
 
     /// More statements than an application has; queries with literal lists come and go.
     private static let statementLimit = 500
-    /// How long to wait for another process that writes.
-    private static let busyTimeout: TimeInterval = 30
+    /// How long to wait for another process that writes, in milliseconds.
+    private static let busyTimeout: Int32 = 30_000
 
-    init(path: String, role: Role) throws {
-        self.path = path
-        var configuration = Configuration()
-        configuration.label = "strata.sqlite"
-        configuration.foreignKeysEnabled = false
-        configuration.busyMode = .timeout(Self.busyTimeout)
-        configuration.readonly = role == .observer || role == .frozen
-        configuration.prepareDatabase { database in
-            try database.execute(
-                sql: "PRAGMA cache_size = -65536; PRAGMA mmap_size = 1073741824; PRAGMA temp_store = MEMORY")
-            // What the log is cut to when it begins anew; kept by each connection for itself.
-            if role == .writer { try database.execute(sql: "PRAGMA journal_size_limit = \(SQLiteStore.logLimit)") }
-            if role == .reader { try database.execute(sql: "PRAGMA query_only = 1") }
-        }
-        do {
-            queue = try DatabaseQueue(path: role == .frozen ? Self.frozenName(path) : path, configuration: configuration)
-            handle = try queue.inDatabase { database in
-                guard let handle = database.sqliteConnection else {
-                    throw StoreError(.cannotOpen, "\(path): the connection closed at once; open it again")
-                }
-                Self.removeHooks(handle)
-                Self.addFunctions(handle)
-                return handle
-            }
-        } catch let error as DatabaseError {
-            throw Self.openingError(error, path)
-        }
+    /// Opens the file and reads its schema.
+    /// - Parameters:
+    ///   - path: The path of the file. Roles that are not read-only create it.
+    ///   - role: The use of the connection.
+    ///   - name: The path for errors, if it differs.
+    /// - Throws: `StoreError` `.notAStore` for a file that is not a database, `.damaged`, `.inUseElsewhere`, `.full`, `.cannotOpen`.
+    init(path: String, role: Role, name: String? = nil) throws {
+        self.path = name ?? path
+        handle = try Self.open(path, role, name: name ?? path)
     }
 
-    deinit { statements = [:] }
+    deinit {
+        // Statements first: SQLite keeps a connection with one of them open.
+        statements = [:]
+        sqlite3_close_v2(handle)
+    }
 
     /// Closes the connection now, and not with its last reference. Every use of it throws `StoreError` `.closed` afterwards.
     func close() {
@@ -71,11 +61,20 @@ final class SQLiteConnection: @unchecked Sendable {
             failure = ClosedConnection()
             statements = [:]
             // If SQLite refuses, the connection is closed with its last reference.
-            try? queue.close()
+            if sqlite3_close(handle) == SQLITE_OK { handle = nil }
         }
     }
 
     private struct ClosedConnection: Error {}
+
+    /// The open connection. The caller holds the lock.
+    private var database: OpaquePointer {
+        get throws {
+            if let failure { throw failure is ClosedConnection ? StoreError.closed(path) : failure }
+            guard let handle else { throw StoreError.closed(path) }
+            return handle
+        }
+    }
 
     /// Runs `body` while no other thread uses the connection. The same thread may nest.
     func withLock<R>(_ body: () throws -> R) rethrows -> R {
@@ -102,10 +101,10 @@ final class SQLiteConnection: @unchecked Sendable {
 
     /// The prepared statement for a text; made once. The caller holds the lock.
     func statement(_ sql: String) throws -> SQLiteStatement {
-        if let failure { throw failure is ClosedConnection ? StoreError.closed(path) : failure }
+        let database = try database
         if let known = statements[sql] { return known }
         if statements.count >= Self.statementLimit { statements = [:] }
-        let made = try SQLiteStatement(sql, database: handle, path: path)
+        let made = try SQLiteStatement(sql, database: database, path: path)
         statements[sql] = made
         return made
     }
@@ -114,17 +113,21 @@ final class SQLiteConnection: @unchecked Sendable {
 
     /// Runs several statements, none of them kept.
     func runScript(_ sql: String) throws {
-        let code = sqlite3_exec(handle, sql, nil, nil, nil)
-        guard code == SQLITE_OK else { throw SQLiteStatement.error(code, handle, path) }
+        let database = try database
+        let code = sqlite3_exec(database, sql, nil, nil, nil)
+        guard code == SQLITE_OK else { throw SQLiteStatement.error(code, database, path) }
     }
 
     /// Copies the whole database. The caller uses the connection alone, in a read transaction, so that the copy is of one state.
     /// - Parameters:
-    ///   - copy: the handle of an open and empty database.
-    ///   - step: called between the parts; what it throws ends the copy.
-    func backup(to copy: OpaquePointer, pagesAtOnce: Int32, step: () throws -> Void) throws {
-        guard let backup = sqlite3_backup_init(copy, "main", handle, "main") else {
-            throw DatabaseError(resultCode: ResultCode(rawValue: sqlite3_errcode(copy)))
+    ///   - copy: A connection to an empty database.
+    ///   - pagesAtOnce: The number of pages between two calls of `step`.
+    ///   - step: A closure that is called between the parts. An error ends the copy.
+    /// - Throws: `StoreError` `.full`, `.inputOutput`, which name the copy.
+    func backup(to copy: SQLiteConnection, pagesAtOnce: Int32, step: () throws -> Void) throws {
+        let (source, target) = (try database, try copy.database)
+        guard let backup = sqlite3_backup_init(target, "main", source, "main") else {
+            throw Self.copyError(sqlite3_errcode(target), target, copy.path)
         }
         var code = SQLITE_OK
         do {
@@ -136,11 +139,18 @@ final class SQLiteConnection: @unchecked Sendable {
             sqlite3_backup_finish(backup)
             throw error
         }
+        // The system's error number is still that of the failed step.
+        let failure = code == SQLITE_DONE ? nil : Self.copyError(code, target, copy.path)
         sqlite3_backup_finish(backup)
-        guard code == SQLITE_DONE else {
-            throw DatabaseError(
-                resultCode: ResultCode(rawValue: code), message: String(cString: sqlite3_errmsg(copy)))
-        }
+        if let failure { throw failure }
+    }
+
+    private static func copyError(_ code: Int32, _ copy: OpaquePointer, _ path: String) -> StoreError {
+        let isFull = code & 0xff == SQLITE_FULL || (code & 0xff == SQLITE_IOERR && SQLiteStatement.hadNoRoom(copy))
+        let reason = "\(path): \(String(cString: sqlite3_errstr(code)))"
+        return isFull
+            ? StoreError(.full, "\(reason). Make room on the disk, or raise the limit of the file's size")
+            : StoreError(.inputOutput, "\(reason). Check the disk")
     }
 
     func integer(_ sql: String, _ values: [Value] = []) throws -> Int64? {
@@ -162,43 +172,77 @@ final class SQLiteConnection: @unchecked Sendable {
     var hasMoved: Bool {
         get throws {
             var moved: Int32 = 0
-            let code = sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved)
+            let code = sqlite3_file_control(try database, "main", SQLITE_FCNTL_HAS_MOVED, &moved)
             // File systems without the question have SQLITE_NOTFOUND.
             return code == SQLITE_OK && moved != 0
         }
     }
 
     /// The rows that the last statement changed.
-    var changedRows: Int { Int(sqlite3_changes(handle)) }
+    var changedRows: Int { handle.map { Int(sqlite3_changes($0)) } ?? 0 }
 
     // MARK: Opening
 
-    /// A name with which SQLite looks for no log, and asks for no lock. Libraries that take no such names find no file.
+    private static func open(_ path: String, _ role: Role, name: String) throws -> OpaquePointer {
+        var opened: OpaquePointer?
+        let access = role.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        let code =
+            role == .frozen
+            ? sqlite3_open_v2(frozenName(path), &opened, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, nil)
+            : sqlite3_open_v2(path, &opened, access | SQLITE_OPEN_NOMUTEX, nil)
+        do {
+            guard code == SQLITE_OK, let opened else { throw openingError(code, opened, name) }
+            try configure(opened, role, name)
+            return opened
+        } catch {
+            // A connection that could not be opened also has memory.
+            sqlite3_close_v2(opened)
+            throw error
+        }
+    }
+
+    private static func configure(_ database: OpaquePointer, _ role: Role, _ path: String) throws {
+        func run(_ sql: String) throws {
+            let code = sqlite3_exec(database, sql, nil, nil, nil)
+            guard code == SQLITE_OK else { throw openingError(code, database, path) }
+        }
+        sqlite3_extended_result_codes(database, 1)
+        sqlite3_busy_timeout(database, busyTimeout)
+        strata_take_double_quotes_for_names(database)
+        addFunctions(database)
+        // The default, unless the library was built with another.
+        try run("PRAGMA foreign_keys = OFF")
+        if role != .copy { try run("PRAGMA cache_size = -65536; PRAGMA mmap_size = 1073741824; PRAGMA temp_store = MEMORY") }
+        // The maximum size of a log that starts over. Each connection has its own setting.
+        if role == .writer { try run("PRAGMA journal_size_limit = \(SQLiteStore.logLimit)") }
+        if role == .reader { try run("PRAGMA query_only = 1") }
+        // SQLite reads the file at the first statement that needs it: a file that is no database is found here.
+        try run("SELECT * FROM sqlite_master LIMIT 1")
+    }
+
+    /// A name with which SQLite looks for no log, and asks for no lock.
     private static func frozenName(_ path: String) -> String {
         let name = path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? path
         return "file:\(name)?immutable=1"
     }
 
-    private static func openingError(_ error: DatabaseError, _ path: String) -> StoreError {
-        let reason = error.message ?? error.resultCode.description
-        return switch error.resultCode {
-        case .SQLITE_NOTADB: StoreError(.notAStore, "\(path) is not an SQLite database; choose another file")
-        case .SQLITE_CORRUPT: StoreError(.damaged, "\(path): \(reason); restore it from a copy")
-        case .SQLITE_BUSY: StoreError(.inUseElsewhere, "\(path): another connection keeps it locked; try again")
-        case .SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
-        case .SQLITE_READONLY where error.extendedResultCode == .SQLITE_READONLY_DBMOVED:
+    private static func openingError(_ code: Int32, _ database: OpaquePointer?, _ path: String) -> StoreError {
+        // Without memory there is no connection that could say why.
+        let reason = String(cString: database.map { sqlite3_errmsg($0) } ?? sqlite3_errstr(code))
+        let isReplaced = database.map { sqlite3_extended_errcode($0) } == readOnlyBecauseMoved
+        return switch code & 0xff {
+        case SQLITE_NOTADB: StoreError(.notAStore, "\(path) is not an SQLite database; choose another file")
+        case SQLITE_CORRUPT: StoreError(.damaged, "\(path): \(reason); restore it from a copy")
+        case SQLITE_BUSY: StoreError(.inUseElsewhere, "\(path): another connection keeps it locked; try again")
+        case SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
+        case SQLITE_READONLY where isReplaced:
             StoreError(.inUseElsewhere, "\(path) was replaced while it was opened; open it again")
         default: StoreError(.cannotOpen, "\(path): \(reason); check the path and its permissions")
         }
     }
 
-    /// GRDB observes transactions and tables for its own users; its hooks expect its own queue and cost time on every row.
-    private static func removeHooks(_ handle: OpaquePointer) {
-        sqlite3_commit_hook(handle, nil, nil)
-        sqlite3_rollback_hook(handle, nil, nil)
-        sqlite3_update_hook(handle, nil, nil)
-        sqlite3_set_authorizer(handle, nil, nil)
-    }
+    /// `SQLITE_READONLY_DBMOVED`, a macro that Swift does not import.
+    private static let readOnlyBecauseMoved = SQLITE_READONLY | (4 << 8)
 
     /// `strata_lower(text)`: what Swift's `lowercased()` gives, for comparisons without case.
     private static func addFunctions(_ handle: OpaquePointer) {

@@ -1,5 +1,5 @@
 import Foundation
-internal import GRDBSQLite
+internal import CSQLite
 import StoreInterface
 
 /// A prepared statement that its connection keeps. Used under the connection's lock only.
