@@ -153,7 +153,7 @@ lint: ## check the format of all sources
 docs: setup ## build the documentation, warnings as errors
 	@set -eu; for target in $(DOCUMENTED); do \
 	    $(call say,"Documentation of $$target"); \
-	    swift package generate-documentation --target $$target --warnings-as-errors; \
+	    STRATA_DOCS=1 swift package generate-documentation --target $$target --warnings-as-errors; \
 	done
 
 clean: ## remove everything that was built

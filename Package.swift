@@ -93,8 +93,7 @@ let package = Package(
 if withMacros {
     package.products.insert(.library(name: "Strata", targets: ["Strata"]), at: 0)
     package.dependencies += [
-        .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
-        .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
+        .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1")
     ]
     package.targets += [
         // Layer 6: the module that applications import.
@@ -114,4 +113,9 @@ if withMacros {
             ]),
         .testTarget(name: "StrataTests", dependencies: ["Strata"]),
     ]
+}
+
+// `make docs` sets it: the plugin that builds the documentation is no dependency of packages that use this one.
+if Context.environment["STRATA_DOCS"] != nil {
+    package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"))
 }
