@@ -158,8 +158,7 @@ import Testing
     @Test(arguments: ContextStack.allCases)
     func S142_theClassicalRoutingIsFollowedToo(_ stack: ContextStack) async throws {
         var numbers = SeededNumbers(seed: SeededNumbers.seed(#function))
-        var store = try TestBed(.memory).description
-        store.routing = .ancestors
+        let store = try TestBed(.memory).description(.ancestors)
         let container = try await PersistentContainer(model: Music.model, store: store, stack: stack)
         let main = container.mainContext
         main.mergePolicy = .objectTrump

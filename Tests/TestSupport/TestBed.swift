@@ -59,12 +59,18 @@ public final class TestBed: Sendable {
 
     deinit { if ownsFolder { try? FileManager.default.removeItem(at: folder) } }
 
-    public var description: StoreDescription {
-        switch kind {
-        case .memory: .memory(name: memoryName)
-        case .lmdb: .lmdb(file, options: options)
-        case .sqlite: .sqlite(file)
-        }
+    public var description: StoreDescription { description(.snapshot) }
+
+    /// The store, whose contexts read in a given way.
+    public func description(_ routing: Routing) -> StoreDescription {
+        var store: StoreDescription =
+            switch kind {
+            case .memory: .memory(name: memoryName)
+            case .lmdb: .lmdb(file, options: options)
+            case .sqlite: .sqlite(file, routing: routing)
+            }
+        store.routing = routing
+        return store
     }
 
     /// Hundreds of stores are open at once in the tests. A terabyte of address space for each would not fit.

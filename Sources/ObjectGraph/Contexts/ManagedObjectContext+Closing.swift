@@ -42,7 +42,7 @@ extension ManagedObjectContext {
         guard closure != nil else { return baseState }
         var shown = baseState
         shown.state = baseState.state.closed(setup.coordinator.store)
-        shown.ancestors = nil
+        shown.route = nil
         return shown
     }
 }

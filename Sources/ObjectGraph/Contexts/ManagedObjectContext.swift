@@ -106,8 +106,8 @@ public final class ManagedObjectContext {
         /// The parent's view revision and reset count for which `inherited` was taken.
         var parentViewRevision: UInt64 = 0
         var parentResetGeneration: UInt64 = 0
-        /// With the routing `ancestors`, the snapshot that reads through the parent; otherwise nil.
-        var ancestors: AncestorSnapshot?
+        /// The way of requests to the parent and the store; nil if the context reads the state and the layers.
+        var route: (any RequestRoute)?
         /// Whether the user pinned the context to this state.
         var isPinned = false
     }
@@ -232,8 +232,8 @@ public final class ManagedObjectContext {
         layers.append(top)
         layers.append(contentsOf: sealed.reversed())
         layers.append(contentsOf: baseState.inherited)
-        if let ancestors = baseState.ancestors {
-            view = LayeredView(base: ancestors, layers: layers)
+        if let base = baseState.route?.base {
+            view = LayeredView(base: base, layers: layers)
         } else {
             layers.append(contentsOf: state.deferred)
             view = LayeredView(base: state.base, layers: layers)
@@ -254,7 +254,7 @@ public final class ManagedObjectContext {
 
     /// Acquires the snapshot if objects, observers or unsaved changes depend on it. Otherwise the context keeps no pages from reuse.
     private func settleBase() {
-        guard baseState.ancestors == nil, closure == nil else { return }
+        guard baseState.route?.base == nil, closure == nil else { return }
         if isRoot, showsNothing, !baseState.isPinned {
             baseState.state = setup.writer.resting(baseState.state)
         } else {

@@ -12,7 +12,8 @@ public final class PersistentStoreCoordinator: Sendable {
     /// The name of the coordinator in errors.
     public let name: String
     let writer: StoreWriter
-    let routing: Routing
+    /// Counts the requests between contexts; nil: with `Routing.snapshot` there are none.
+    let hops: HopCounts?
     let traits: ModelCapabilities
     private let contexts = Mutex<[UInt64: CoalescedNotifier]>([:])
     /// The queue on which notifiers wait for the end of their interval.
@@ -33,7 +34,7 @@ public final class PersistentStoreCoordinator: Sendable {
     init(model: Model, store: any ObjectStore, routing: Routing, name: String, clock: any WriterClock) throws {
         self.model = model
         self.name = name
-        self.routing = routing
+        hops = routing == .ancestors ? HopCounts() : nil
         traits = ModelCapabilities(model)
         writer = try StoreWriterRegistry.writer(for: store, clock: clock)
         let number = writer.addListener { [weak self] _, origin in self?.didSave(origin) }

@@ -45,12 +45,11 @@ struct LiveQuery: Sendable {
         self.view = view
         let order = SortOrder(query.sort)
         var candidates = candidates
-        let isSnapshotInTime = !(view.base is AncestorSnapshot)
         // Values may have changed after the keys were sorted.
-        if !isSnapshotInTime { candidates.sort { order.precedes($0, $1) } }
+        if !view.base.isFixed { candidates.sort { order.precedes($0, $1) } }
         list = ResultList(order: order, ContiguousArray(candidates.lazy.map(\.entry)))
         remembered = nil
-        if isSnapshotInTime { return }
+        if view.base.isFixed { return }
         remembered = Dictionary(uniqueKeysWithValues: candidates.map { ($0.entry.key, $0) })
     }
 
@@ -277,7 +276,7 @@ extension LayeredView {
     /// Returns the changes from this view to another over the same base: those of all layers that only one view has. Returns nil for
     /// another base.
     fileprivate func changesWithin(_ next: LayeredView) -> [ChangeSet]? {
-        guard base === next.base, !(base is AncestorSnapshot) else { return nil }
+        guard base === next.base, base.isFixed else { return nil }
         let old = Set(layers.map(\.id))
         let new = Set(next.layers.map(\.id))
         return (layers.filter { !new.contains($0.id) } + next.layers.filter { !old.contains($0.id) }).map { $0.changeSet() }

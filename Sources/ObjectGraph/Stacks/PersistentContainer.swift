@@ -187,6 +187,7 @@ extension PersistentStoreCoordinator {
     func rootSetup(name: String, merging: Bool) -> ContextConfiguration {
         ContextConfiguration(
             name: name, coordinator: self,
-            baseState: .init(state: writer.newestState(), inherited: []), parent: nil, automaticallyMergesChanges: merging)
+            baseState: .init(state: writer.newestState(), inherited: [], route: rootRoute), parent: nil,
+            automaticallyMergesChanges: merging)
     }
 }

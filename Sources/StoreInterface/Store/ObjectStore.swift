@@ -23,6 +23,8 @@ extension StoreSnapshot {
 public protocol StoreSnapshot: AnyObject, ObjectReader {
     /// The newest save in the snapshot.
     var generation: Generation { get }
+    /// Whether the snapshot shows one state as long as it lives, as the snapshots of all stores do.
+    var isFixed: Bool { get }
     /// Returns the save that last wrote the object, or nil if the object does not exist.
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation?
     /// Returns the objects of one page. If the page has no objects, returns nil or an empty page. The result stays valid as
@@ -53,6 +55,8 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
 }
 
 extension StoreSnapshot {
+    public var isFixed: Bool { true }
+
     public var pagesWorthKeeping: Int { 64 }
 
     public func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {

@@ -48,7 +48,7 @@ public actor BackgroundContext: ContextExecutor {
         executor.queue.async { self.runIsolated(job) }
     }
 
-    public nonisolated func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void) {
+    nonisolated func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void) {
         if executor.isCurrent { return assumeIsolated { job($0.context) } }
         executor.queue.sync { self.runIsolated(job) }
     }

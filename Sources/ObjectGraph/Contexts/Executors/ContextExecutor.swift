@@ -3,10 +3,10 @@ internal import Platform
 import StoreInterface
 
 /// The executor of a context: the main actor, or an actor of its own. Other executors reach the context only through this protocol.
-public protocol ContextExecutor: AnyObject, Sendable {
+protocol ContextExecutor: AnyObject, Sendable {
     /// Runs a job on the context's executor, after all jobs enqueued before. Never waits.
     func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void)
-    /// Runs a job on the context's executor and waits for it, blocking the calling thread. Used only with the routing `ancestors`.
+    /// Runs a job on the context's executor and waits for it, blocking the calling thread. Used only by ``AncestorRoute``.
     func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void)
 }
 

@@ -3,7 +3,6 @@ internal import Platform
 
 /// Runs an actor's jobs on a serial dispatch queue.
 ///
-/// Other threads can block until a job on the queue ends, which the routing `ancestors` requires.
 /// Blocking in a `perform` never occupies a cooperative thread.
 final class QueueExecutor: SerialExecutor {
     let queue: DispatchQueue

@@ -8,7 +8,7 @@ extension ManagedObjectContext {
             return StoreWriter.log.warning("the context \(name) has unsaved changes, so it keeps the snapshot that it reads")
         }
         if isRoot { return advance(to: setup.writer.state) }
-        guard let parent = setup.parent?.host, baseState.ancestors == nil, let own = host else { return }
+        guard let parent = setup.parent?.host, baseState.route == nil, let own = host else { return }
         let sequence = baseState.state.sequence
         parent.enqueue { parent in
             if parent.baseState.state.sequence <= sequence { parent.advanceIfClean() }

@@ -128,6 +128,7 @@ extension ManagedObjectContext {
     /// `refreshFromParent()`.
     public func refreshAllObjects() {
         checkIsolation()
+        baseState.route?.forget(nil)
         if isRoot { moving { advance(to: setup.writer.newestState()) } }
     }
 
@@ -198,6 +199,7 @@ extension ManagedObjectContext {
         }
         var moved = baseState
         if isRoot { moved.state = setup.writer.newestState() }
+        baseState.route?.forget(nil)
         setBaseState(moved)
         notify(nil, refreshed: [])
     }

@@ -26,6 +26,11 @@ extension ManagedObjectContext {
     /// - Parameter changes: The saves of other contexts between the two states; nil if they are unknown.
     func move(to new: BaseState, _ changes: [ChangeSet]?) {
         if hasUnsavedLayers { keepOrphans(movingTo: new, changes) }
+        var new = new
+        if let route = baseState.route {
+            route.forget(changes)
+            new.route = route
+        }
         setBaseState(new)
         if hasUnsavedLayers { settlePairs(of: Array(sealed.dropFirst(inFlight)) + [top]) }
     }
@@ -37,8 +42,9 @@ extension ManagedObjectContext {
     ///
     /// O(pages with deletions), or O(updated objects) if the changes are unknown.
     private func keepOrphans(movingTo new: BaseState, _ changes: [ChangeSet]?) {
-        let below = LayeredView(
-            base: new.ancestors ?? new.state.base, layers: new.inherited + (new.ancestors == nil ? new.state.deferred : []))
+        let below =
+            new.route?.base.map { LayeredView(base: $0) }
+            ?? LayeredView(base: new.state.base, layers: new.inherited + new.state.deferred)
         for place in changes.map(updatesOfDeleted) ?? allUpdates() {
             for slot in SlotIterator(place.mask) {
                 let key = PageAddress.key(page: place.number, slot: slot)

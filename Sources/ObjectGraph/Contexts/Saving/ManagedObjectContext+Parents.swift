@@ -60,10 +60,10 @@ extension ManagedObjectContext {
     /// Returns the base state of a child that is created now.
     func baseStateForChild() -> BaseState {
         sealTop()
-        if setup.coordinator.routing == .ancestors {
+        if let route = baseState.route {
             return BaseState(
                 state: baseState.state, inherited: [], parentViewRevision: viewRevision, parentResetGeneration: resetGeneration,
-                ancestors: AncestorSnapshot(parent: .init(place: place, name: name), schema: model.storeSchema))
+                route: route.routeForChild(of: self))
         }
         var inherited = baseState.inherited
         if !sealed.isEmpty { inherited.insert(contentsOf: sealed.reversed(), at: 0) }
@@ -128,6 +128,7 @@ extension ManagedObjectContext {
     /// Makes the saved changes part of the base state, after the parent or the store has accepted them.
     func didPush(_ push: ChildChanges, _ place: ParentState) {
         let written = Array(sealed.prefix(inFlight))
+        baseState.route?.didSave(written, accepted: place.taken)
         sealed.removeFirst(inFlight)
         inFlight = 0
         var moved = baseState
@@ -135,7 +136,7 @@ extension ManagedObjectContext {
             moved.state = place.state
             moved.inherited = place.inherited
             moved.parentViewRevision = place.viewRevision
-        } else if !push.layer.isEmpty, moved.ancestors == nil {
+        } else if !push.layer.isEmpty, moved.route == nil {
             moved.inherited.insert(push.layer, at: 0)
             var oldestFirst = Array(moved.inherited.reversed())
             if let tail = Layer.foldableTail(of: oldestFirst) {
@@ -160,17 +161,12 @@ extension ManagedObjectContext {
     ///
     /// O(pages of the push + registered objects among them) (S079).
     func take(_ push: ChildChanges) throws -> ParentState {
+        if let route = baseState.route { return try route.take(push, in: self) }
         try checkNotReset(push)
         sealTop()
         let showsTheSame = viewRevision == push.parentViewRevision
         let taken = showsTheSame && !hasDeletes && push.orphans.isEmpty ? push : applicable(push)
         let layers = layersAbove(sealed, [taken.layer])
-        if setup.coordinator.routing == .ancestors {
-            for layer in layers { materialise(layer) }
-            processPendingChanges()
-            return ParentState(
-                state: baseState.state, inherited: [], viewRevision: viewRevision, showsTheSame: false, taken: taken.changes)
-        }
         if !taken.layer.isEmpty {
             sealed += layers
             viewRevision += 1
@@ -207,11 +203,8 @@ extension ManagedObjectContext {
         let durability = group.map(\.durability).contains(.durable) ? .durable : group[0].durability
         do {
             for waiting in group { try checkNotReset(waiting.push) }
-            if setup.coordinator.routing == .ancestors {
-                let place = try classicalSaveThrough(group.map(\.push), durability)
-                for waiting in group { waiting.completion(.success(place)) }
-                endSave()
-                return
+            if let route = baseState.route {
+                return route.takeThrough(group.map(\.push), durability, in: self) { [self] in finish(group, $0) }
             }
             _ = try prepareSave()
         } catch {
@@ -226,13 +219,16 @@ extension ManagedObjectContext {
         }
         let began = viewRevision
         forwardToParent(pushes, durability) { [self] result in
-            do {
-                let place = try didForwardToParent(pushes, same && began == viewRevision, result)
-                for waiting in group { waiting.completion(.success(place)) }
-                endSave()
-            } catch {
-                refuse(group, error)
-            }
+            finish(group, Result { try didForwardToParent(pushes, same && began == viewRevision, result) })
+        }
+    }
+
+    private func finish(_ group: [WaitingPush], _ result: Result<ParentState, any Error>) {
+        switch result {
+        case .success(let place):
+            for waiting in group { waiting.completion(.success(place)) }
+            endSave()
+        case .failure(let error): refuse(group, error)
         }
     }
 

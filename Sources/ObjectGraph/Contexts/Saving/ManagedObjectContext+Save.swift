@@ -101,9 +101,7 @@ extension ManagedObjectContext {
         let request = saveRequest(layers, durability)
         let writer = setup.writer
         let origin = number
-        if baseState.ancestors != nil || setup.coordinator.routing == .ancestors {
-            return try writer.submitAndWait(request, origin: origin)
-        }
+        if let route = baseState.route { return try route.write(request, origin: origin, to: writer) }
         return try await withCheckedThrowingContinuation { continuation in
             writer.submit(request, origin: origin) { continuation.resume(with: $0) }
         }
@@ -121,6 +119,7 @@ extension ManagedObjectContext {
     /// Applies the result of a save after the store has accepted the layers in flight.
     func didWrite(_ outcome: SaveOutcome, adopted: ChangeSet? = nil) {
         let written = takeInFlight()
+        baseState.route?.didSave(written, accepted: outcome.changes)
         let old = baseState.state
         let between = setup.writer.changes(after: old, through: outcome.state)
         let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }

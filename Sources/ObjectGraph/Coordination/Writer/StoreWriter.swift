@@ -122,17 +122,6 @@ final class StoreWriter: Sendable {
         enqueue(SaveJob(request: request, origin: origin, completion: completion))
     }
 
-    /// Saves and blocks until the save ends, as Core Data does. Kept for the routing `ancestors`.
-    func submitAndWait(_ request: SaveRequest, origin: UInt64) throws -> SaveOutcome {
-        let box = Mutex<Result<SaveOutcome, any Error>?>(nil)
-        submit(request, origin: origin) { result in box.withLock { $0 = result } }
-        queue.sync {}
-        guard let result = box.withLock({ $0 }) else {
-            throw StoreError(.internalInconsistency, "the writer did not answer a save; report this as a bug")
-        }
-        return try result.get()
-    }
-
     /// Waits until all earlier saves are on disk.
     func flush() async throws {
         _ = try await withCheckedThrowingContinuation { continuation in

@@ -55,7 +55,7 @@ extension LayeredView {
     }
 
     /// Returns the keys of the objects that layers change, ascending.
-    private func touchedKeys(_ entity: Int) -> [ObjectKey] {
+    func touchedKeys(_ entity: Int) -> [ObjectKey] {
         touchedPages(entity).sorted { $0.key < $1.key }.flatMap { number, mask in
             SlotIterator(mask).map { PageAddress.key(page: number, slot: $0) }
         }

@@ -86,6 +86,7 @@ extension LayeredView {
         below.offset = 0
         below.limit = nil
         below.sort = []
+        guard base.isFixed else { return try mergedKeys(below).count }
         var total = try base.count(below)
         for (number, mask) in touchedPages(of: query) {
             let presence = try base.page(query.entity, number)?.presence ?? 0
@@ -117,6 +118,13 @@ extension LayeredView {
     func allKeys(_ entity: Int) throws -> [ObjectKey] {
         var keys: [ObjectKey] = []
         let touched = touchedPages(entity)
+        guard base.isFixed else {
+            // Each request of a page is a request of another context.
+            keys = try base.keys(StoreQuery(entity: entity)).filter {
+                touched[PageAddress.page(of: $0), default: 0] >> UInt64(PageAddress.slot(of: $0)) & 1 == 0
+            }
+            return try (keys + touchedKeys(entity).filter { try exists(entity, $0) }).sorted()
+        }
         let numbers = Set(touched.keys).union(try base.pageNumbers(entity)).sorted()
         for number in numbers {
             let mask = touched[number] ?? 0

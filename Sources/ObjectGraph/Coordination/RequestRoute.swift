@@ -1,0 +1,31 @@
+import StoreInterface
+
+/// How the requests and saves of one context reach its parent and the store, for stacks whose children do not share the layers of
+/// their parents.
+///
+/// With `Routing.snapshot` a context has none: a child reads its parent's sealed layers over a snapshot and asks no other context.
+/// The one implementation is the emulation of Core Data, ``AncestorRoute``.
+protocol RequestRoute: AnyObject, Sendable {
+    /// The snapshot that a child reads below its own changes; nil in a root, which reads the store.
+    var base: (any StoreSnapshot)? { get }
+    /// Returns the route of a child that is made now.
+    func routeForChild(of context: ManagedObjectContext) -> any RequestRoute
+    /// Returns all values of an object below the context's own changes; nil if there is no such object. On the context's executor.
+    func row(_ entity: Int, _ key: ObjectKey, in context: ManagedObjectContext) throws -> [Value]?
+    /// Drops the kept rows and relationships of these changes, or all of them if the changes are not known.
+    func forget(_ changes: [ChangeSet]?)
+    /// Called when a save has taken layers, oldest first, before the context removes them.
+    ///
+    /// - Parameter accepted: the changes that the level above made; nil if it made all changes of the layers.
+    func didSave(_ layers: [Layer], accepted: ChangeSet?)
+    /// Makes a child's changes unsaved changes of its parent. On the parent's executor.
+    func take(_ push: ChildChanges, in parent: ManagedObjectContext) throws -> ParentState
+    /// Saves children's changes, and the parent's own, through to the store. A save of the parent is running.
+    ///
+    /// - Parameter completion: called once, on the parent's executor.
+    func takeThrough(
+        _ pushes: [ChildChanges], _ durability: Durability, in parent: ManagedObjectContext,
+        _ completion: @escaping (Result<ParentState, any Error>) -> Void)
+    /// Writes the changes of a root context.
+    func write(_ request: SaveRequest, origin: UInt64, to writer: StoreWriter) throws -> SaveOutcome
+}

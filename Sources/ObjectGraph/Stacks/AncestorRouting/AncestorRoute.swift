@@ -1,0 +1,125 @@
+internal import Platform
+import StoreInterface
+
+/// Routes requests as Core Data does: a context asks its parent, which answers from its own changes, from the rows that it has kept,
+/// or by asking its own parent. For comparison only (`Routing.ancestors`).
+///
+/// Where Core Data's way is not known, this takes the cheaper one: a request for an object returns the whole row, a parent keeps the
+/// rows that pass through it in both directions, and a save blocks only the executor of the root, which waits for the disk.
+final class AncestorRoute: RequestRoute {
+    /// 0 in a root, 1 in its children.
+    let level: Int
+    let rows: KeptRows
+    let hops: HopCounts
+    private let snapshot: AncestorSnapshot?
+    private let hasChildren = Atomic(false)
+
+    /// The route of a root.
+    init(entityCount: Int, hops: HopCounts) {
+        level = 0
+        rows = KeptRows(entityCount: entityCount)
+        self.hops = hops
+        snapshot = nil
+    }
+
+    private init(level: Int, parent: ContextConfiguration.ParentLink, schema: StoreSchema, hops: HopCounts) {
+        self.level = level
+        self.hops = hops
+        rows = KeptRows(entityCount: schema.entities.count)
+        snapshot = AncestorSnapshot(parent: parent, schema: schema, level: level, rows: rows, hops: hops)
+    }
+
+    var base: (any StoreSnapshot)? { snapshot }
+
+    func routeForChild(of context: ManagedObjectContext) -> any RequestRoute {
+        hasChildren.store(true, ordering: .relaxed)
+        return AncestorRoute(
+            level: level + 1, parent: .init(place: context.place, name: context.name), schema: context.model.storeSchema,
+            hops: hops)
+    }
+
+    func row(_ entity: Int, _ key: ObjectKey, in context: ManagedObjectContext) throws -> [Value]? {
+        if let snapshot { return try snapshot.row(entity, key) }
+        if let known = rows.row(entity, key) { return known }
+        let found = try ManagedObjectContext.composed(entity, key, of: context.baseState.state.deferred, context.model) {
+            try context.storedRow(entity, key)
+        }
+        if let found { rows.keep(found, entity, key, at: rows.revision) }
+        return found
+    }
+
+    func forget(_ changes: [ChangeSet]?) {
+        guard let changes else { return rows.removeAll() }
+        for change in changes { rows.remove(change) }
+    }
+
+    func didSave(_ layers: [Layer], accepted: ChangeSet?) {
+        rows.adopt(layers, keepingInserted: hasChildren.load(ordering: .relaxed), accepted: accepted)
+    }
+
+    func take(_ push: ChildChanges, in parent: ManagedObjectContext) throws -> ParentState {
+        hops.add(.save, level: level + 1)
+        return try parent.takeMaterialised(push)
+    }
+
+    func takeThrough(
+        _ pushes: [ChildChanges], _ durability: Durability, in parent: ManagedObjectContext,
+        _ completion: @escaping (Result<ParentState, any Error>) -> Void
+    ) {
+        for _ in pushes { hops.add(.save, level: level + 1) }
+        parent.saveMaterialised(pushes, durability, completion)
+    }
+
+    /// Blocks the executor of the root until the save is on disk, as `NSManagedObjectContext.save()` does.
+    func write(_ request: SaveRequest, origin: UInt64, to writer: StoreWriter) throws -> SaveOutcome {
+        try writer.submitAndWait(request, origin: origin)
+    }
+}
+
+extension ManagedObjectContext {
+    /// All values of an object as the context shows it; nil if there is no such object. For a child's request.
+    func wholeRow(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
+        try checkOpen()
+        return try Self.composed(entity, key, of: view.layers.prefix(sealed.count + 1), model) {
+            try baseState.route?.row(entity, key, in: self)
+        }
+    }
+
+    /// An object's values in the store's snapshot.
+    fileprivate func storedRow(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
+        let slot = PageAddress.slot(of: key)
+        guard let page = try pages.page(entity, PageAddress.page(of: key), in: view.base), try page.contains(slot) else {
+            return nil
+        }
+        return try model.entities[entity].columns.indices.map { try page.value(slot, $0) }
+    }
+
+    /// Returns an object's values with the changes of layers, newest first, over the row below. Reads that row only if needed.
+    fileprivate static func composed(
+        _ entity: Int, _ key: ObjectKey, of layers: some Sequence<Layer>, _ model: Model, below: () throws -> [Value]?
+    ) rethrows -> [Value]? {
+        var newer: [Int: Value] = [:]
+        for layer in layers {
+            guard let row = layer.row(entity, key) else { continue }
+            if row.kind == .delete { return nil }
+            row.set.forEach { if newer[$0] == nil { newer[$0] = row[$0] } }
+            if row.kind == .insert { return model.entities[entity].columns.indices.map { newer[$0] ?? .null } }
+        }
+        guard var values = try below() else { return nil }
+        for (column, value) in newer { values[column] = value }
+        return values
+    }
+}
+
+extension StoreWriter {
+    /// Saves and waits, blocking the calling thread.
+    fileprivate func submitAndWait(_ request: SaveRequest, origin: UInt64) throws -> SaveOutcome {
+        let box = Mutex<Result<SaveOutcome, any Error>?>(nil)
+        submit(request, origin: origin) { result in box.withLock { $0 = result } }
+        queue.sync {}
+        guard let result = box.withLock({ $0 }) else {
+            throw StoreError(.internalInconsistency, "the writer did not answer a save; report this as a bug")
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,118 @@
+import StoreInterface
+
+/// Reads a child's objects through its parent, on the parent's executor.
+///
+/// It shows the parent's present state, except for the rows and relationships that it has kept. Its state is not fixed.
+final class AncestorSnapshot: StoreSnapshot {
+    let schema: StoreSchema
+    private let parent: ContextConfiguration.ParentLink
+    private let level: Int
+    private let rows: KeptRows
+    private let hops: HopCounts
+
+    init(parent: ContextConfiguration.ParentLink, schema: StoreSchema, level: Int, rows: KeptRows, hops: HopCounts) {
+        self.parent = parent
+        self.schema = schema
+        self.level = level
+        self.rows = rows
+        self.hops = hops
+    }
+
+    /// Waits for the parent's executor: one hop.
+    private func ask<T: Sendable>(
+        _ kind: RequestHop.Kind, _ question: @Sendable (ManagedObjectContext) throws -> T
+    ) throws -> T {
+        guard let host = parent.host else { throw SaveError.parentGone(context: "child of \(parent.name)") }
+        hops.add(kind, level: level)
+        return try host.wait(question)
+    }
+
+    var isFixed: Bool { false }
+
+    var generation: Generation { (try? ask(.other) { $0.view.base.generation }) ?? 0 }
+
+    // MARK: Objects
+
+    /// All values of an object: one hop, unless the row is kept.
+    func row(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
+        if let known = rows.row(entity, key) { return known }
+        let revision = rows.revision
+        let row = try ask(.fault) { try $0.wholeRow(entity, key) }
+        if let row { rows.keep(row, entity, key, at: revision) }
+        return row
+    }
+
+    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+        AncestorPage(entity: entity, number: number, reader: self)
+    }
+
+    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try row(entity, key) != nil }
+
+    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? { try row(entity, key)?[column] }
+
+    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
+        try ask(.other) { try $0.view.version(entity, key).map { $0.generation ?? 0 } }
+    }
+
+    func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
+        if let known = rows.related(relation, to: key) { return known }
+        let revision = rows.revision
+        let related = try ask(.relationship) { try $0.view.related(relation, to: key) }
+        rows.keep(related, relation, to: key, at: revision)
+        return related
+    }
+
+    // MARK: Fetches
+
+    func keys(_ query: StoreQuery) throws -> [ObjectKey] { try ask(.fetch) { try $0.view.keys(query) } }
+
+    func count(_ query: StoreQuery) throws -> Int { try ask(.fetch) { try $0.view.count(query) } }
+
+    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try ask(.fetch) { try $0.view.groups(aggregation) } }
+
+    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+        try keys(StoreQuery(entity: entity, predicate: .compare(column, .equal, value)))
+    }
+
+    func pageNumbers(_ entity: Int) throws -> [UInt64] {
+        Set(try keys(StoreQuery(entity: entity)).map(PageAddress.page)).sorted()
+    }
+
+    func explain(_ query: StoreQuery) throws -> String {
+        try "asked of the parent: " + ask(.other) { try $0.view.explain(query) }
+    }
+}
+
+/// A page read through a parent.
+private final class AncestorPage: StorePage {
+    private let entity: Int
+    private let number: UInt64
+    private let reader: AncestorSnapshot
+
+    init(entity: Int, number: UInt64, reader: AncestorSnapshot) {
+        self.entity = entity
+        self.number = number
+        self.reader = reader
+    }
+
+    /// One fetch.
+    var presence: UInt64 {
+        let keys = (0..<PageAddress.slots).map { PageAddress.key(page: number, slot: $0) }
+        guard let found = try? reader.keys(StoreQuery(entity: entity, predicate: .keys(Set(keys)))) else { return .max }
+        return found.reduce(0) { $0 | 1 << UInt64(PageAddress.slot(of: $1)) }
+    }
+
+    func contains(_ slot: Int) throws -> Bool { try row(slot) != nil }
+
+    func version(_ slot: Int) throws -> Generation {
+        try reader.version(entity, PageAddress.key(page: number, slot: slot)) ?? 0
+    }
+
+    func value(_ slot: Int, _ column: Int) throws -> Value { try row(slot)?[column] ?? .null }
+
+    func presentValue(_ slot: Int, _ column: Int) throws -> Value? { try row(slot)?[column] }
+
+    private func row(_ slot: Int) throws -> [Value]? {
+        try reader.row(entity, PageAddress.key(page: number, slot: slot))
+    }
+}
