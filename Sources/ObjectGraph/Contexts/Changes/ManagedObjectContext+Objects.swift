@@ -199,10 +199,7 @@ extension ManagedObjectContext {
     }
 
     func newestOwnRow(_ entity: Int, _ key: ObjectKey) -> Row? {
-        for layer in view.layers.prefix(sealed.count + 1) {
-            if let row = layer.row(entity, key) { return row }
-        }
-        return nil
+        view.layers.prefix(sealed.count + 1).newestRow(entity, key)
     }
 
     /// Returns whether an object exists in the context's view.

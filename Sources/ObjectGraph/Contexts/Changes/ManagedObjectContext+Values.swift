@@ -17,11 +17,11 @@ extension ManagedObjectContext {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
         if hasLayers {
-            for layer in view.layers {
-                guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
-                if row.kind == .delete { return nil }
-                if row.isSet(column) { return row[column] }
-                if row.kind == .insert { return .null }
+            // An update of a deleted object shows its values until the next save settles it.
+            switch view.layers.lookup(entity, page: number, slot: slot, column) {
+            case .row(let row): return row[column]
+            case .deleted: return nil
+            case .below: break
             }
         }
         do {

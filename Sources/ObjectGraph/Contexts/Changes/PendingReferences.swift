@@ -7,20 +7,13 @@ struct PendingReferences: ObjectReader {
     let layers: [Layer]
 
     private func newest(_ entity: Int, _ key: ObjectKey) -> RowKind? {
-        for layer in layers {
-            if let row = layer.row(entity, key) { return row.kind }
-        }
-        return nil
+        layers.newestRow(entity, key)?.kind
     }
 
     /// Returns nil also if no change sets the column.
     func value(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
-        for layer in layers {
-            guard let row = layer.row(entity, key) else { continue }
-            if row.kind == .delete { return nil }
-            if row.isSet(column) { return row[column] }
-        }
-        return nil
+        let answer = layers.lookup(entity, page: PageAddress.page(of: key), slot: PageAddress.slot(of: key), column)
+        return if case .row(let row) = answer, row.isSet(column) { row[column] } else { nil }
     }
 
     func exists(_ entity: Int, _ key: ObjectKey) -> Bool { newest(entity, key) != .delete }

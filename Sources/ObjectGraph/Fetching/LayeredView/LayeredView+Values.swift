@@ -111,10 +111,10 @@ struct PagedReader {
     private mutating func stored(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
-        for layer in view.layers {
-            guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
-            if row.kind == .delete { return .null }
-            if row.kind == .insert || row.isSet(column) { return row[column] }
+        switch try view.lookup(entity, page: number, slot: slot, column) {
+        case .row(let row): return row[column]
+        case .deleted: return .null
+        case .below: break
         }
         if pages[entity]?.number != number {
             pages[entity] = Page(number: number, page: try view.base.page(entity, number))

@@ -20,28 +20,29 @@ public struct LayeredView: ObjectReader {
     public var schema: StoreSchema { base.schema }
 
     /// Returns the newest row that a layer has for the object; nil if only the base may contain it.
-    public func row(_ entity: Int, _ key: ObjectKey) -> Row? {
-        let number = PageAddress.page(of: key)
-        let slot = PageAddress.slot(of: key)
-        for layer in layers {
-            if let row = layer.entity(entity)?.page(number)?[slot] { return row }
-        }
-        return nil
-    }
+    public func row(_ entity: Int, _ key: ObjectKey) -> Row? { layers.newestRow(entity, key) }
 
     /// Returns the value from the newest layer that has the column set, else from the base. An inserting row ends the search; a
     /// deleting row returns nil.
     public func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
-        for layer in layers {
-            guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
-            if row.kind == .delete { return nil }
-            if row.kind == .insert { return row[column] }
-            if row.isSet(column) { return try isOrphan(row, entity, key) ? nil : row[column] }
+        switch try lookup(entity, page: number, slot: slot, column) {
+        case .row(let row): return row[column]
+        case .deleted: return nil
+        case .below:
+            guard let page = try base.page(entity, number), try page.contains(slot) else { return nil }
+            return try page.value(slot, column)
         }
-        guard let page = try base.page(entity, number), try page.contains(slot) else { return nil }
-        return try page.value(slot, column)
+    }
+
+    /// Returns which layer decides the value of a column. An update whose object is deleted below it does not decide: the object
+    /// counts as deleted (S106).
+    @inline(__always)
+    func lookup(_ entity: Int, page number: UInt64, slot: Int, _ column: Int) throws -> LayerAnswer {
+        let answer = layers.lookup(entity, page: number, slot: slot, column)
+        guard case .row(let row) = answer, row.kind == .update else { return answer }
+        return try isOrphan(row, entity, PageAddress.key(page: number, slot: slot)) ? .deleted : answer
     }
 
     /// Returns the save that last wrote the object: unsaved if it was never saved, nil if it does not exist.

@@ -79,12 +79,11 @@ extension LayeredView {
     func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
-        for layer in layers {
-            guard let row = layer.entity(entity)?.page(number)?[slot] else { continue }
-            if row.kind == .delete { return nil }
-            if row.kind == .insert || row.isSet(column) { return WholeValueParts(row[column]) }
+        switch try lookup(entity, page: number, slot: slot, column) {
+        case .row(let row): return WholeValueParts(row[column])
+        case .deleted: return nil
+        case .below: return try base.parts(entity, key, column)
         }
-        return try base.parts(entity, key, column)
     }
 }
 
