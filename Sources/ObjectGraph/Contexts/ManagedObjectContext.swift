@@ -68,11 +68,7 @@ public final class ManagedObjectContext {
     @exclusivity(unchecked) var keys: [Range<ObjectKey>]
     /// The number of layers in ``sealed``, from the oldest, that a running save has taken. 0 when no save runs.
     var inFlight = 0
-    var isSaving = false
-    /// The saves that wait for the running save.
-    var waitingSaves: [() -> Void] = []
-    /// Saves of children through this context. They are forwarded together after the running save.
-    var waitingPushes: [WaitingPush] = []
+    var saveGate = SaveGate()
     /// The number of resets. A child created before a reset can no longer save to this context.
     var resetGeneration: UInt64 = 0
     @exclusivity(unchecked) var changeLog = ChangeLog()
@@ -303,7 +299,7 @@ public final class ManagedObjectContext {
 
     /// Folds a long list of sealed layers into one layer, off the context's executor, so that reads stay fast.
     func foldIfLong() {
-        guard !isFolding, !isSaving, let tail = Layer.foldableTail(of: sealed), let host else { return }
+        guard !isFolding, !saveGate.isSaving, let tail = Layer.foldableTail(of: sealed), let host else { return }
         isFolding = true
         let layers = Array(sealed[tail])
         let schema = model.storeSchema
@@ -317,7 +313,7 @@ public final class ManagedObjectContext {
     private func didFold(_ layers: [Layer], into folded: Layer) {
         isFolding = false
         // A save or a rollback may have removed these layers in the meantime.
-        guard !isSaving, let start = sealed.firstIndex(where: { $0 === layers[0] }), sealed.count >= start + layers.count,
+        guard !saveGate.isSaving, let start = sealed.firstIndex(where: { $0 === layers[0] }), sealed.count >= start + layers.count,
             zip(sealed[start...], layers).allSatisfy({ $0 === $1 })
         else { return }
         sealed.replaceSubrange(start..<start + layers.count, with: folded.isEmpty ? [] : [folded])

@@ -4,7 +4,7 @@ import StoreInterface
 extension ManagedObjectContext {
     /// Moves a context without unsaved changes to the newest state. A child moves to its parent's state after the parent has moved.
     func advanceIfClean() {
-        guard !isSaving, !hasChanges else {
+        guard !saveGate.isSaving, !hasChanges else {
             return StoreWriter.log.warning("the context \(name) has unsaved changes, so it keeps the snapshot that it reads")
         }
         if isRoot { return advance(to: setup.writer.state) }
@@ -15,7 +15,7 @@ extension ManagedObjectContext {
             guard parent.baseState.state.sequence > sequence else { return }
             let new = parent.sealedFoundationForChild()
             own.enqueue { child in
-                if !child.isSaving, !child.hasChanges { child.moveToParent(new, changes: nil) }
+                if !child.saveGate.isSaving, !child.hasChanges { child.moveToParent(new, changes: nil) }
             }
         }
     }

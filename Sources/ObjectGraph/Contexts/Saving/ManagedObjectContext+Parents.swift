@@ -188,13 +188,8 @@ extension ManagedObjectContext {
         _ push: ChildChanges, _ durability: Durability,
         _ completion: @escaping @Sendable (Result<ParentState, any Error>) -> Void
     ) {
-        waitingPushes.append(WaitingPush(push: push, durability: durability, completion: completion))
-        guard waitingPushes.count == 1 else { return }
-        whenIdle { [self] in
-            let group = waitingPushes
-            waitingPushes = []
-            takeThrough(group)
-        }
+        guard saveGate.add(WaitingPush(push: push, durability: durability, completion: completion)) else { return }
+        whenIdle { [self] in takeThrough(saveGate.takeGroup()) }
     }
 
     /// Forwards a group of pushes. If the group fails, each push is retried alone, so that only the invalid pushes fail. Call this

@@ -52,33 +52,19 @@ extension ManagedObjectContext {
     // MARK: One save at a time
 
     nonisolated(nonsending) func beginSave() async {
-        if !isSaving {
-            isSaving = true
-            return
-        }
-        await withCheckedContinuation { continuation in
-            waitingSaves.append { continuation.resume() }
-        }
+        if saveGate.enterIfIdle() { return }
+        await withCheckedContinuation { continuation in saveGate.wait { continuation.resume() } }
     }
 
-    /// Starts the next waiting save. `isSaving` stays true if there is one.
+    /// Ends the running save and starts the next one that waits.
     func endSave() {
         inFlight = 0
-        if waitingSaves.isEmpty {
-            isSaving = false
-        } else {
-            waitingSaves.removeFirst()()
-        }
+        saveGate.leave()?()
     }
 
     /// Runs `body` as a save: now, or after the running saves. `body` must call `endSave` at its end.
     func whenIdle(_ body: @escaping () -> Void) {
-        if isSaving {
-            waitingSaves.append(body)
-        } else {
-            isSaving = true
-            body()
-        }
+        if saveGate.enterIfIdle() { body() } else { saveGate.wait(body) }
     }
 
     // MARK: Steps

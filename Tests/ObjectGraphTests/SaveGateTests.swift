@@ -1,0 +1,43 @@
+import StoreInterface
+import Testing
+
+@testable import ObjectGraph
+
+@Suite struct SaveGateTests {
+    @Test func waitingSavesStartOneByOneInTheirOrder() {
+        var gate = SaveGate()
+        var began = [gate.enterIfIdle()]
+        var started: [Int] = []
+        for number in 1...3 {
+            began.append(gate.enterIfIdle())
+            gate.wait { started.append(number) }
+        }
+        #expect(began == [true, false, false, false])
+        for number in 1...3 {
+            gate.leave()?()
+            #expect(started == Array(1...number))
+            #expect(gate.isSaving)
+        }
+        let next = gate.leave()
+        #expect(next == nil)
+        #expect(!gate.isSaving)
+    }
+
+    @Test func savesOfChildrenFormOneGroupUntilItIsTaken() {
+        var gate = SaveGate()
+        let isFirst = [gate.add(Self.push()), gate.add(Self.push())]
+        let groups = [gate.takeGroup().count, gate.takeGroup().count]
+        let isFirstOfNext = gate.add(Self.push())
+        #expect(isFirst == [true, false])
+        #expect(groups == [2, 0])
+        #expect(isFirstOfNext)
+    }
+
+    private static func push() -> WaitingPush {
+        let layer = Layer(schema: StoreSchema(entities: [], links: []))
+        let changes = ChildChanges(
+            layer: layer, changes: layer.changeSet(origin: SaveOrigin()), parentViewRevision: 0, parentResetGeneration: 0,
+            origin: SaveOrigin())
+        return WaitingPush(push: changes, durability: .deferred) { _ in }
+    }
+}
