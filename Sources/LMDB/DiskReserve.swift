@@ -5,8 +5,8 @@ extension Environment {
     /// the same. Does nothing if the file system does not support reservations.
     ///
     /// - Throws: ``LMDBError`` `.diskFull`, also if the process may not make a file so large.
-    public func setAside(from start: Int, to end: Int) throws(LMDBError) {
+    public func reserve(from start: Int, to end: Int) throws(LMDBError) {
         let file = try fileDescriptor()
-        try check(.setAside) { strata_set_aside(file, Int64(start), Int64(end)) }
+        try check(.reserve) { strata_set_aside(file, Int64(start), Int64(end)) }
     }
 }

@@ -14,7 +14,7 @@ public enum LMDBCall: String, Sendable, Hashable, CaseIterable {
     case copy = "mdb_env_copy2"
     case fileDescriptor = "mdb_env_get_fd"
     /// A call of the system: `fallocate`, `F_PREALLOCATE`.
-    case setAside = "fallocate"
+    case reserve = "fallocate"
     case begin = "mdb_txn_begin"
     case renew = "mdb_txn_renew"
     case commit = "mdb_txn_commit"

@@ -52,7 +52,7 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The error of a full map, for callers that detect it before LMDB does.
-    public static let noRoom = LMDBError(returnCode: MDB_MAP_FULL, call: .put)
+    public static let full = LMDBError(returnCode: MDB_MAP_FULL, call: .put)
 
     public var description: String { "\(call.rawValue): \(reason) (\(returnCode)). \(remedy)" }
 

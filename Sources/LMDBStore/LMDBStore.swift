@@ -88,7 +88,7 @@ public final class LMDBStore: ObjectStore {
     let background = DispatchQueue(label: "strata.background", qos: .utility)
     let writes = Atomic<Int>(0)
     /// The size in bytes up to which disk space is reserved for the file; 0 before the first reservation.
-    let setAside = Atomic<Int>(0)
+    let reservedEnd = Atomic<Int>(0)
     let signal: SaveSignal
     let claims: SaveClaims
     let dictionaries: Dictionaries

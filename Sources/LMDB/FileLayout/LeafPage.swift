@@ -64,11 +64,11 @@ struct LeafPage {
 
     /// Returns the first position from `start` on that satisfies a condition. All keys after it must satisfy the condition as
     /// well.
-    func first(from start: Int, where isPast: (UnsafeRawBufferPointer) -> Bool) -> Int {
+    func first(from start: Int, where isAfter: (UnsafeRawBufferPointer) -> Bool) -> Int {
         var (low, high) = (start, count)
         while low < high {
             let middle = (low + high) / 2
-            if let key = key(middle), !isPast(key) { low = middle + 1 } else { high = middle }
+            if let key = key(middle), !isAfter(key) { low = middle + 1 } else { high = middle }
         }
         return low
     }

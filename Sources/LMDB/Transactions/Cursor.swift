@@ -134,21 +134,21 @@ public struct Cursor {
         }
     }
 
-    /// Appends the values of the current key, from its first value on, and of the following keys. Stops when `isPast` returns
+    /// Appends the values of the current key, from its first value on, and of the following keys. Stops when `isAfter` returns
     /// true for a key; all following keys must be past as well.
     ///
     /// Takes some nanoseconds per key with one value, more in a write transaction.
     /// - Returns: Whether all values were appended. False if there are more than `limit` values, of which some may have been
     ///   appended.
     public func appendValues(
-        from first: Entry, to numbers: inout [UInt64], limit: Int, until isPast: (UnsafeRawBufferPointer) -> Bool
+        from first: Entry, to numbers: inout [UInt64], limit: Int, until isAfter: (UnsafeRawBufferPointer) -> Bool
     ) throws(LMDBError) -> Bool {
         var entry = first
         while true {
             if let page = mapPageSize.flatMap({ LeafPage(around: entry.key, pageSize: $0) }),
                 let start = page.position(of: entry.key)
             {
-                let past = page.first(from: start, where: isPast)
+                let past = page.first(from: start, where: isAfter)
                 var position = start
                 while position < past, numbers.count < limit, let number = page.onlyNumber(position) {
                     numbers.append(number)
@@ -159,7 +159,7 @@ public struct Cursor {
                 let rest = position == page.count ? position - 1 : position
                 guard let key = page.key(rest), let found = try find(key) else { return true }
                 if rest < position {
-                    guard let next = try move(.nextKey), !isPast(next.key) else { return true }
+                    guard let next = try move(.nextKey), !isAfter(next.key) else { return true }
                     entry = next
                     continue
                 }
@@ -167,7 +167,7 @@ public struct Cursor {
             }
             guard try numbers.count + valueCount() <= limit else { return false }
             try appendValues(after: entry, to: &numbers)
-            guard let next = try move(.nextKey), !isPast(next.key) else { return true }
+            guard let next = try move(.nextKey), !isAfter(next.key) else { return true }
             entry = next
         }
     }

@@ -144,7 +144,7 @@ extension Environment {
         let used = try (information().lastPage + 1) * pageSize
         do throws(LMDBError) {
             // The maximum space that a small transaction needs.
-            try setAside(from: used, to: used + 1 << 20)
+            try reserve(from: used, to: used + 1 << 20)
             return code
         } catch {
             return error.code == .diskFull ? error.returnCode : code

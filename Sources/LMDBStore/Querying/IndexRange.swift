@@ -52,7 +52,7 @@ struct IndexRange {
     func skips(_ key: UnsafeRawBufferPointer) -> Bool { !includesLower && isAt(lower, lowerReach, key) }
 
     /// Returns whether a key is after the range.
-    func isPast(_ key: UnsafeRawBufferPointer) -> Bool {
+    func isAfter(_ key: UnsafeRawBufferPointer) -> Bool {
         var key = key
         // A key that begins with the bound is at the bound.
         if upperReach == .leading, key.count > upper.count { key = UnsafeRawBufferPointer(rebasing: key[..<upper.count]) }
@@ -69,21 +69,21 @@ struct IndexRange {
     func first(_ cursor: Cursor) throws -> Cursor.Entry? {
         var entry = try Self.seek(lower, cursor)
         while let found = entry, skips(found.key) { entry = try cursor.move(.nextKey) }
-        guard let found = entry, !isPast(found.key) else { return nil }
+        guard let found = entry, !isAfter(found.key) else { return nil }
         return found
     }
 
     /// Moves to the last key of the range. Returns nil if there is none.
     func last(_ cursor: Cursor) throws -> Cursor.Entry? {
-        let behind = beyond
-        let next = behind.isEmpty ? nil : try Self.seek(behind, cursor)
+        let end = successor
+        let next = end.isEmpty ? nil : try Self.seek(end, cursor)
         let entry = try cursor.move(next == nil ? .last : .previousKey)
-        guard let found = entry, !isBefore(found.key), !isPast(found.key) else { return nil }
+        guard let found = entry, !isBefore(found.key), !isAfter(found.key) else { return nil }
         return found
     }
 
     /// The least bytes after every key of the range; empty if there are none.
-    private var beyond: [UInt8] {
+    private var successor: [UInt8] {
         if !includesUpper { return upper }
         if upperReach == .whole, upper.count < KeyCodec.maximumCount { return upper + [0] }
         var bytes = upper

@@ -150,9 +150,9 @@ extension LMDBSnapshot {
         var keys: [ObjectKey] = []
         return try store.mappingErrors {
             try transaction.withCursor(access.index.database) { cursor in
-                for stretch in access.stretches {
-                    guard let first = try stretch.first(cursor) else { continue }
-                    guard try cursor.appendValues(from: first, to: &keys, limit: limit, until: stretch.isPast) else { return nil }
+                for range in access.ranges {
+                    guard let first = try range.first(cursor) else { continue }
+                    guard try cursor.appendValues(from: first, to: &keys, limit: limit, until: range.isAfter) else { return nil }
                 }
                 return keys
             }

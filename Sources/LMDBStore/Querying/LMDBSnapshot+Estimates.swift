@@ -29,10 +29,10 @@ extension LMDBSnapshot {
                         return nil
                     }
                 }
-                return try IndexSample(access.stretches) { stretch, keys, limit in
-                    guard let first = try stretch.first(cursor) else { return nil }
-                    if try cursor.appendValues(from: first, to: &keys, limit: limit, until: stretch.isPast) { return nil }
-                    return Int(try Self.share(stretch, cursor) * Double(entries))
+                return try IndexSample(access.ranges) { range, keys, limit in
+                    guard let first = try range.first(cursor) else { return nil }
+                    if try cursor.appendValues(from: first, to: &keys, limit: limit, until: range.isAfter) { return nil }
+                    return Int(try Self.share(range, cursor) * Double(entries))
                 }
             }
         }
@@ -41,7 +41,7 @@ extension LMDBSnapshot {
     }
 
     /// Returns the share of the keys in a range, as if keys were spread evenly between the first and the last key.
-    private static func share(_ stretch: IndexRange, _ cursor: Cursor) throws -> Double {
+    private static func share(_ range: IndexRange, _ cursor: Cursor) throws -> Double {
         guard let first = try cursor.move(.first).map({ Array($0.key) }), let last = try cursor.move(.last).map({ Array($0.key) })
         else { return 0 }
         let common = zip(first, last).prefix { $0 == $1 }.count
@@ -57,10 +57,10 @@ extension LMDBSnapshot {
         }
         let (start, end) = (place(first, padding: 0), place(last, padding: 0))
         guard end > start else { return 1 }
-        let lower = min(max(place(stretch.lower, padding: 0), start), end)
-        let padding: UInt8 = stretch.upperReach == .leading ? 0xFF : 0
-        let openUpper = stretch.upperReach == .leading && first.starts(with: stretch.upper)
-        let upper = openUpper ? end : min(max(place(stretch.upper, padding: padding), start), end)
+        let lower = min(max(place(range.lower, padding: 0), start), end)
+        let padding: UInt8 = range.upperReach == .leading ? 0xFF : 0
+        let openUpper = range.upperReach == .leading && first.starts(with: range.upper)
+        let upper = openUpper ? end : min(max(place(range.upper, padding: padding), start), end)
         return min(1, max(0, (upper - lower) / (end - start)))
     }
 }

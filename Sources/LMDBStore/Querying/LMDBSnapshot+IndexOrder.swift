@@ -49,12 +49,12 @@ extension LMDBSnapshot {
         var keys: [ObjectKey] = []
         var left = walk.budget
         let condition = CompiledPredicate(query.predicate)
-        let stretches = walk.direction == .ascending ? walk.access.stretches : walk.access.stretches.reversed()
-        for stretch in stretches {
+        let ranges = walk.direction == .ascending ? walk.access.ranges : walk.access.ranges.reversed()
+        for range in ranges {
             var resume: [UInt8]?
             while keys.count < wanted {
                 let room = walk.isExact ? min(wanted - keys.count, 1 << 16) : min(256, left)
-                guard let batch = try nextBatch(walk, stretch, after: resume, about: room) else { return nil }
+                guard let batch = try nextBatch(walk, range, after: resume, about: room) else { return nil }
                 if walk.isExact {
                     keys += batch.keys
                 } else {
@@ -86,19 +86,18 @@ extension LMDBSnapshot {
     /// Returns the next batch. Objects with the same index key are in the order of their own keys, whatever the direction.
     /// - Returns: The batch, or nil if an index key may have been cut and therefore does not determine the order.
     private func nextBatch(
-        _ walk: OrderedWalk, _ stretch: IndexRange, after resume: [UInt8]?, about count: Int
+        _ walk: OrderedWalk, _ range: IndexRange, after resume: [UInt8]?, about count: Int
     ) throws -> Batch? {
         try store.mappingErrors {
             try transaction.withCursor(walk.access.index.database) { cursor in
                 var batch = Batch()
                 var entry: Cursor.Entry?
                 switch (walk.direction, resume) {
-                case (.ascending, nil): entry = try stretch.first(cursor)
-                case (.descending, nil): entry = try stretch.last(cursor)
+                case (.ascending, nil): entry = try range.first(cursor)
+                case (.descending, nil): entry = try range.last(cursor)
                 case (_, let resume?): entry = try IndexRange.seek(resume, cursor)
                 }
-                while let found = entry, walk.direction == .ascending ? !stretch.isPast(found.key) : !stretch.isBefore(found.key)
-                {
+                while let found = entry, walk.direction == .ascending ? !range.isAfter(found.key) : !range.isBefore(found.key) {
                     if found.key.count >= KeyCodec.maximumCount { return nil }
                     if batch.keys.count >= count {
                         batch.resume = Array(found.key)

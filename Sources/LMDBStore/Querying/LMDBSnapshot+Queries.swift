@@ -68,9 +68,9 @@ extension LMDBSnapshot {
                 }
                 // If every key has few objects, a scan counts faster than walking the keys.
                 var keysLeft = max(512, 8 * pages)
-                for stretch in access.stretches {
-                    var entry = try stretch.first(cursor)
-                    while let found = entry, !stretch.isPast(found.key) {
+                for range in access.ranges {
+                    var entry = try range.first(cursor)
+                    while let found = entry, !range.isAfter(found.key) {
                         total += try cursor.valueCount()
                         keysLeft -= 1
                         if keysLeft == 0 { return nil }

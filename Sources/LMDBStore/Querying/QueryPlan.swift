@@ -18,7 +18,7 @@ indirect enum QueryPlan {
 struct IndexAccess {
     var index: Tables.Index
     /// The ranges, ascending and without overlap; empty for an index of references.
-    var stretches: [IndexRange] = []
+    var ranges: [IndexRange] = []
     /// For an index of references: the objects whose referrers are selected.
     var destinations: Set<ObjectKey> = []
     var accessKind: AccessKind

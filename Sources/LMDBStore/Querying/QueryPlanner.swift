@@ -134,16 +134,16 @@ struct QueryPlanner {
         }
         if found.equalities > 0 { found.access.accessKind = .equality }
         if found.equalities == index.columns.count {
-            found.access.stretches = [IndexRange(lower: key, upper: key, reach: .whole)]
+            found.access.ranges = [IndexRange(lower: key, upper: key, reach: .whole)]
         } else {
             let column = index.columns[found.equalities]
             add(bounds.range(of: column), schema[found.equalities], after: key, to: &found)
         }
         // A bound of the maximum key length may have been cut.
-        let longest = found.access.stretches.reduce(0) { max($0, $1.lower.count, $1.upper.count) }
+        let longest = found.access.ranges.reduce(0) { max($0, $1.lower.count, $1.upper.count) }
         if longest >= KeyCodec.maximumCount {
             found.isExact = false
-            for number in found.access.stretches.indices { found.access.stretches[number].widen(to: KeyCodec.maximumCount) }
+            for number in found.access.ranges.indices { found.access.ranges[number].widen(to: KeyCodec.maximumCount) }
         }
         return found
     }
@@ -189,19 +189,19 @@ struct QueryPlanner {
     private func add(_ range: ColumnBounds.Range?, _ column: ColumnSchema, after key: [UInt8], to found: inout Access) {
         let index = found.access.index
         if let members = range?.members, members.values.count <= 4096 {
-            var stretches: [IndexRange] = []
+            var ranges: [IndexRange] = []
             for value in members.values {
                 // Values that the column cannot store do not occur in it, and NaN equals nothing.
                 if case .double(let number) = value, number.isNaN { continue }
                 var longer = key
                 guard append(value, column, to: &longer, index) else { continue }
                 let isWhole = found.equalities + 1 == index.columns.count
-                stretches.append(IndexRange(lower: longer, upper: longer, reach: isWhole ? .whole : .leading))
+                ranges.append(IndexRange(lower: longer, upper: longer, reach: isWhole ? .whole : .leading))
             }
-            stretches.sort { IndexBytes.order($0.lower, $1.lower) < 0 }
+            ranges.sort { IndexBytes.order($0.lower, $1.lower) < 0 }
             // Numbers that narrow to the same float would be read twice.
             guard column.type != .float else { return whole(after: key, &found) }
-            found.access.stretches = stretches
+            found.access.ranges = ranges
             found.access.accessKind = .membership(members.values.count)
             found.parts.insert(members.part)
         } else if let prefix = range?.prefix {
@@ -211,7 +211,7 @@ struct QueryPlanner {
             } else {
                 longer += [1] + Array(prefix.text.utf8)
             }
-            found.access.stretches = [IndexRange(beginningWith: Array(longer.prefix(KeyCodec.maximumCount)))]
+            found.access.ranges = [IndexRange(beginningWith: Array(longer.prefix(KeyCodec.maximumCount)))]
             found.access.accessKind = .prefix
             found.parts.insert(prefix.part)
         } else if let range, !range.limits.isEmpty {
@@ -222,14 +222,14 @@ struct QueryPlanner {
     }
 
     private func whole(after key: [UInt8], _ found: inout Access) {
-        found.access.stretches = [IndexRange(beginningWith: key)]
+        found.access.ranges = [IndexRange(beginningWith: key)]
     }
 
     /// Narrows a column by all of its limits. Comparisons with null are false, so the range begins after null.
     private func add(_ limits: [ColumnBounds.Limit], _ column: ColumnSchema, after key: [UInt8], to found: inout Access) {
         let index = found.access.index
         let isWhole = found.equalities + 1 == index.columns.count && !index.isCompound
-        var stretch = IndexRange(lower: key + [1], upper: key + [1], reach: .leading)
+        var range = IndexRange(lower: key + [1], upper: key + [1], reach: .leading)
         var hasLower = false
         var hasUpper = false
         var parts = ConjunctSet()
@@ -241,39 +241,39 @@ struct QueryPlanner {
             let isStrict = limit.comparison == .less || limit.comparison == .greater
             switch limit.comparison {
             case .less, .lessOrEqual:
-                let order = hasUpper ? IndexBytes.order(longer, stretch.upper) : -1
-                if order < 0 { (stretch.upper, stretch.includesUpper) = (longer, !isStrict) }
-                if order == 0, isStrict { stretch.includesUpper = false }
+                let order = hasUpper ? IndexBytes.order(longer, range.upper) : -1
+                if order < 0 { (range.upper, range.includesUpper) = (longer, !isStrict) }
+                if order == 0, isStrict { range.includesUpper = false }
                 hasUpper = true
             default:
-                let order = hasLower ? IndexBytes.order(longer, stretch.lower) : 1
-                if order > 0 { (stretch.lower, stretch.includesLower) = (longer, !isStrict) }
-                if order == 0, isStrict { stretch.includesLower = false }
+                let order = hasLower ? IndexBytes.order(longer, range.lower) : 1
+                if order > 0 { (range.lower, range.includesLower) = (longer, !isStrict) }
+                if order == 0, isStrict { range.includesLower = false }
                 hasLower = true
             }
         }
         guard hasLower || hasUpper else { return whole(after: key, &found) }
-        if !hasUpper { setOpenUpper(&stretch, column, key, index) }
+        if !hasUpper { setOpenUpper(&range, column, key, index) }
         // With a bound of a whole string, only that string is at the bound. With a missing bound, all keys that begin so are
         // at the bound.
-        if isWhole { stretch.lowerReach = .whole }
-        if isWhole, hasUpper || column.type.isDouble { stretch.upperReach = .whole }
+        if isWhole { range.lowerReach = .whole }
+        if isWhole, hasUpper || column.type.isDouble { range.upperReach = .whole }
         if column.type == .float {
-            (stretch.includesLower, stretch.includesUpper) = (true, true)
+            (range.includesLower, range.includesUpper) = (true, true)
             found.isExact = false
         }
-        found.access.stretches = [stretch]
+        found.access.ranges = [range]
         found.access.accessKind = .range
         found.parts.formUnion(parts)
     }
 
     /// Excludes NaN, which is last in an index and is not greater than anything.
     private func setOpenUpper(
-        _ stretch: inout IndexRange, _ column: ColumnSchema, _ key: [UInt8], _ index: Tables.Index
+        _ range: inout IndexRange, _ column: ColumnSchema, _ key: [UInt8], _ index: Tables.Index
     ) {
         guard column.type.isDouble else { return }
         var longer = key
-        if append(.double(.infinity), column, to: &longer, index) { stretch.upper = longer }
+        if append(.double(.infinity), column, to: &longer, index) { range.upper = longer }
     }
 }
 

@@ -222,7 +222,7 @@ extension FullDiskStageTests {
 /// Fails one of the calls that take room on the disk.
 private final class FullDisk: Sendable, CustomStringConvertible {
     private static let calls: Set<LMDBCall> = [
-        .environmentOpen, .openDatabase, .put, .cursorPut, .delete, .cursorDelete, .drop, .setAside, .commit, .copy,
+        .environmentOpen, .openDatabase, .put, .cursorPut, .delete, .cursorDelete, .drop, .reserve, .commit, .copy,
         .copyToDescriptor,
     ]
     private let state: Mutex<(left: Int, met: LMDBCall?)>

@@ -195,7 +195,7 @@ import Testing
             let store = try scratch.store(Self.options)
             let calls = Atomic(0)
             let error = try LMDBFaults.$injector.withValue({ call -> Int32? in
-                guard [.put, .cursorPut, .delete, .cursorDelete, .setAside, .commit].contains(call) else { return nil }
+                guard [.put, .cursorPut, .delete, .cursorDelete, .reserve, .commit].contains(call) else { return nil }
                 let number = calls.add(1, ordering: .relaxed).oldValue
                 return (disk == .once ? number == place : number >= place) ? ENOSPC : nil
             }) { try Self.refusal { try Self.save([title], in: store) } }

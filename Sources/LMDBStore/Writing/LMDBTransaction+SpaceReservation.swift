@@ -19,7 +19,7 @@ extension LMDBTransaction {
         // The common case, without reading further: an eighth is free and the layer takes a small part of it.
         if untouched > pages / 8, most < pages / 16 { return }
         let headroom = min(1024, pages / 8)
-        guard untouched + (try freePages()) >= headroom + most else { throw LMDBError.noRoom }
+        guard untouched + (try freePages()) >= headroom + most else { throw LMDBError.full }
     }
 
     /// Checks the room on the disk. Space is reserved before it is needed, so that a full disk refuses additions and leaves
@@ -30,11 +30,11 @@ extension LMDBTransaction {
         let least = max(min(1 << 20, max(1 << 17, used / 8)), min(used / 256, 1 << 22))
         let headroom = max(least, 2 * (try deletionPages()) * store.pageSize)
         let needed = used + most * store.pageSize + headroom
-        guard needed > store.setAside.load(ordering: .relaxed) else { return }
+        guard needed > store.reservedEnd.load(ordering: .relaxed) else { return }
         let end = needed + headroom
         do {
-            try store.environment.setAside(from: used, to: end)
-            store.setAside.store(end, ordering: .relaxed)
+            try store.environment.reserve(from: used, to: end)
+            store.reservedEnd.store(end, ordering: .relaxed)
         } catch  where error.code == .diskFull {
             guard try freePages() >= most + headroom / store.pageSize else { throw error }
         }
