@@ -1,6 +1,6 @@
-/// The C library of the system, for the package's own targets: they import `Platform` and name no C library themselves, so
-/// that Glibc, Musl and Darwin are told apart in this target only. Users of the package do not see its names, because the
-/// other targets import this one internally.
+/// The C library of the system, for the package's own targets. They import `Platform` and name no C library, so that only
+/// this target distinguishes Glibc, Musl and Darwin. The other targets import this target internally, so users of the
+/// package do not see its names.
 #if canImport(Glibc)
     @_exported import Glibc
 #elseif canImport(Musl)

@@ -6,10 +6,10 @@
     import Darwin
 #endif
 
-/// A lock around a value on which threads can wait for one another: who comes looks at the value, and again after each change of it.
+/// A lock that protects a value, and that lets a thread wait until other threads have changed the value.
 ///
-/// `@unchecked Sendable` is right because the value is used under the lock only. The pointers are right because they are made
-/// and freed with this value, which cannot be copied.
+/// `@unchecked Sendable` is right because the value is used only under the lock. The pointers are allocated and freed with
+/// this value, which cannot be copied.
 public struct ConditionLock<Value>: ~Copyable, @unchecked Sendable {
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
     private let changes: UnsafeMutablePointer<pthread_cond_t>
@@ -33,7 +33,7 @@ public struct ConditionLock<Value>: ~Copyable, @unchecked Sendable {
         lock.deallocate()
     }
 
-    /// Runs `body` under the lock until it gives something, at first at once and then after each change by others.
+    /// Runs `body` under the lock until it returns a result: immediately, and again after each change by another thread.
     public borrowing func wait<R, E: Error>(for body: (inout Value) throws(E) -> R?) throws(E) -> R {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }

@@ -6,13 +6,14 @@
     import Darwin
 #endif
 
-/// A lock of POSIX around a value, with the interface of the standard library's `Mutex`.
+/// A POSIX mutex that protects a value, with the interface of the standard library's `Mutex`.
 ///
-/// Who comes along may take it before those who wait. On Linux the standard library's is handed to the one who waits longest, awake or
-/// not: many threads that take turns for a moment each, more of them than cores, then wait for the scheduler at every turn.
+/// A running thread may acquire this lock before waiting threads. On Linux, the standard library's mutex is handed to the
+/// longest waiting thread, even if that thread sleeps. If more threads than cores acquire it often and briefly, each
+/// hand-over then waits for the scheduler.
 ///
-/// `@unchecked Sendable` is right because the value is used under the lock only. The pointers are right because they are made
-/// and freed with this value, which cannot be copied.
+/// `@unchecked Sendable` is right because the value is used only under the lock. The pointers are allocated and freed with
+/// this value, which cannot be copied.
 public struct PthreadMutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     @usableFromInline let lock: UnsafeMutablePointer<pthread_mutex_t>
     @usableFromInline let value: UnsafeMutablePointer<Value>
@@ -40,7 +41,7 @@ public struct PthreadMutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         return try body(&value.pointee)
     }
 
-    /// nil, and nothing is done, while another holds the lock.
+    /// Runs `body` under the lock. Returns nil without running it if the lock is already held.
     @inlinable
     public borrowing func withLockIfAvailable<R: ~Copyable, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending R

@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// What layers say about a column of an object.
+/// The result of looking up a column of an object in layers.
 enum LayerAnswer {
     /// The newest row that inserts the object or has the column set.
     case row(Row)
