@@ -2,14 +2,14 @@ import Foundation
 internal import Platform
 import StoreInterface
 
-/// The store on SQLite, as an experienced user of it would write it: write-ahead log, prepared statements, one transaction a
-/// save, one table an entity, indexes on references and indexed attributes.
+/// A store in an SQLite file, written as an experienced user of SQLite would write it: a write-ahead log, prepared
+/// statements, one transaction per save, one table per entity, and indexes on references and indexed attributes.
 ///
-/// Only SQLite itself opens the file: to close any other descriptor of it would drop the process's locks on it, and with them what
-/// tells other processes not to remove the log.
+/// Only SQLite opens the file. Closing any other descriptor of the file would release the process's locks on it. Another
+/// process could then remove the log.
 ///
-/// Each opening has its own connections; several stores, also in other processes, may have one file open. A deferred save
-/// is a commit that is not synced: visible at once, safe from a crash of the process, not from a power cut.
+/// Each opening has its own connections. Several stores, in one or more processes, may have one file open. A deferred save
+/// is a commit that is not synced. It is visible at once, and survives a crash of the process but not a power failure.
 public final class SQLiteStore: ObjectStore {
     public let identity: StoreIdentity
     public let lineage: StoreLineage
@@ -25,30 +25,30 @@ public final class SQLiteStore: ObjectStore {
     let logSizeTried = LogAttempts()
     private let syncing = Mutex(Syncing())
     private let signal: SaveSignal
-    /// SQLite's count of changes of tables when the file's schema was last found to be ours.
+    /// SQLite's `schema_version` when ``checkSchema(_:)`` last succeeded.
     private let checkedTables = Mutex<Int64?>(nil)
 
-    /// How further connections are opened for reading.
+    /// The role of further connections, which only read.
     let readerRole: SQLiteConnection.Role
-    /// The schema as the file has it.
+    /// The schema as stored in the file.
     private let schemaText: String
 
     private let isClosed = Atomic(false)
 
     private struct Syncing {
-        /// What the writer's connection is set to; nil before the first write.
+        /// Whether the writer's connection syncs each commit; nil before the first write.
         var durable: Bool?
-        /// Whether commits were made that no later one has synced.
+        /// Whether there are commits that no later commit has synced.
         var owes = false
     }
 
-    /// Opens the file, or makes it. Blocks on the disk, and up to 30 seconds while another connection makes the file.
+    /// Opens the file, or creates it. Blocks on the disk, and for up to 30 seconds while another connection creates the file.
     /// - Parameters:
-    ///   - url: the place of the file.
-    ///   - schema: of the model.
-    ///   - routing: how contexts read.
-    ///   - readOnly: whether to open an existing file without changing it.
-    /// - Throws: `StoreError`: a directory, a file of another kind, another model's store, a missing permission.
+    ///   - url: The path of the file.
+    ///   - schema: The schema of the model.
+    ///   - routing: The way contexts read.
+    ///   - readOnly: Whether to open an existing file without changing it.
+    /// - Throws: `StoreError` for a directory, a file of another kind, the store of another model, or a missing permission.
     public init(url: URL, schema: StoreSchema, routing: Routing = .snapshot, readOnly: Bool = false) throws {
         path = try StoreFile.resolved(url).path
         self.routing = routing
@@ -73,8 +73,8 @@ public final class SQLiteStore: ObjectStore {
         signal = SaveSignal(besideFile: path)
     }
 
-    /// By a file beside the data file, whose name ends in `-signal`.
-    /// A store that is opened read-only watches the data file itself where there is no such file.
+    /// Watches a file beside the data file, whose name ends in `-signal`. If there is no such file, a store that is opened
+    /// read-only watches the data file itself.
     public func watch(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? {
         try signal.watch(isReadOnly: isReadOnly, body)
     }
@@ -102,9 +102,10 @@ public final class SQLiteStore: ObjectStore {
         }
     }
 
-    /// Inside a transaction: whether the tables are still those of our schema.
-    /// - Throws: `StoreError` `.schemaTooNew` when another process has migrated the file, `.damaged` when another program has changed its
-    ///   tables. About 1 µs otherwise.
+    /// Checks, inside a transaction, that the tables are still those of this store's schema. Takes about 1 µs if no table
+    /// has changed.
+    /// - Throws: `StoreError` `.schemaTooNew` if another process has migrated the file, `.damaged` if another program has
+    ///   changed its tables.
     private func checkSchema(_ connection: SQLiteConnection) throws {
         let tables = try connection.integer("PRAGMA schema_version")
         if let tables, checkedTables.withLock({ $0 }) == tables { return }
@@ -140,7 +141,7 @@ public final class SQLiteStore: ObjectStore {
                 let before = transaction.generation
                 let result = try body(transaction)
                 if durability == .durable, syncing.withLock({ $0.owes }) {
-                    // A commit of nothing does not sync the saves before it, and SQLite leaves out an update to an equal value.
+                    // An empty commit does not sync earlier saves, and SQLite skips an update to an equal value.
                     try writer.run("UPDATE strata_state SET generation = generation + 1")
                     try writer.run("UPDATE strata_state SET generation = generation - 1")
                 }
@@ -152,14 +153,14 @@ public final class SQLiteStore: ObjectStore {
                 if transaction.generation != before { signal.send(transaction.generation) }
                 return result
             } catch {
-                // Fails only when SQLite has rolled back by itself, which is what is wanted.
+                // Fails only if SQLite has already rolled back.
                 try? writer.run("ROLLBACK")
                 throw error
             }
         }
     }
 
-    /// Waits up to five seconds for snapshots that are still held. The last connection takes the log with it.
+    /// Waits up to five seconds for snapshots that are still referenced. Closing the file's last connection removes the log.
     public func shutDown() throws {
         isClosed.store(true, ordering: .releasing)
         for left in (0..<5000).reversed() {
@@ -172,7 +173,7 @@ public final class SQLiteStore: ObjectStore {
         signal.end()
     }
 
-    /// FULL syncs the log at each commit, NORMAL only at checkpoints.
+    /// Sets when SQLite syncs the log: at each commit with `FULL`, only at checkpoints with `NORMAL`.
     private func setSynchronous(_ durable: Bool) throws {
         guard syncing.withLock({ $0.durable }) != durable else { return }
         try writer.run(durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
@@ -183,17 +184,17 @@ public final class SQLiteStore: ObjectStore {
 extension StoreDescription {
     /// A store in an SQLite file.
     ///
-    /// A store that is opened read-only is read like any other. Saves, batches and restoring throw `StoreError` `.readOnly`, and contexts
-    /// keep their changes. A file whose model differs is refused, because it would have to be migrated.
+    /// A store that is opened read-only is read like any other. Saves, batches and restoring throw `StoreError` `.readOnly`,
+    /// and contexts keep their changes. A file whose model differs is refused, because it would have to be migrated.
     ///
-    /// In a folder in which this user may not write, SQLite makes no log, so it does not see changes of the file. If another process
-    /// writes the file meanwhile, reading throws `.inUseElsewhere`.
+    /// If this user may not write to the folder, SQLite creates no log, so it does not detect changes of the file. If
+    /// another process writes the file meanwhile, reading throws `.inUseElsewhere`.
     ///
     /// - Parameters:
-    ///   - url: the place of the file.
-    ///   - routing: `snapshot` gives each context a read transaction of its own; `ancestors` one serialized connection
-    ///     for reads and writes, as Core Data has, kept for comparison.
-    ///   - readOnly: whether to open an existing file without changing it.
+    ///   - url: The path of the file.
+    ///   - routing: With `snapshot`, each context has its own read transaction. With `ancestors`, one serialized connection
+    ///     reads and writes, as in Core Data; it exists for comparison.
+    ///   - readOnly: Whether to open an existing file without changing it.
     public static func sqlite(_ url: URL, routing: Routing = .snapshot, readOnly: Bool = false) -> StoreDescription {
         StoreDescription(name: "sqlite", routing: routing, migration: readOnly ? nil : MigratableSQLiteFile(url)) { schema in
             try SQLiteStore(url: url, schema: schema, routing: routing, readOnly: readOnly)

@@ -3,8 +3,10 @@ internal import Platform
 import StoreInterface
 
 extension MigratableSQLiteFile: RestorableFile {
-    /// Copies the backup beside the file with SQLite's backup API, so that a log of the backup's own is taken along, marks the copy, and
-    /// gives it the file's name. The log of the file is brought into it and removed before: SQLite would take it for the new file's.
+    /// Copies the backup to a temporary file beside the target, marks the copy, and renames it to the target.
+    ///
+    /// SQLite's backup API also copies changes that are only in the backup's log. The target's log is written back and
+    /// removed before the rename, because SQLite would apply it to the new file.
     func restore(from backup: URL, cancellation: Cancellation) throws {
         let source = backup.resolvingSymlinksInPath()
         let target = url.resolvingSymlinksInPath()
@@ -26,14 +28,14 @@ extension MigratableSQLiteFile: RestorableFile {
         try replace(target.path, partial)
     }
 
-    /// The mode and the owner of the file that is replaced, else those of the backup.
+    /// Copies the mode and owner of the file to replace, or of the backup if there is no such file.
     private func keepMode(_ partial: PartialFile, _ source: String) throws {
         var status = stat()
         guard stat(partial.target, &status) == 0 || stat(source, &status) == 0 else { return }
         guard chmod(partial.path, status.st_mode & 0o777) == 0 else {
             throw StoreError(errorNumber: errno, "\(partial.target) cannot be given its mode")
         }
-        // Allowed to the superuser only.
+        // Only the superuser may change the owner, so failure is ignored.
         _ = chown(partial.path, status.st_uid, status.st_gid)
     }
 
@@ -42,7 +44,7 @@ extension MigratableSQLiteFile: RestorableFile {
             guard FileManager.default.fileExists(atPath: target) else { return try finish(target, partial) }
             try SQLiteConnection(path: target, role: .writer).withoutLog { _ in try finish(target, partial) }
         } catch let error as StoreError where [.notAStore, .damaged].contains(error.code) {
-            // SQLite cannot use the file that is to be replaced, so nobody has it open.
+            // SQLite cannot open the file to replace, so no connection has it open.
             try finish(target, partial)
         }
     }

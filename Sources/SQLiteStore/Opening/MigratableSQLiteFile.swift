@@ -32,13 +32,14 @@ struct MigratableSQLiteFile: MigratableFile {
         }
     }
 
-    /// - Returns: the newest save that the copy has.
+    /// Fills the copy with the newest state of the file.
+    /// - Returns: The newest save in the copy.
     private func fill(_ copy: PartialFile) throws -> Int64? {
         let connection = try SQLiteConnection(path: copy.target, role: .writer)
         return try connection.withLock {
             let version = try connection.integer("PRAGMA data_version")
             let generation = try connection.integer("SELECT generation FROM strata_state")
-            // Into the empty file that is there, so that it keeps its mode.
+            // Writes to the existing empty file, so that it keeps its mode.
             let statement = try connection.statement("VACUUM INTO ?")
             statement.bind([.string(copy.path)])
             try statement.run()
@@ -57,7 +58,7 @@ struct SQLiteMigrationCopy: MigrationCopy {
     var store: StoreDescription { .sqlite(URL(fileURLWithPath: copy.path, isDirectory: false)) }
 
     func replaceOriginal() throws {
-        // Closed again: the log is in the one file of the copy, and on disk.
+        // Writes the copy's log back into its single file, on disk. The connection closes at once.
         try SQLiteConnection(path: copy.path, role: .writer).withoutLog { _ in }
         let original = try SQLiteConnection(path: copy.target, role: .writer)
         try original.withoutLog { connection in
@@ -73,25 +74,26 @@ struct SQLiteMigrationCopy: MigrationCopy {
 }
 
 extension SQLiteConnection {
-    /// How often, and for how many microseconds, is waited for connections that are about to close.
+    /// The number of attempts, and the microseconds between them, while other connections may be about to close.
     private static let patience = (tries: 20, wait: useconds_t(50_000))
 
-    /// Runs `body` with the log written back into the file and removed, while nobody else reads or writes the file.
+    /// Writes the log back into the file, removes it, and runs `body` with exclusive access to the file.
     ///
-    /// Who opens the file meanwhile waits; when another has its name by then, SQLite refuses to put a log beside that one.
-    /// - Throws: `StoreError` `.inUseElsewhere` while anybody else has it open.
+    /// A connection that opens the file meanwhile waits. If another file has its name by then, SQLite refuses to create a
+    /// log beside that file.
+    /// - Throws: `StoreError` `.inUseElsewhere` while another connection has the file open.
     func withoutLog(_ body: (SQLiteConnection) throws -> Void) throws {
         try withLock {
             for left in (0..<Self.patience.tries).reversed() {
-                // Refused without waiting while another connection is there, even one that does nothing.
+                // SQLite refuses without waiting while there is another connection, even an idle one.
                 if (try? texts("PRAGMA journal_mode = DELETE")) == ["delete"] { break }
                 guard left > 0 else { throw openElsewhere }
                 usleep(Self.patience.wait)
             }
             try run("BEGIN EXCLUSIVE")
-            // Nothing was written. Fails only when SQLite has rolled back by itself.
+            // There is nothing to commit. Fails only if SQLite has already rolled back.
             defer { try? run("ROLLBACK") }
-            // Somebody may have come in between, and has a log again.
+            // Another connection may have opened the file in between, and created a log again.
             guard try texts("PRAGMA journal_mode") == ["delete"] else { throw openElsewhere }
             try body(self)
         }
@@ -99,6 +101,6 @@ extension SQLiteConnection {
 
     private var openElsewhere: StoreError {
         StoreError(
-            .inUseElsewhere, "\(path) is open elsewhere, and another file is to take its place. Close it there")
+            .inUseElsewhere, "cannot replace \(path): another store or process has it open. Close it there")
     }
 }

@@ -2,11 +2,11 @@ import Foundation
 internal import Platform
 import StoreInterface
 
-/// Files that are opened for reading only (S166).
+/// Opens files read-only (S166).
 extension SQLiteFile {
-    /// How the connections to a file are opened.
-    /// - Throws: `StoreError` `.cannotOpen` if there is no file, or one that this user may not read; `.readOnly` if a log or journal
-    ///   would have to be written back first, where this user may not write.
+    /// Returns the role of read-only connections to a file.
+    /// - Throws: `StoreError` `.cannotOpen` if there is no file or this user may not read it. `.readOnly` if a log or journal
+    ///   has to be written back first and this user may not write to the folder.
     static func readOnlyRole(_ path: String) throws -> SQLiteConnection.Role {
         if let failure = FilePermission.failure(path, companions: [], isReadOnly: true) { throw failure }
         guard FileManager.default.fileExists(atPath: path) else { throw StoreError.noFileToRead(path) }
@@ -14,7 +14,7 @@ extension SQLiteFile {
         try checkNames(path)
         if FilePermission.mayWriteFolder(of: path) { return .observer }
         let log = path + "-wal"
-        // With its index the log can be read where it is.
+        // A log with an index can be read without being written back.
         if access(log, R_OK) == 0, access(path + "-shm", R_OK) == 0 { return .observer }
         guard let left = [log, path + "-journal"].first(where: StoreFile.isFilled) else { return .frozen }
         throw StoreError(
@@ -23,7 +23,7 @@ extension SQLiteFile {
                 + "first. Open it once as a user who may write, or grant that permission")
     }
 
-    /// Reads the file's own description and compares it with the schema.
+    /// Reads the lineage and the schema from the file, and compares its schema with the schema of the program.
     /// - Throws: `StoreError` `.readOnly` if the file would have to be migrated to the schema.
     static func identify(
         _ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String
@@ -43,13 +43,13 @@ extension SQLiteFile {
 
     static func hasLog(_ path: String) -> Bool { StoreFile.isFilled(path + "-wal") }
 
-    /// When a file was last changed, and how long it was.
+    /// The modification time and the size of a file.
     struct Times: Equatable {
         private let seconds: Int
         private let nanoseconds: Int
         private let byteCount: Int
 
-        /// nil if there is no file.
+        /// Reads the modification time and the size of a file. Returns nil if there is no file.
         init?(_ path: String) {
             var status = stat()
             guard stat(path, &status) == 0 else { return nil }
@@ -66,11 +66,11 @@ extension SQLiteFile {
 }
 
 extension StoreError {
-    /// A file that was to stay as it was while it is read.
+    /// Returns the error for a file that was written while it is read without locks.
     static func changedWhileFrozen(_ path: String) -> StoreError {
         StoreError(
             .inUseElsewhere,
-            "cannot read \(path) any more: another process has written it since it was opened read-only, in a folder in which this user may "
-                + "not write. Close it and open it again")
+            "cannot read \(path) any more: another process has written it since it was opened read-only in a folder to which this "
+                + "user may not write. Close it and open it again")
     }
 }

@@ -1,11 +1,11 @@
 import Foundation
 import StoreInterface
 
-/// What a file must be to be ours, and how it becomes so.
+/// Creates the files of stores, and checks that a file belongs to a store.
 enum SQLiteFile {
     private static let format = "1"
 
-    /// Looks at a file, without changing it, before it is opened for writing.
+    /// Checks, before a file is opened for writing and without changing it, that it belongs to a store or is empty.
     /// - Throws: `StoreError` `.notAStore` for a database of another program.
     static func checkOwner(_ path: String) throws {
         guard FileManager.default.fileExists(atPath: path) else { return }
@@ -25,9 +25,9 @@ enum SQLiteFile {
         }
     }
 
-    /// Holds the file's tables to a schema. A name that SQLite does not find in a table it takes for a text, so a missing column
-    /// is no error of its own.
-    /// - Throws: `StoreError` `.damaged`, naming the table and the column.
+    /// Checks that the file has the tables and columns of a schema. SQLite before 3.29 treats an unknown quoted name as
+    /// text, so a missing column would cause no error.
+    /// - Throws: `StoreError` `.damaged`, which names the table and the column.
     static func checkTables(_ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String) throws {
         let entities = zip(layout.tables, layout.columns).map { ($0, ["id", "version"] + $1.map(SQLiteLayout.unquoted)) }
         for (table, columns) in entities + layout.links.map({ ($0, ["source", "destination"]) }) {
@@ -44,23 +44,23 @@ enum SQLiteFile {
         }
     }
 
-    /// Makes the file when there is none. The tables are on disk before it gets its name.
+    /// Creates the file if there is none. Its tables are on disk before it gets its name.
     static func makeIfMissing(_ layout: SQLiteLayout, _ path: String) throws {
         try NewFile.make(path) { newPath in
-            // SQLite would take a log that an earlier file has left for the new file's.
+            // SQLite would apply the leftover log of an earlier file to the new file.
             for suffix in ["-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: path + suffix) }
             _ = try prepare(try SQLiteConnection(path: newPath, role: .creator), layout, newPath)
         }
         try checkNames(path)
     }
 
-    /// Refuses links under the names of the file and of those beside it.
+    /// Refuses a file with several hard links, and links, folders and devices under the names of the files beside it.
     static func checkNames(_ path: String) throws {
         try StoreFile.checkSingleName(path)
         try StoreFile.checkBeside(path, ["-wal", "-shm", "-journal", "-signal"])
     }
 
-    /// Makes the tables in an empty file, or holds the file to the schema.
+    /// Creates the tables in an empty file, or checks the file and migrates it to the schema.
     static func prepare(_ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String) throws -> StoreLineage {
         try connection.withLock {
             try connection.run("BEGIN IMMEDIATE")
@@ -70,7 +70,7 @@ enum SQLiteFile {
                 try connection.run("COMMIT")
                 return lineage
             } catch {
-                // Fails only when SQLite has rolled back by itself.
+                // Fails only if SQLite has already rolled back.
                 try? connection.run("ROLLBACK")
                 throw error
             }
@@ -97,7 +97,7 @@ enum SQLiteFile {
         return try SQLiteLineage.adopt(uuid, connection, path)
     }
 
-    /// The identity and the schema that the file says it has.
+    /// Returns the identity and the schema that the file has recorded.
     static func contents(_ connection: SQLiteConnection, _ path: String) throws -> (uuid: UUID, schema: StoreSchema) {
         try checkOwner(connection, path)
         func meta(_ name: String) throws -> String {
@@ -119,14 +119,14 @@ enum SQLiteFile {
 
     // MARK: The schema
 
-    /// Writes the schema that is in force from now on, and keeps the one before under a number.
+    /// Writes the schema that applies from now on, and keeps the previous schema under a number.
     static func write(_ schema: StoreSchema, after old: StoreSchema, _ connection: SQLiteConnection) throws {
         let count = try connection.integer("SELECT COUNT(*) FROM strata_meta WHERE name LIKE 'schema %'") ?? 0
         try put("schema \(count + 1)", try text(old), connection)
         try put("schema", try text(schema), connection)
     }
 
-    /// The exchanges of names that the file has been through with the model that it has now.
+    /// Returns the exchanges of names that the file has recorded for its current model.
     static func exchanges(_ connection: SQLiteConnection) throws -> ExchangedNames {
         let text = try connection.texts("SELECT value FROM strata_meta WHERE name = 'exchanges'").first
         return ExchangedNames(lines: Set(text?.split(separator: "\n").map(String.init) ?? []))

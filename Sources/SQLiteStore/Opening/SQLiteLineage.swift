@@ -1,15 +1,16 @@
 import Foundation
 import StoreInterface
 
-/// The incarnations of a file (`strata_meta`, row `incarnations`), and the mark that makes the first opening of a copy begin a new one.
+/// The incarnations of a file, which its row `incarnations` of `strata_meta` records, and the mark of a copy. The first
+/// opening of a marked copy for writing begins a new incarnation.
 enum SQLiteLineage {
-    /// The row that copies have until they are opened for writing.
+    /// The name of the row that marks a copy until it is opened for writing.
     static let copyMark = "copy"
-    /// In a copy: the key from which on keys are leased, of all entities.
+    /// The name of the row with the first key that a copy leases, for all entities.
     static let firstKey = "first key"
     private static let incarnations = "incarnations"
 
-    /// The incarnations that the file has begun.
+    /// Returns the incarnations that the file has recorded.
     static func read(_ store: UUID, _ connection: SQLiteConnection, _ path: String) throws -> StoreLineage {
         guard let text = try connection.meta(incarnations) else { return StoreLineage(store: store) }
         guard let copies = try? JSONDecoder().decode([StoreLineage.Incarnation].self, from: Data(text.utf8)) else {
@@ -18,14 +19,15 @@ enum SQLiteLineage {
         return StoreLineage(store: store, copies: copies)
     }
 
-    /// Inside a write transaction.
+    /// Returns the lineage of a file that is being opened for writing. If the file is marked as a copy, begins a new
+    /// incarnation and removes the mark. The caller has a write transaction.
     static func adopt(_ store: UUID, _ connection: SQLiteConnection, _ path: String) throws -> StoreLineage {
         var lineage = try read(store, connection, path)
         guard try connection.meta(copyMark) != nil else { return lineage }
         lineage.begin(after: Generation(bitPattern: try connection.integer("SELECT generation FROM strata_state") ?? 0))
         let text = String(decoding: try JSONEncoder().encode(lineage.copies), as: UTF8.self)
         try connection.setMeta(incarnations, text)
-        // The original goes on to give out the keys behind its newest lease, and those that it had leased.
+        // The original continues to assign the keys that it has leased, and to lease the keys after them.
         let next = try connection.integer("SELECT MAX(next) FROM strata_keys") ?? 0
         let first = ObjectKey(try connection.meta(firstKey) ?? "") ?? 0
         let page = PageAddress.firstPageOfCopy(after: PageAddress.page(of: max(ObjectKey(bitPattern: next), first)))
@@ -37,7 +39,7 @@ enum SQLiteLineage {
 }
 
 extension SQLiteConnection {
-    /// The value of a row of `strata_meta`. The caller holds the lock.
+    /// Returns the value of a row of `strata_meta`. The caller holds the lock.
     func meta(_ name: String) throws -> String? {
         try texts("SELECT value FROM strata_meta WHERE name = ?", [.string(name)]).first
     }
@@ -48,7 +50,7 @@ extension SQLiteConnection {
         try statement.run()
     }
 
-    /// Removes the rows whose names begin so.
+    /// Removes the rows whose names have a prefix.
     func removeMeta(_ prefix: String) throws {
         let statement = try statement("DELETE FROM strata_meta WHERE substr(name, 1, length(?1)) = ?1")
         statement.bind([.string(prefix)])
