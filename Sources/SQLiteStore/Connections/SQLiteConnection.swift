@@ -4,37 +4,38 @@ import StoreInterface
 
 /// One connection to a file, with its cache of prepared statements.
 ///
-/// `@unchecked Sendable` is right because whoever uses the connection holds its lock (``withLock(_:)``), or is the only
-/// thread that has it. SQLite's own lock for each call is therefore left out (`SQLITE_OPEN_NOMUTEX`).
+/// `@unchecked Sendable` is right because a thread uses the connection only under its lock (``withLock(_:)``), or while no
+/// other thread has it. SQLite's own lock per call is therefore disabled (`SQLITE_OPEN_NOMUTEX`).
 final class SQLiteConnection: @unchecked Sendable {
     enum Role {
         case writer, reader
-        /// Changes nothing about the file, not even where its log ends.
+        /// Read-only. Changes nothing about the file, not even where its log ends.
         case observer
         /// Read-only, for a file that no process changes while it is open, in a folder where no log can be created.
         case frozen
-        /// Of a file that nobody else knows yet: without a log beside it.
+        /// For a new file that no other connection has open, without a log.
         case creator
-        /// For a new file that is filled page by page: without a large cache and without a map.
+        /// For a new file that is filled page by page, without a large cache or memory map.
         case copy
 
         fileprivate var isReadOnly: Bool { self == .observer || self == .frozen }
     }
 
-    // Right because it is closed once: in `close()`, which leaves nil, or in `deinit`.
+    /// SQLite's connection, which is closed once: in `close()`, which sets nil, or in `deinit`.
     private var handle: OpaquePointer?
     /// The path of the file, for errors.
     let path: String
     private let lock = NSRecursiveLock()
     private var statements: [String: SQLiteStatement] = [:]
-    /// The state that the read transaction of a snapshot shows.
+    /// The state that a snapshot's read transaction shows.
     var pinned: Generation?
-    /// Why the connection shows its snapshot no more.
+    /// The reason why the connection can no longer be used; nil while it is usable.
     var failure: (any Error)?
 
-    /// More statements than an application has; queries with literal lists come and go.
+    /// The number of statements at which the cache is emptied. An application has fewer, except for queries with literal
+    /// lists.
     private static let statementLimit = 500
-    /// How long to wait for another process that writes, in milliseconds.
+    /// The maximum wait for another process that writes, in milliseconds.
     private static let busyTimeout: Int32 = 30_000
 
     /// Opens the file and reads its schema.
@@ -54,7 +55,7 @@ final class SQLiteConnection: @unchecked Sendable {
         sqlite3_close_v2(handle)
     }
 
-    /// Closes the connection now, and not with its last reference. Every use of it throws `StoreError` `.closed` afterwards.
+    /// Closes the connection immediately, even while it is referenced. Afterwards, every use throws `StoreError` `.closed`.
     func close() {
         withLock {
             if failure is ClosedConnection { return }
@@ -76,14 +77,14 @@ final class SQLiteConnection: @unchecked Sendable {
         }
     }
 
-    /// Runs `body` while no other thread uses the connection. The same thread may nest.
+    /// Runs `body` while no other thread uses the connection. Calls on the same thread may be nested.
     func withLock<R>(_ body: () throws -> R) rethrows -> R {
         lock.lock()
         defer { lock.unlock() }
         return try body()
     }
 
-    /// Commits to a log beside the file from now on, so that readers and a writer do not wait for each other.
+    /// Switches the file to a write-ahead log, so that readers and the writer do not wait for each other.
     func useLog() throws {
         try withLock {
             guard try texts("PRAGMA journal_mode = WAL") == ["wal"] else {
@@ -99,7 +100,7 @@ final class SQLiteConnection: @unchecked Sendable {
         body()
     }
 
-    /// The prepared statement for a text; made once. The caller holds the lock.
+    /// Returns the prepared statement for a text, and caches it. The caller holds the lock.
     func statement(_ sql: String) throws -> SQLiteStatement {
         let database = try database
         if let known = statements[sql] { return known }
@@ -111,7 +112,7 @@ final class SQLiteConnection: @unchecked Sendable {
 
     func run(_ sql: String) throws { try statement(sql).run() }
 
-    /// Runs several statements, none of them kept.
+    /// Runs several statements without caching them.
     func runScript(_ sql: String) throws {
         let database = try database
         let code = sqlite3_exec(database, sql, nil, nil, nil)
@@ -168,17 +169,17 @@ final class SQLiteConnection: @unchecked Sendable {
         return found
     }
 
-    /// Whether the file was deleted, moved or replaced since the connection was opened. One `stat`.
+    /// Whether the file was deleted, moved or replaced since the connection was opened. Costs one `stat`.
     var hasMoved: Bool {
         get throws {
             var moved: Int32 = 0
             let code = sqlite3_file_control(try database, "main", SQLITE_FCNTL_HAS_MOVED, &moved)
-            // File systems without the question have SQLITE_NOTFOUND.
+            // A file system that cannot answer returns SQLITE_NOTFOUND.
             return code == SQLITE_OK && moved != 0
         }
     }
 
-    /// The rows that the last statement changed.
+    /// The number of rows that the last statement changed.
     var changedRows: Int { handle.map { Int(sqlite3_changes($0)) } ?? 0 }
 
     // MARK: Opening
@@ -195,7 +196,7 @@ final class SQLiteConnection: @unchecked Sendable {
             try configure(opened, role, name)
             return opened
         } catch {
-            // A connection that could not be opened also has memory.
+            // SQLite also allocates a connection that it fails to open.
             sqlite3_close_v2(opened)
             throw error
         }
@@ -210,24 +211,24 @@ final class SQLiteConnection: @unchecked Sendable {
         sqlite3_busy_timeout(database, busyTimeout)
         strata_take_double_quotes_for_names(database)
         addFunctions(database)
-        // The default, unless the library was built with another.
+        // OFF is the default, unless the library was built with another default.
         try run("PRAGMA foreign_keys = OFF")
         if role != .copy { try run("PRAGMA cache_size = -65536; PRAGMA mmap_size = 1073741824; PRAGMA temp_store = MEMORY") }
-        // The maximum size of a log that starts over. Each connection has its own setting.
+        // The maximum size of the log after it is restarted. Each connection has its own setting.
         if role == .writer { try run("PRAGMA journal_size_limit = \(SQLiteStore.logLimit)") }
         if role == .reader { try run("PRAGMA query_only = 1") }
-        // SQLite reads the file at the first statement that needs it: a file that is no database is found here.
+        // SQLite reads the file at the first statement that needs it. This one detects a file that is not a database.
         try run("SELECT * FROM sqlite_master LIMIT 1")
     }
 
-    /// A name with which SQLite looks for no log, and asks for no lock.
+    /// Returns a name with which SQLite opens the file without a log and without locks.
     private static func frozenName(_ path: String) -> String {
         let name = path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? path
         return "file:\(name)?immutable=1"
     }
 
     private static func openingError(_ code: Int32, _ database: OpaquePointer?, _ path: String) -> StoreError {
-        // Without memory there is no connection that could say why.
+        // If memory is exhausted, there is no connection to ask for the reason.
         let reason = String(cString: database.map { sqlite3_errmsg($0) } ?? sqlite3_errstr(code))
         let isReplaced = database.map { sqlite3_extended_errcode($0) } == readOnlyBecauseMoved
         return switch code & 0xff {
@@ -244,7 +245,7 @@ final class SQLiteConnection: @unchecked Sendable {
     /// `SQLITE_READONLY_DBMOVED`, a macro that Swift does not import.
     private static let readOnlyBecauseMoved = SQLITE_READONLY | (4 << 8)
 
-    /// `strata_lower(text)`: what Swift's `lowercased()` gives, for comparisons without case.
+    /// Defines `strata_lower(text)`, which returns the result of Swift's `lowercased()`, for case-insensitive comparisons.
     private static func addFunctions(_ handle: OpaquePointer) {
         let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC
         sqlite3_create_function_v2(

@@ -1,23 +1,24 @@
 internal import Platform
 import StoreInterface
 
-/// Connections for snapshots. A snapshot has one for itself while it lives; a few idle ones are kept, with their statements.
+/// A pool of connections for snapshots. Each living snapshot has its own connection. A few idle connections are kept with
+/// their prepared statements.
 final class SQLiteReaderPool: Sendable {
     private let path: String
     private let role: SQLiteConnection.Role
-    /// The time of the last write, for a file that must not change while it is read.
+    /// The last write of the file if it must not change while it is read; nil otherwise.
     private let frozen: SQLiteFile.Times?
     private let idle = Mutex<[SQLiteConnection]>([])
     private let isClosed = Atomic(false)
-    /// Those of the snapshots that live.
+    /// The connections of the living snapshots.
     private let lent = Mutex<[ObjectIdentifier: SQLiteConnection]>([:])
 
     private static let idleLimit = 8
 
-    /// The file that the path led to when the store was opened.
+    /// The identity of the file at the path when the store was opened.
     private let file: StoreFile.Identity?
 
-    /// - Parameter role: of the connections: `reader`, `observer` or `frozen`.
+    /// - Parameter role: The role of the connections: `reader`, `observer` or `frozen`.
     init(path: String, role: SQLiteConnection.Role) {
         self.path = path
         self.role = role
@@ -35,19 +36,20 @@ final class SQLiteReaderPool: Sendable {
         if isClosed.load(ordering: .acquiring) { throw StoreError.closed(path) }
         try checkUnchanged()
         if let kept = idle.withLock({ $0.popLast() }) { return kept }
-        // Another file would be read in its place, and a file that is gone would be made anew.
+        // SQLite would open the file that replaced it, and would create a missing file.
         let found = StoreFile.identity(path)
         guard found == file else { throw StoreError.fileReplaced(path, isGone: found == nil) }
         return try SQLiteConnection(path: path, role: role)
     }
 
-    /// - Throws: `StoreError` `.inUseElsewhere` for a file that was written although it is read without locks. One `stat` or two then.
+    /// Checks that a file that is read without locks was not written. Costs up to two `stat` calls for such a file.
+    /// - Throws: `StoreError` `.inUseElsewhere` if the file was written.
     func checkUnchanged() throws {
         guard let frozen else { return }
         if SQLiteFile.Times(path) != frozen || SQLiteFile.hasLog(path) { throw StoreError.changedWhileFrozen(path) }
     }
 
-    /// Runs `body` with a connection that reads nothing.
+    /// Runs `body` with a connection that has no read transaction.
     func withIdle<R>(_ body: (SQLiteConnection) throws -> R) throws -> R {
         let connection = try idleOrNew()
         defer { keep(connection) }
@@ -63,8 +65,8 @@ final class SQLiteReaderPool: Sendable {
         if !isKept { connection.close() }
     }
 
-    /// Refuses snapshots from now on, and closes the connections that none has.
-    /// - Returns: how many snapshots live.
+    /// Refuses new snapshots from now on, and closes the idle connections.
+    /// - Returns: The number of living snapshots.
     func close() -> Int {
         isClosed.store(true, ordering: .releasing)
         let old = idle.withLock { idle in
@@ -75,18 +77,19 @@ final class SQLiteReaderPool: Sendable {
         return lent.withLock { $0.count }
     }
 
-    /// Ends the read transaction. A connection that cannot is dropped, which closes it.
+    /// Ends the read transaction of a connection and returns it to the pool. If that fails, closes the connection.
     func giveBack(_ connection: SQLiteConnection) {
-        // Counted until it is closed.
+        // The connection counts as lent until it is idle or closed.
         defer { _ = lent.withLock { $0.removeValue(forKey: ObjectIdentifier(connection)) } }
         do { try connection.endReading() } catch { return connection.close() }
         keep(connection)
     }
 
-    /// Lets each snapshot of the newest state begin its read transaction anew, so that it reads the file and not the log, which can then be
-    /// used from its beginning. The caller has seen to it that all of the log is in the file, and keeps others from saving.
+    /// Restarts the read transaction of each snapshot of the newest state, so that it reads the file and not the log. SQLite
+    /// can then restart the log.
     ///
-    /// Never waits: a snapshot that somebody reads just now stays as it is.
+    /// The caller has copied the whole log into the file, and prevents saves. This method never waits: it skips a snapshot
+    /// that is being read.
     func renew(_ newest: Generation) {
         for connection in lent.withLock({ Array($0.values) }) { connection.renewReading(of: newest) }
     }
@@ -94,11 +97,12 @@ final class SQLiteReaderPool: Sendable {
 
 extension SQLiteConnection {
     /// Begins the read transaction of a snapshot.
-    /// - Parameter check: is run in it.
+    /// - Parameter check: A closure that is called in the transaction.
+    /// - Returns: The newest save that the snapshot shows.
     func beginReading(_ check: () throws -> Void) throws -> Generation {
         try withLock {
             try run("BEGIN")
-            // The transaction takes its state at its first read.
+            // The first read determines the state that the transaction shows.
             let generation = try newestGeneration()
             try check()
             pinned = generation
@@ -120,16 +124,17 @@ extension SQLiteConnection {
                 try run("COMMIT")
                 try run("BEGIN")
                 guard try newestGeneration() == newest else {
-                    throw StoreError(.internalInconsistency, "\(path): a save came while none could; report this as a bug")
+                    throw StoreError(
+                        .internalInconsistency, "\(path): a save was committed while saves were blocked. Report this as a bug")
                 }
             } catch {
-                // What it would read now is another state.
+                // The connection would now read another state.
                 failure = error
             }
         }
     }
 
-    /// The newest save that the connection sees.
+    /// Returns the newest save that the connection sees.
     func newestGeneration() throws -> Generation {
         Generation(bitPattern: try integer("SELECT generation FROM strata_state") ?? 0)
     }

@@ -2,15 +2,15 @@ import Foundation
 internal import CSQLite
 import StoreInterface
 
-/// A prepared statement that its connection keeps. Used under the connection's lock only.
+/// A prepared statement that its connection caches. Used only under the connection's lock.
 ///
-/// It binds and reads through SQLite's own calls, as a tuned application does: no array of arguments, no row object.
+/// It binds and reads through SQLite's C functions, as a tuned application does, without argument arrays or row objects.
 final class SQLiteStatement {
     private let handle: OpaquePointer
     private let database: OpaquePointer
     private let path: String
 
-    /// SQLite copies what is bound before the call returns; -1 is how its C interface spells that.
+    /// `SQLITE_TRANSIENT`, a C macro for -1: SQLite copies the bound bytes before the call returns.
     private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
     init(_ sql: String, database: OpaquePointer, path: String) throws {
@@ -30,7 +30,8 @@ final class SQLiteStatement {
 
     func bind(_ key: UInt64, _ parameter: Int) { bind(Int64(bitPattern: key), parameter) }
 
-    /// NaN, which SQLite would turn into NULL, is the text 'NaN': it sorts after every number, as in ``Value/order(_:)``.
+    /// Binds a value. NaN, which SQLite would turn into NULL, is bound as the text 'NaN'. The text sorts after every number,
+    /// as in ``Value/order(_:)``.
     func bind(_ value: Value, _ parameter: Int) {
         let at = Int32(parameter)
         switch value {
@@ -74,7 +75,7 @@ final class SQLiteStatement {
 
     // MARK: Running
 
-    /// Advances to the next row; false after the last one. Call ``reset()`` when done.
+    /// Advances to the next row. Returns false after the last row. Call ``reset()`` when done.
     func step() throws -> Bool {
         let code = sqlite3_step(handle)
         if code == SQLITE_ROW { return true }
@@ -86,13 +87,13 @@ final class SQLiteStatement {
 
     func reset() { sqlite3_reset(handle) }
 
-    /// Runs a statement that gives no rows.
+    /// Runs a statement that returns no rows.
     func run() throws {
         defer { reset() }
         while try step() {}
     }
 
-    /// Runs a statement that inserts one row; false when its key is taken.
+    /// Runs a statement that inserts one row. Returns false if a row has the same key.
     func runInsert() throws -> Bool {
         defer { reset() }
         let code = sqlite3_step(handle)
@@ -101,7 +102,7 @@ final class SQLiteStatement {
         throw Self.error(code, database, path)
     }
 
-    /// Runs with what is bound, and collects the first column.
+    /// Runs the statement with the bound values, and returns the first column.
     func integers() throws -> [Int64] {
         defer { reset() }
         var found: [Int64] = []
@@ -121,7 +122,7 @@ final class SQLiteStatement {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// nil when what is stored is nothing that a column of the type can hold.
+    /// Returns the value of a column, or nil if the stored value does not fit the type.
     func value(_ column: Int, _ type: ColumnType) -> Value? {
         let at = Int32(column)
         switch (sqlite3_column_type(handle, at), type) {
@@ -154,8 +155,11 @@ final class SQLiteStatement {
         return UUID(uuid: start.loadUnaligned(as: uuid_t.self))
     }
 
-    /// Whether a call that failed just now with an I/O error found no room: SQLite tells only one of the ways as such. What the system
-    /// said it keeps for some calls, not for a commit; then the thread's own number is still that of the write.
+    /// Returns whether the last call failed with an I/O error because there was no room. SQLite itself reports only one of
+    /// three causes as a full disk.
+    ///
+    /// SQLite keeps the system's error number for some calls, but not for a commit. After a failed commit, the thread's
+    /// `errno` is still that of the write.
     static func hadNoRoom(_ database: OpaquePointer) -> Bool {
         let last = errno
         return [ENOSPC, EDQUOT, EFBIG].contains { $0 == last || $0 == sqlite3_system_errno(database) }

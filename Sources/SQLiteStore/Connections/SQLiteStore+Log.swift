@@ -2,31 +2,34 @@ import Foundation
 internal import Platform
 import StoreInterface
 
-/// Keeping the write-ahead log short.
+/// Limits the size of the write-ahead log.
 ///
-/// SQLite uses the log from its beginning again when all of it is in the file and nobody reads it. A snapshot that was taken after a save
-/// reads the log. So while each save is followed by a new snapshot there is always a reader, and the log would grow without bound.
+/// SQLite restarts the log, and writes it from its beginning again, when the whole log is in the file and has no reader. A
+/// snapshot that was taken after a save reads the log. If a new snapshot follows each save, the log always has a reader and
+/// would grow without bound.
 extension SQLiteStore {
-    /// What SQLite cuts the log to when it begins it anew.
+    /// The size in bytes to which SQLite truncates the log when it restarts it.
     static let logLimit = 4 << 20
-    /// From this size on the log is begun anew as soon as no snapshot is older than the newest state.
+    /// The size in bytes above which the log is restarted as soon as no snapshot is older than the newest state.
     private static let longLog = 6 << 20
-    /// How much the log must have grown before the next attempt.
+    /// The number of bytes that the log must have grown by before the next attempt.
     private static let logStep = 1 << 20
 
-    /// Before a transaction, with the writer's lock: lets it begin the log anew if that is long and only the newest state is read.
-    /// About 1 µs otherwise. What fails is tried again later.
+    /// Lets the next transaction restart the log if the log is long and only the newest state is read. Takes about 1 µs
+    /// otherwise. After a failure, a later call tries again.
+    ///
+    /// Called before a transaction, with the writer's lock.
     func shortenLog() {
         let size = logSize()
         guard size > Self.longLog, logSizeTried.isDue(size, step: Self.logStep) else { return }
         do {
-            // As far as no reader of an older state needs the file as it is.
+            // Stops where a reader of an older state needs the file unchanged.
             guard try writer.checkpoint() else { return }
-            // Nobody saves until the snapshots are renewed.
+            // Prevents saves until the snapshots are renewed.
             try writer.run("BEGIN IMMEDIATE")
             defer { try? writer.run("COMMIT") }
             let newest = try writer.newestGeneration()
-            // A save that came before the transaction began.
+            // Includes a save that was committed before the transaction began.
             guard try pool.withIdle({ try $0.checkpoint() }) else { return }
             pool.renew(newest)
         } catch {
@@ -34,13 +37,14 @@ extension SQLiteStore {
         }
     }
 
-    /// Bytes of the log; 0 when there is none.
+    /// Returns the size of the log in bytes; 0 if there is none.
     func logSize() -> Int {
         var status = stat()
         return stat(path + "-wal", &status) == 0 ? Int(status.st_size) : 0
     }
 
-    /// The whole log for a snapshot of an older state, because SQLite begins it anew or not at all; nothing for one of the newest.
+    /// Returns the size of the whole log for a snapshot of an older state, because SQLite restarts the log only as a whole.
+    /// Returns 0 for a snapshot of the newest state.
     public func retention(of snapshots: [any StoreSnapshot]) throws -> Retention {
         let newest = try reader(.snapshot).generation
         let size = logSize()
@@ -48,14 +52,14 @@ extension SQLiteStore {
     }
 }
 
-/// When the log was last tried to be shortened.
+/// The size of the log at the last attempt to shorten it.
 final class LogAttempts: Sendable {
     private let size = Mutex(0)
 
-    /// Whether the log has grown enough since the last attempt, which is now.
+    /// Returns whether the log has grown enough since the last attempt. If so, records the new attempt.
     func isDue(_ size: Int, step: Int) -> Bool {
         self.size.withLock { last in
-            // It was begun anew since.
+            // The log was restarted since.
             if size < last { last = 0 }
             guard size >= last + step else { return false }
             last = size
@@ -65,8 +69,8 @@ final class LogAttempts: Sendable {
 }
 
 extension SQLiteConnection {
-    /// Brings the log into the file, as far as readers allow, without waiting for anybody.
-    /// - Returns: whether all of it is in the file.
+    /// Copies the log into the file as far as readers permit, without waiting.
+    /// - Returns: Whether the whole log is in the file.
     fileprivate func checkpoint() throws -> Bool {
         try withLock {
             let statement = try statement("PRAGMA wal_checkpoint(PASSIVE)")

@@ -1,22 +1,23 @@
 import Foundation
 import StoreInterface
 
-/// Copies a database with SQLite's backup API, checks the copy, and marks it as one.
+/// Copies a database with SQLite's backup API, checks the copy, and marks it as a copy.
 enum SQLiteCopy {
-    /// How many pages are copied between two looks at the cancellation.
+    /// The number of pages that are copied between two checks for cancellation.
     private static let pagesAtOnce: Int32 = 1024
 
-    /// - Returns: the newest save that the copy has.
+    /// Writes the copy to the temporary path of a partial file.
+    /// - Returns: The newest save in the copy.
     /// - Throws: `StoreError` `.full`, `.inputOutput`, `.damaged`; `CancellationError`.
     static func make(
         from path: String, role: SQLiteConnection.Role = .reader, to partial: PartialFile, _ cancellation: Cancellation
     ) throws -> Generation {
         let source = try SQLiteConnection(path: path, role: role)
-        // Not in the write-ahead mode, so that all of the copy is in one file.
+        // The copy has no write-ahead log, so that all of it is in one file.
         let copy = try SQLiteConnection(path: partial.path, role: .copy, name: partial.target)
-        // The file is about to get another name.
+        // The caller renames the file next.
         defer { copy.close() }
-        // One state, whatever is saved meanwhile: without a transaction the copy would begin again after each save.
+        // The transaction keeps one state. Without it, each save would restart the copy.
         try source.run("BEGIN")
         defer { try? source.run("COMMIT") }
         _ = try source.integer("SELECT COUNT(*) FROM sqlite_master")

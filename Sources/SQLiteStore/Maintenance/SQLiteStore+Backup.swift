@@ -2,15 +2,15 @@ import Foundation
 import StoreInterface
 
 extension SQLiteStore: BackupableStore {
-    /// SQLite's backup API, in one read transaction of a connection of its own.
-    ///
-    /// - Throws: `StoreError`: `.cannotOpen` when the file is there or is this store's, `.inputOutput`, `.damaged`; `CancellationError`.
+    /// Copies the store with SQLite's backup API, in one read transaction of a separate connection.
+    /// - Throws: `StoreError` `.cannotOpen` if the file exists or is this store's file, `.full`, `.inputOutput`, `.damaged`;
+    ///   `CancellationError`.
     public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
         guard try StoreFile.resolved(url).path != path else {
             throw StoreError(.cannotOpen, "\(path) is a store that is open. Give another name")
         }
         for suffix in ["-wal", "-journal"] where FileManager.default.fileExists(atPath: url.path + suffix) {
-            // SQLite would take it for the new file's.
+            // SQLite would apply it to the new file.
             throw StoreError(
                 .cannotOpen, "\(url.path)\(suffix) is there: the file is open, or was not closed. Close it, or give another name")
         }
@@ -22,7 +22,7 @@ extension SQLiteStore: BackupableStore {
         return generation
     }
 
-    /// By way of a file in the temporary folder: SQLite writes its pages in no order.
+    /// Copies the store to a file in the temporary folder first, because SQLite writes its pages in no fixed order.
     public func backup(to descriptor: Int32, cancellation: Cancellation) throws {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(UUID().uuidString)")
         let partial = try PartialFile(for: url, existing: .refuse, like: path)
@@ -40,7 +40,7 @@ extension SQLiteStore: BackupableStore {
         } catch let error as CancellationError {
             throw error
         } catch {
-            throw StoreError(.inputOutput, "a copy of \(path) could not be written: \(error). Check who reads it")
+            throw StoreError(.inputOutput, "cannot write a copy of \(path): \(error). Check the process that reads it")
         }
     }
 }

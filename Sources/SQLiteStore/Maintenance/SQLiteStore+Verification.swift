@@ -1,8 +1,10 @@
 import StoreInterface
 
 extension SQLiteStore {
-    /// SQLite's own check of pages and indexes, references and links that lead to no object, one-to-one ends, unique values, values of
-    /// the wrong kind, and the history. Reads the whole file, in one snapshot. At most 200 findings.
+    /// Checks pages and indexes with SQLite's own check, references and links to missing objects, one-to-one relationships,
+    /// unique values, versions, types of values, and the history.
+    ///
+    /// Reads the whole file in one snapshot. Returns at most 200 findings.
     public func verify() throws -> [VerificationFinding] {
         let reader = try reader(.snapshot)
         return try reader.connection.withLock {
