@@ -1,8 +1,8 @@
 internal import Platform
 import StoreInterface
 
-/// The objects of one page, as a row cache: nothing is read before it is asked for, the first object touched by its id, and all
-/// the others by one range when a second one is touched.
+/// The objects of one page, with a cache of rows. The first object that is read is selected by its id. When a second object
+/// is read, one range query reads all objects of the page.
 final class SQLitePage: StorePage {
     private let snapshot: SQLiteSnapshot
     private let entity: Int
@@ -11,14 +11,14 @@ final class SQLitePage: StorePage {
     private let cache = Mutex(Cache())
 
     private struct Cache {
-        /// nil until somebody asks.
+        /// The slots that contain objects; nil until they are first needed.
         var presence: UInt64?
-        /// Slots of which ``values`` and ``versions`` are read.
+        /// The slots whose ``values`` and ``versions`` have been read.
         var loaded: UInt64 = 0
         var single: [Value] = []
         var singleSlot = -1
         var singleVersion: Generation = 0
-        /// By slot and column, once a second object was touched.
+        /// The values by slot and column, after a second object was read.
         var values: [Value] = []
         var versions: [Generation] = []
     }
@@ -53,7 +53,7 @@ final class SQLitePage: StorePage {
         }
     }
 
-    /// One look-up by id for each of a few slots; more are looked for in one pass over the page's ids.
+    /// Looks up each slot by id if there are few slots. For more slots, reads all ids of the page once.
     func present(among slots: UInt64) throws -> UInt64 {
         try cache.withLock { cache in
             if let known = cache.presence { return known & slots }
@@ -74,7 +74,7 @@ final class SQLitePage: StorePage {
         }
     }
 
-    /// From about here on one pass over the page's ids is cheaper than look-ups.
+    /// The approximate number of slots from which reading all ids of the page is cheaper than look-ups.
     private static let manySlots = 6
 
     func version(_ slot: Int) throws -> Generation {
@@ -92,7 +92,7 @@ final class SQLitePage: StorePage {
         }
     }
 
-    /// Reads the object, if it is there and not known yet.
+    /// Reads the object unless it is cached. Returns whether it exists.
     private func load(_ slot: Int, _ cache: inout Cache) throws -> Bool {
         if slot == cache.singleSlot || cache.loaded >> UInt64(slot) & 1 != 0 { return true }
         if cache.loaded != 0 { return false }
@@ -137,10 +137,10 @@ final class SQLitePage: StorePage {
         statement.bind(PageAddress.key(page: number, slot: PageAddress.slots - 1), 2)
     }
 
-    /// With the routing `ancestors` the object may have been deleted since.
+    /// Returns the error for a missing object. With the routing `ancestors`, it may have been deleted since.
     private func missing(_ slot: Int) -> StoreError {
         StoreError(
             .internalInconsistency,
-            "\(snapshot.schema.entities[entity].name) \(PageAddress.key(page: number, slot: slot)) is gone; fetch again")
+            "\(snapshot.schema.entities[entity].name) \(PageAddress.key(page: number, slot: slot)) no longer exists; fetch again")
     }
 }

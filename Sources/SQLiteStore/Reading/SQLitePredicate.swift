@@ -1,29 +1,33 @@
 import StoreInterface
 
-/// Turns a predicate into an SQL condition that is true exactly where ``StorePredicate/matches(_:key:in:)`` is.
+/// Translates a predicate into an SQL condition that is true exactly where ``StorePredicate/matches(_:key:in:)`` is.
 ///
-/// SQL's third value counts as false: `AND`, `OR` and `EXISTS` keep that by themselves, `NOT` is written `IS NOT TRUE`.
+/// A condition that is NULL in SQL counts as false. `AND`, `OR` and `EXISTS` preserve that. `NOT` is written as
+/// `IS NOT TRUE`.
 struct SQLitePredicate {
     let layout: SQLiteLayout
-    /// What is bound to the question marks, in their order.
+    /// The values of the parameters, in their order.
     var arguments: [Value] = []
     private var aliases = 0
-    /// The number of symbols that SQLite's parser has on its stack when it meets the part at hand.
+    /// The number of symbols on the stack of SQLite's parser when it reaches the current part.
     private var stack = 0
 
-    /// Thrown for the rare condition that SQL cannot say exactly; the snapshot then evaluates the query itself.
+    /// An error for a rare condition that SQL cannot express exactly. The snapshot then evaluates the query in Swift.
     struct NotExpressible: Error {}
 
-    /// The most values of a list that are bound one by one; SQLite's own limit is 32,766 parameters.
+    /// The maximum number of list values that are bound one by one. SQLite's own limit is 32,766 parameters.
     private static let listLimit = 10_000
 
-    /// SQLite's parser stops at 100 symbols; the statement around the condition and a comparison take up to 30.
+    /// The maximum number of symbols for nesting. SQLite's parser stops at 100 symbols, of which the surrounding statement and
+    /// a comparison take up to 30.
     private static let stackLimit = 70
 
-    /// The parts of a list that are joined without parentheses. Each adds a level to SQLite's expression, which may have 1,000.
+    /// The maximum number of parts of a list that are joined without parentheses. Each part adds a level to SQLite's
+    /// expression, which may have 1,000 levels.
     private static let listWidth = 16
 
-    /// SQLite's least limit of parameters in builds of the last years, less those of the statement around the condition.
+    /// The maximum number of parameters of a condition: the smallest limit of SQLite builds of recent years, less the
+    /// parameters of the surrounding statement.
     static let parameterLimit = 32_700
 
     init(layout: SQLiteLayout) { self.layout = layout }
@@ -63,7 +67,7 @@ struct SQLitePredicate {
 
     // MARK: Nesting
 
-    /// A part in front of which SQLite's parser keeps more symbols.
+    /// Translates a part before which SQLite's parser keeps more symbols on its stack.
     private mutating func nested(_ symbols: Int, _ part: StorePredicate, _ entity: Int, _ alias: String) throws -> String {
         try enter(symbols)
         defer { stack -= symbols }
@@ -75,13 +79,14 @@ struct SQLitePredicate {
         if stack > Self.stackLimit { throw NotExpressible() }
     }
 
-    /// A tree of short lists, because SQLite limits both the length of a list and the nesting of parentheses.
+    /// Joins the parts as a tree of short lists, because SQLite limits both the length of a list and the nesting of
+    /// parentheses.
     private mutating func joined(
         _ parts: ArraySlice<StorePredicate>, _ word: String, _ empty: String, _ entity: Int, _ alias: String
     ) throws -> String {
         guard let first = parts.first else { return empty }
         if parts.count == 1 { return try condition(first, entity, alias) }
-        // A parenthesis, the list so far and the word.
+        // The parser keeps a parenthesis, the list so far and the word.
         try enter(3)
         defer { stack -= 3 }
         let size = (parts.count + Self.listWidth - 1) / Self.listWidth
@@ -147,7 +152,7 @@ struct SQLitePredicate {
             guard let small = Int64(exactly: number) else { return constant(place, comparison, order: -1) }
             return plain(place, comparison, .int(small))
         case (_, .double) where place.type.isSigned:
-            // Swift's comparison rounds the integer to a double; SQLite's is exact.
+            // Swift's comparison rounds the integer to a double. SQLite's comparison is exact.
             return plain(ColumnOperand(name: "CAST(\(name) AS REAL)", type: .int64), comparison, value)
         default:
             if place.type.holds(value) { return plain(place, comparison, value) }
@@ -167,7 +172,7 @@ struct SQLitePredicate {
         }
     }
 
-    /// A comparison whose result is the same for every stored number.
+    /// Returns a comparison whose result is the same for every stored number.
     private func constant(_ place: ColumnOperand, _ comparison: StorePredicate.Comparison, order: Int) -> String {
         switch comparison {
         case .equal: "0"
@@ -177,7 +182,8 @@ struct SQLitePredicate {
         }
     }
 
-    /// Stored as the bit pattern: numbers from 2^63 are negative, and greater than all others.
+    /// Compares unsigned numbers by their stored bit patterns. Numbers from 2^63 on are stored as negative numbers, and
+    /// compare greater than all positive numbers.
     private mutating func unsigned(_ name: String, _ comparison: StorePredicate.Comparison, _ number: UInt64) -> String {
         arguments.append(.uint(number))
         let isLarge = number > UInt64(Int64.max)
@@ -242,7 +248,7 @@ struct SQLitePredicate {
         return values.contains(.null) ? "(\(text) OR \(place.name) IS NULL)" : text
     }
 
-    /// One parameter, whatever the number of keys, so that the prepared statement is reused.
+    /// Uses one parameter for any number of keys, so that the prepared statement is reused.
     private mutating func keyList(_ name: String, _ numbers: [Int64]) -> String {
         arguments.append(.string("[" + numbers.map(String.init).joined(separator: ",") + "]"))
         return "\(name) IN (SELECT value FROM json_each(?))"
@@ -276,11 +282,12 @@ struct SQLitePredicate {
         }
     }
 
-    /// The least string above all that begin with the prefix, in the order of code points; nil when there is none.
+    /// Returns the smallest string that is greater than all strings with the prefix, in the order of code points. Returns nil
+    /// if there is none.
     private static func successor(of prefix: String) -> String? {
         var scalars = Array(prefix.unicodeScalars)
         while let last = scalars.popLast() {
-            // The surrogates are no code points of a string.
+            // Skips the surrogates, which no string contains.
             let next = last.value == 0xd7ff ? 0xe000 : last.value + 1
             guard let scalar = Unicode.Scalar(next) else { continue }
             scalars.append(scalar)
@@ -293,7 +300,7 @@ struct SQLitePredicate {
 
     // MARK: Relationships
 
-    /// `FROM … WHERE …` for the related objects that satisfy a condition.
+    /// Returns `FROM … WHERE …` for the related objects that satisfy a condition.
     private mutating func related(
         _ relation: Relation, _ alias: String, _ part: StorePredicate, _ suffix: String
     ) throws -> String {

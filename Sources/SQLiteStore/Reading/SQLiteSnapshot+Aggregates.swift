@@ -1,8 +1,8 @@
 import StoreInterface
 
 extension SQLiteSnapshot {
-    /// SQL selects the objects and the columns; adding up is done here, since SQLite has no unsigned numbers, no NaN and
-    /// no sums past 64 bits.
+    /// Selects the objects and columns in SQL, and computes the aggregates in Swift. SQLite has no unsigned numbers, no NaN
+    /// and no sums beyond 64 bits.
     func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
         let entity = aggregation.entity
         var groups = AggregateGroups(aggregation)

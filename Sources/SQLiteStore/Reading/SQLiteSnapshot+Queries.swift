@@ -33,7 +33,7 @@ extension SQLiteSnapshot {
         var arguments: [Value]
     }
 
-    /// nil when SQL cannot say exactly what the predicate says.
+    /// Returns the SQL of a query. Returns nil if SQL cannot express the predicate exactly or with its limit of parameters.
     func text(of query: StoreQuery, selecting selection: String) throws -> QueryText? {
         try query.predicate.checkDepth()
         var predicate = SQLitePredicate(layout: layout)
@@ -54,7 +54,8 @@ extension SQLiteSnapshot {
         return QueryText(sql: sql, arguments: predicate.arguments)
     }
 
-    /// SQLite has NULL first ascending and last descending, and compares text by bytes, as we do.
+    /// Returns the terms of `ORDER BY`. SQLite sorts NULL first in ascending and last in descending order, and compares text
+    /// by bytes, as the reference semantics do.
     private func order(_ query: StoreQuery) -> String {
         var parts: [String] = []
         for sort in query.sort {
@@ -62,7 +63,7 @@ extension SQLiteSnapshot {
             let direction = sort.direction == .ascending ? "ASC" : "DESC"
             switch schema.entities[query.entity].columns[sort.column].type {
             case .uint64:
-                // The bit patterns of numbers from 2^63 are negative.
+                // Numbers from 2^63 on are stored as negative numbers.
                 parts.append("\(name) < 0 \(direction)")
                 parts.append("\(name) \(direction)")
             case .string where sort.caseSensitivity == .insensitive:
@@ -75,7 +76,7 @@ extension SQLiteSnapshot {
         return parts.joined(separator: ", ")
     }
 
-    /// The query by the reference semantics, object by object.
+    /// Returns the result of a query whose predicate is evaluated in Swift, object by object.
     private func evaluated(_ query: StoreQuery) throws -> [ObjectKey] {
         try connection.withLock {
             var all = query

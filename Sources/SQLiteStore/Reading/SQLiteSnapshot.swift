@@ -1,15 +1,16 @@
 import StoreInterface
 
-/// Reads the store over one connection.
+/// A reader of the store over one connection.
 ///
-/// With the routing `snapshot` the connection is the snapshot's own and has a read transaction open, so the state never changes;
-/// with `ancestors` it is the coordinator's one connection: reads see the current state and wait for a running write.
+/// With the routing `snapshot`, the connection belongs to the snapshot and has an open read transaction, so the state never
+/// changes. With `ancestors`, it is the coordinator's single connection: reads see the current state and wait for a running
+/// write.
 final class SQLiteSnapshot: StoreSnapshot {
     let layout: SQLiteLayout
     let connection: SQLiteConnection
-    /// Of the newest save when the snapshot was made.
+    /// The generation of the newest save when the snapshot was created.
     let generation: Generation
-    /// Where the connection goes back to; nil when it is shared.
+    /// The pool that the connection is returned to; nil if the connection is shared.
     private let pool: SQLiteReaderPool?
 
     var schema: StoreSchema { layout.schema }
@@ -30,7 +31,7 @@ final class SQLiteSnapshot: StoreSnapshot {
     }
 
     func pageNumbers(_ entity: Int) throws -> [UInt64] {
-        // Skips from page to page, so that the cost is the pages', not the rows'.
+        // Skips from page to page, so that the cost grows with the pages, not with the rows.
         try read("SELECT id FROM \(layout.tables[entity]) WHERE id >= ? ORDER BY id LIMIT 1") { statement in
             var found: [UInt64] = []
             var next: UInt64 = 0
@@ -88,7 +89,7 @@ final class SQLiteSnapshot: StoreSnapshot {
 
     // MARK: The connection
 
-    /// Runs `body` with a prepared statement while nobody else uses the connection.
+    /// Runs `body` with a prepared statement while no other thread uses the connection.
     func read<R>(_ sql: String, _ body: (SQLiteStatement) throws -> R) throws -> R {
         try connection.withLock { try body(connection.statement(sql)) }
     }

@@ -1,7 +1,7 @@
 import Foundation
 import StoreInterface
 
-/// The history is a table of change sets as JSON, one row a save.
+/// The history, a table of change sets in JSON with one row per save.
 extension SQLiteStore {
     public func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {
         let reader = try reader(.snapshot)
@@ -51,8 +51,8 @@ extension SQLiteTransaction {
         return count
     }
 
-    /// By number where that tells. A row that cannot be read has no age: it goes with the others, since it would otherwise keep all
-    /// that come after it.
+    /// Returns whether a cut deletes a save. A row that cannot be read has no date. It counts as old, because it would
+    /// otherwise keep all later rows from being deleted.
     private func takes(_ cut: HistoryCut, _ generation: Generation, _ text: @autoclosure () -> String) -> Bool {
         switch cut {
         case .through(let newest): generation <= newest
@@ -61,7 +61,7 @@ extension SQLiteTransaction {
     }
 }
 
-/// A change set as JSON.
+/// Converts change sets to JSON text and back.
 enum HistoryText {
     static func text(_ changes: ChangeSet) throws -> String {
         String(decoding: try JSONEncoder().encode(changes), as: UTF8.self)
@@ -69,7 +69,7 @@ enum HistoryText {
 
     static func changes(_ text: String, _ path: String) throws -> ChangeSet {
         do { return try JSONDecoder().decode(ChangeSet.self, from: Data(text.utf8)) } catch {
-            throw StoreError(.damaged, "\(path): a row of strata_history is no change set (\(error)); restore the file")
+            throw StoreError(.damaged, "\(path): a row of strata_history cannot be decoded (\(error)); restore the file")
         }
     }
 }

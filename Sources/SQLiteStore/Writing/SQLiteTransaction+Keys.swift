@@ -1,18 +1,19 @@
 import StoreInterface
 
-/// Rows of `strata_meta` whose names begin so, followed by the entity's position: `first-end` of each range, in decimal numbers.
+/// The rows of `strata_meta` with the free keys per entity: `first-end` of each range, in decimal numbers. A row's name is
+/// the prefix, followed by the entity's position.
 enum SQLiteFreeKeys {
     static let prefix = "free keys "
 }
 
-/// Leases: the table `strata_keys`, and rows of `strata_meta`.
+/// Leases of keys, which the table `strata_keys` and rows of `strata_meta` record.
 extension SQLiteTransaction {
     func allocateKeys(_ entity: Int, pages: Int) throws -> Range<ObjectKey> {
         let first = try nextKey(entity)
         let count = ObjectKey(max(pages, 1)) * ObjectKey(PageAddress.slots)
         guard first < Self.end - count else {
             throw StoreError(
-                .damaged, "\(path): the counter in strata_keys stands at \(first), where no keys are left; restore the file")
+                .damaged, "\(path): the counter in strata_keys is \(first), after which no keys are left; restore the file")
         }
         try run("INSERT OR REPLACE INTO strata_keys VALUES (?, ?)", ObjectKey(entity), first + count)
         return first..<first + count
@@ -34,11 +35,11 @@ extension SQLiteTransaction {
         try put(free, entity)
     }
 
-    /// No lease comes here.
+    /// The first key that is never leased.
     private static let end = PageAddress.key(page: PageAddress.unleased.lowerBound, slot: 0)
 
-    /// The first key that was never leased, at the beginning of a page. Behind all objects, whatever the counter says: another program may have
-    /// changed it.
+    /// Returns the first key that was never leased, which is the first key of a page. It is greater than the keys of all
+    /// objects, even if another program has changed the counter.
     private func nextKey(_ entity: Int) throws -> ObjectKey {
         let newest =
             try connection.integer("SELECT MAX(id) FROM \(layout.tables[entity]) WHERE id < ?", [.int(Int64(Self.end))]) ?? 0
@@ -48,7 +49,7 @@ extension SQLiteTransaction {
         return (ObjectKey(next) + 63) & ~63
     }
 
-    /// Ranges in which there are objects all the same, because another program has changed the file, are left out.
+    /// Returns the free keys of an entity. Leaves out ranges that have objects because another program has changed the file.
     private func freeKeys(_ entity: Int) throws -> FreeKeys {
         guard let text = try connection.meta(SQLiteFreeKeys.prefix + "\(entity)") else { return FreeKeys() }
         var ranges: [Range<ObjectKey>] = []

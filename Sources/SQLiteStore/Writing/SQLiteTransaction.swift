@@ -1,16 +1,16 @@
 import Foundation
 import StoreInterface
 
-/// The running write transaction on the writer's connection, whose lock the store holds.
+/// A running write transaction on the writer's connection. The store holds the connection's lock.
 final class SQLiteTransaction: StoreTransaction {
     let connection: SQLiteConnection
     let layout: SQLiteLayout
     let path: String
     var generation: Generation
-    /// Of the layer that is being written.
+    /// The generations of the layer that is being written.
     private var numbers = CommitNumbers.none
 
-    /// How many saves the history keeps.
+    /// The number of saves that the history keeps.
     static let historyLimit: Generation = 10_000
 
     init(connection: SQLiteConnection, layout: SQLiteLayout, path: String) throws {
@@ -18,7 +18,7 @@ final class SQLiteTransaction: StoreTransaction {
         self.layout = layout
         self.path = path
         guard let found = try connection.integer("SELECT generation FROM strata_state"), 0..<1 << 62 ~= found else {
-            throw StoreError(.damaged, "\(path): the generation in strata_state cannot be right; restore the file")
+            throw StoreError(.damaged, "\(path): the generation in strata_state is missing or out of range; restore the file")
         }
         generation = Generation(found)
     }
@@ -109,7 +109,7 @@ final class SQLiteTransaction: StoreTransaction {
 
     // MARK: Links
 
-    /// A pair with an end that does not exist is left out.
+    /// Writes the pairs of a link, except new pairs with an end that does not exist.
     private func apply(_ pairs: LinkLayer, _ link: Int) throws {
         let ends = layout.schema.links[link]
         let insert = """
