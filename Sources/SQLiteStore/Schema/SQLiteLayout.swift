@@ -1,19 +1,19 @@
 import StoreInterface
 
-/// Tables, columns and the statements of the hot paths, as text. Made once a store.
+/// The names of tables and columns, and the SQL of frequent statements. Created once per store.
 ///
-/// A person opens the file with `sqlite3` and finds one table an entity, under the model's names.
+/// In `sqlite3`, the file has one table per entity, under the model's names.
 struct SQLiteLayout: Sendable {
     let schema: StoreSchema
-    /// Quoted, by entity.
+    /// The quoted table names, per entity.
     let tables: [String]
-    /// Quoted, by entity and column.
+    /// The quoted column names, per entity and column.
     let columns: [[String]]
-    /// By entity and column: what decoding needs of the schema, without its strings.
+    /// The column types, per entity and column: the part of the schema that decoding needs, without its strings.
     let types: [[ColumnType]]
-    /// Quoted, by link.
+    /// The quoted table names, per link.
     let links: [String]
-    /// By entity: all columns in the order `id, version, columns`.
+    /// The statements that insert an object, per entity. The parameters are in the order `id, version, columns`.
     let insert: [String]
     let selectRow: [String]
     let selectPage: [String]
@@ -44,7 +44,7 @@ struct SQLiteLayout: Sendable {
         selectPage = schema.entities.indices.map {
             "SELECT \(lists[$0]) FROM \(tables[$0]) WHERE id BETWEEN ? AND ?"
         }
-        // The sum of distinct bits in ascending order never overflows: the last one is the smallest integer.
+        // The sum of distinct bits in ascending order never overflows, because only the last bit is a negative integer.
         selectPresence = tables.map { "SELECT SUM(1 << (id & \(PageAddress.slots - 1))) FROM \($0) WHERE id BETWEEN ? AND ?" }
     }
 
@@ -58,21 +58,22 @@ struct SQLiteLayout: Sendable {
         "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
     }
 
-    /// The name that ``quoted(_:)`` has made this of.
+    /// Returns the name from which ``quoted(_:)`` made the given name.
     static func unquoted(_ name: String) -> String {
         String(name.dropFirst().dropLast()).split(separator: "\"\"", omittingEmptySubsequences: false).joined(separator: "\"")
     }
 
-    /// Sets some columns and the version of one object: `version, columns in ascending order, id`.
+    /// Returns the statement that sets some columns and the version of one object. Its parameters are the version, the
+    /// columns in ascending order, and the id.
     func update(_ entity: Int, _ set: ColumnSet) -> String {
         var parts = ["version = ?"]
         set.forEach { parts.append("\(columns[entity][$0]) = ?") }
         return "UPDATE \(tables[entity]) SET \(parts.joined(separator: ", ")) WHERE id = ?"
     }
 
-    // MARK: Making the file
+    // MARK: Creating the file
 
-    /// The whole of a new file.
+    /// The SQL that fills a new file.
     var creation: String {
         var lines = [
             "CREATE TABLE strata_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -86,7 +87,8 @@ struct SQLiteLayout: Sendable {
         return lines.joined(separator: ";\n")
     }
 
-    /// By entity. Foreign keys are declared, not enforced: the object layer has the delete rules.
+    /// The SQL that creates the tables, per entity. Foreign keys are declared but not enforced, because the object layer
+    /// applies the delete rules.
     var entityTables: [String] {
         schema.entities.enumerated().map { number, entity in
             let parts =
@@ -96,7 +98,7 @@ struct SQLiteLayout: Sendable {
         }
     }
 
-    /// By link.
+    /// The SQL that creates the tables, per link.
     var linkTables: [String] {
         schema.links.enumerated().map { number, link in
             """
@@ -108,8 +110,8 @@ struct SQLiteLayout: Sendable {
         }
     }
 
-    /// Uniqueness is checked by the saves themselves, where swapped values within one save are no conflict, so a unique
-    /// attribute has a plain index.
+    /// The SQL that creates the indexes. A unique attribute has a plain index, because saves check uniqueness themselves:
+    /// values that are swapped within one save do not conflict.
     var indexes: [String] {
         var names: Set<String> = Set((tables + links).map { String($0.dropFirst().dropLast()).lowercased() })
         func index(_ table: String, _ name: String, _ columns: String) -> String {

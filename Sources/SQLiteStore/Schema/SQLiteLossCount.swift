@@ -1,9 +1,9 @@
 import StoreInterface
 
-/// Counts what a file holds of that which a changed model drops, before the change is made (S165).
+/// Counts the data in a file that a changed model drops, before the file is migrated (S165).
 struct SQLiteLossCount {
     let connection: SQLiteConnection
-    /// Of the schema that the file has.
+    /// The layout of the file's schema.
     let layout: SQLiteLayout
 
     func check(_ losses: [SchemaLoss], path: String) throws {

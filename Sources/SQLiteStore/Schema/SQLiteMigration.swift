@@ -1,24 +1,27 @@
 import Foundation
 import StoreInterface
 
-/// Brings a file to a changed schema, in the transaction of opening it (S163): tables whose columns differ are made anew and filled
-/// from the old ones, the others stay, indexes follow. O(rows of the changed entities), because SQLite's `ALTER TABLE` knows neither
-/// optional columns nor other types.
+/// Migrates a file to a changed schema, in the transaction that opens it (S163).
+///
+/// Tables whose columns differ are created anew and filled from the old tables. The other tables stay, and the indexes are
+/// adapted. This takes O(rows of the changed entities), because SQLite's `ALTER TABLE` can neither make a column optional nor
+/// change its type.
 struct SQLiteMigration {
     private let connection: SQLiteConnection
     private let old: SQLiteLayout
     private let new: SQLiteLayout
     private let evolution: SchemaEvolution
     private let path: String
-    /// What object ids begin with.
+    /// The prefix of object ids in errors.
     private let name: String
-    /// By number of an old table or link: what it is called while the new ones are filled. No other table has the name.
+    /// The temporary names of the old tables, per entity and then per link, while the new tables are filled. No other table
+    /// has such a name.
     private let aside: [String]
 
-    /// Takes a file that has the schema `stored` to the one of `layout`, by way of those that lead to it.
+    /// Migrates a file from the schema `stored` to the schema of `layout`, through the schemas between them.
     ///
-    /// Inside the transaction of opening. Does nothing when the file has that schema.
-    /// - Throws: `StoreError` `.schemaTooNew`, `.schemaMismatch`; the caller rolls back.
+    /// Called inside the transaction that opens the file. Does nothing if the file already has the schema of `layout`.
+    /// - Throws: `StoreError` `.schemaTooNew`, `.schemaMismatch`. The caller rolls back.
     static func run(
         _ connection: SQLiteConnection, from stored: StoreSchema, to layout: SQLiteLayout, path: String, name: String
     ) throws {
@@ -60,7 +63,7 @@ struct SQLiteMigration {
     }
 
     private func run() throws {
-        // Else renaming a table would rewrite the foreign keys that lead to it.
+        // Otherwise renaming a table would change the foreign keys that refer to it.
         try connection.run("PRAGMA legacy_alter_table = ON")
         defer { try? connection.run("PRAGMA legacy_alter_table = OFF") }
         let kept = keptTables()
@@ -82,13 +85,13 @@ struct SQLiteMigration {
         let found = try connection.texts("SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
         let names = try connection.texts("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name")
         for (name, text) in zip(names, found) {
-            // An index stays with a table that stays.
+            // A kept table keeps the indexes that the new schema has too.
             if wanted.contains(text), kept.contains(where: { text.contains(" ON \($0) (") }) { continue }
             try connection.runScript("DROP INDEX \(SQLiteLayout.quoted(name))")
         }
     }
 
-    /// Tables of the same name and columns before and after, with the same objects: quoted.
+    /// Returns the quoted names of the tables that keep their name, columns and objects.
     private func keptTables() -> Set<String> {
         var kept: Set<String> = []
         let before = old.entityTables
@@ -108,7 +111,7 @@ struct SQLiteMigration {
         return kept
     }
 
-    /// Renames the old tables and makes the new ones.
+    /// Renames the old tables and creates the new ones.
     private func moveTables(_ kept: Set<String>) throws {
         for (number, table) in (old.tables + old.links).enumerated() where !kept.contains(table) {
             try connection.runScript("ALTER TABLE \(table) RENAME TO \(aside[number])")
@@ -149,7 +152,7 @@ struct SQLiteMigration {
         }
     }
 
-    /// No two objects may share what is to be unique from now on; nulls differ.
+    /// Checks that no two objects have the same value of a unique attribute or index. Nulls never conflict.
     private func checkUnique() throws {
         for (number, entity) in new.schema.entities.enumerated() where evolution.entities[number].source != nil {
             let single = entity.columns.indices.filter { entity.columns[$0].index == .unique }.map { [$0] }
@@ -165,13 +168,15 @@ struct SQLiteMigration {
                 let property = columns.map { entity.columns[$0].name }.joined(separator: "+")
                 throw StoreError(
                     .schemaMismatch,
-                    "\(path): \(entity.name).\(property) is to be unique, but \(Value.string(String(parts.last ?? ""))) is the value of \(ids). "
-                        + "The file is as it was: change one of them with the model from before, then open it again")
+                    "\(path): \(entity.name).\(property) must be unique, but \(Value.string(String(parts.last ?? ""))) is the value of "
+                        + "\(ids). The file is unchanged. Change one of these objects with the previous model, then open the file "
+                        + "again")
             }
         }
     }
 
-    /// Keys are leased by position of the entity. The history is told in positions too: it ends where they change.
+    /// Moves the counters of leased keys, which are stored by the entity's position. The history also refers to positions, so
+    /// it is deleted if they change.
     private func moveKeys() throws {
         let next = try old.schema.entities.indices.map { entity in
             try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))])
@@ -194,7 +199,7 @@ struct SQLiteMigration {
 }
 
 extension Value {
-    /// A double with the digits of a float.
+    /// The value, with a double rounded to the precision of a float.
     fileprivate var asFloat: Value {
         if case .double(let number) = self { .double(Double(Float(number))) } else { self }
     }
