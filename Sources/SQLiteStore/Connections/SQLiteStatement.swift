@@ -179,7 +179,7 @@ final class SQLiteStatement {
         case SQLITE_READONLY, SQLITE_PERM: StoreError(.readOnly, "\(path): \(reason); make the file writable")
         case SQLITE_CANTOPEN: StoreError(.cannotOpen, "\(path): \(reason); check the path and its permissions")
         case SQLITE_TOOBIG: StoreError(.valueTooLarge, "\(path): \(reason); store less in one value")
-        default: StoreError(.inputOutput, "\(path): SQLite says \(reason) (code \(code))")
+        default: StoreError(.inputOutput, "\(path): SQLite failed with code \(code): \(reason)")
         }
     }
 }

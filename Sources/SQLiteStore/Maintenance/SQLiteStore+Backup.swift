@@ -7,12 +7,14 @@ extension SQLiteStore: BackupableStore {
     ///   `CancellationError`.
     public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
         guard try StoreFile.resolved(url).path != path else {
-            throw StoreError(.cannotOpen, "\(path) is a store that is open. Give another name")
+            throw StoreError(.cannotOpen, "cannot back up \(path) to itself: the store is open. Choose another name")
         }
         for suffix in ["-wal", "-journal"] where FileManager.default.fileExists(atPath: url.path + suffix) {
             // SQLite would apply it to the new file.
             throw StoreError(
-                .cannotOpen, "\(url.path)\(suffix) is there: the file is open, or was not closed. Close it, or give another name")
+                .cannotOpen,
+                "cannot write \(url.path): \(url.path)\(suffix) exists, so that file is open or was not closed. "
+                    + "Close it, or choose another name")
         }
         let partial = try PartialFile(for: url, existing: existing, like: path)
         defer { partial.discard() }

@@ -1,8 +1,8 @@
 import StoreInterface
 
 extension SQLiteStore {
-    /// Checks pages and indexes with SQLite's own check, references and links to missing objects, one-to-one relationships,
-    /// unique values, versions, types of values, and the history.
+    /// Checks pages and indexes with SQLite's own check. Then checks references and links to missing objects, one-to-one
+    /// relationships, unique values, versions, types of values, and the history.
     ///
     /// Reads the whole file in one snapshot. Returns at most 200 findings.
     public func verify() throws -> [VerificationFinding] {
@@ -44,7 +44,7 @@ extension SQLiteStore {
             typeof(\(layout.columns[entity][column])) NOT IN (\(kinds), 'null') ORDER BY id
             """
         return try reader.read(sql) { try $0.keys() }.map { key in
-            "\(schema.entities[entity].name) \(key): what is stored in \(definition.name) is not \(definition.type.rawValue)"
+            "\(schema.entities[entity].name) \(key): the value of \(definition.name) is not \(definition.type.rawValue)"
         }
     }
 

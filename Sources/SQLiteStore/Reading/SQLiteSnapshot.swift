@@ -100,7 +100,7 @@ final class SQLiteSnapshot: StoreSnapshot {
         throw StoreError(
             .damaged,
             """
-            \(schema.entities[entity].name) \(key): what is stored in \(definition.name) is not \(definition.type.rawValue); \
+            \(schema.entities[entity].name) \(key): the value of \(definition.name) is not \(definition.type.rawValue); \
             correct it with sqlite3, or restore the file
             """)
     }
