@@ -67,6 +67,8 @@ public struct RunFigures: Sendable {
     public var residentAfterBytes: Int
     public var fileBytes = 0
     public var saves = 0
+    /// The requests that contexts sent to their parents, by kind and level.
+    public var hops: [String: Int] = [:]
     /// Further measurements of a workload in milliseconds, by name.
     public var extra: [String: Double] = [:]
 }

@@ -2,13 +2,14 @@ extension Report {
     /// Returns a table of the runs that have a stack: how long main was blocked, and the total cost.
     ///
     /// "/ siblings" is the total divided by that of siblings on the same store and routing. "/ field" is the total divided by
-    /// that of the same stack on SQLite with the routing `ancestors`.
+    /// that of the same stack on SQLite with the routing `ancestors`. "hops/obj." is the number of requests per object that contexts
+    /// sent to their parents.
     public func stackTable() -> TextTable {
         var table = TextTable(
             header: [
                 "stack", "store", "routing", "total s", "min-max", "/ siblings", "/ field", "main CPU", "main busy", "stall ms",
                 "missed 60",
-                "missed 120", "objects/s", "saves/s", "file MB", "peak MB",
+                "missed 120", "hops/obj.", "objects/s", "saves/s", "file MB", "peak MB",
             ], names: 3)
         for row in runs where row.stack != nil {
             guard let total = row.totalSeconds else { continue }
@@ -27,7 +28,8 @@ extension Report {
                 Shown.percent(row.mainCPUSeconds?.median ?? 0, of: total.median),
                 Shown.percent(row.mainBusySeconds?.median ?? 0, of: total.median),
                 Shown.number(row.longestStallMilliseconds?.median ?? 0), Shown.number(row.missedFrames60?.median ?? 0),
-                Shown.number(row.missedFrames120?.median ?? 0), Shown.number(Double(row.objects) * perSecond),
+                Shown.number(row.missedFrames120?.median ?? 0), Shown.number(row.hopsPerObject?.median ?? 0),
+                Shown.number(Double(row.objects) * perSecond),
                 Shown.number(Double(row.saves ?? 0) * perSecond), Shown.megabytes(row.fileBytes ?? 0),
                 Shown.megabytes(row.peakMemoryBytes ?? 0),
             ])

@@ -38,6 +38,10 @@ public struct Report: Sendable, Encodable {
         public var missedFrames120: Spread?
         public var saves: Int?
         public var nanosecondsPerObject: Spread?
+        /// The requests that contexts sent to their parents, divided by the number of objects.
+        public var hopsPerObject: Spread?
+        /// The same requests by kind and level, not divided: "fault 2" is a fault of a child of a child of the root.
+        public var hops: [String: Spread]?
         public var extraMilliseconds: [String: Spread]?
         public var fileBytes: Int?
         public var peakMemoryBytes: Int?
@@ -49,7 +53,8 @@ public struct Report: Sendable, Encodable {
         private enum CodingKeys: CodingKey {
             case benchmark, stack, store, routing, durability, operation, engine, objects, saveEvery, totalSeconds
             case processCPUSeconds, mainCPUSeconds, mainBusySeconds, longestStallMilliseconds, missedFrames60, missedFrames120
-            case saves, nanosecondsPerObject, extraMilliseconds, fileBytes, peakMemoryBytes, residentAfterBytes, verified
+            case saves, nanosecondsPerObject, hopsPerObject, hops, extraMilliseconds, fileBytes, peakMemoryBytes,
+                residentAfterBytes, verified
         }
 
         public init(benchmark: String, durability: String, objects: Int, verified: Bool) {
@@ -72,12 +77,18 @@ public struct Report: Sendable, Encodable {
             fileBytes = runs.map(\.fileBytes).max()
             peakMemoryBytes = runs.map(\.peakMemoryBytes).max()
             residentAfterBytes = runs.map(\.residentAfterBytes).max()
-            let names = Set(runs.flatMap(\.extra.keys))
-            if !names.isEmpty {
-                extraMilliseconds = Dictionary(
-                    uniqueKeysWithValues: names.map { name in (name, Spread(runs.compactMap { $0.extra[name] })) })
-            }
+            extraMilliseconds = Self.spreads(runs.map(\.extra))
+            hops = Self.spreads(runs.map { $0.hops.mapValues(Double.init) })
+            let objects = Double(max(1, objects))
+            hopsPerObject = Spread(runs.map { Double($0.hops.values.reduce(0, +)) / objects })
             timelines = runs
+        }
+
+        /// Returns the spread of each named figure, or nil if there are none.
+        private static func spreads(_ runs: [[String: Double]]) -> [String: Spread]? {
+            let names = Set(runs.flatMap(\.keys))
+            if names.isEmpty { return nil }
+            return Dictionary(uniqueKeysWithValues: names.map { name in (name, Spread(runs.compactMap { $0[name] })) })
         }
     }
 

@@ -1,6 +1,6 @@
 import Datasets
 import Figures
-import ObjectGraph
+@_spi(Routing) import ObjectGraph
 import StoreInterface
 
 /// Groups of messages that arrive at the same time. Each group has a worker context, while main shows the messages of each
@@ -50,6 +50,7 @@ public struct Chat: Workload {
                     container, entity: messages.name, sortedBy: messages.attributes.last?.name,
                     matching: .compare(messages.references[0].name, .equal, .reference(id.key))))
         }
+        let hopsBefore = container.requestHops
         let measurement = await Measurement.begin()
         let results = try await withThrowingTaskGroup(of: (Int, [ObjectID], [Span]).self) { tasks in
             for number in groups.indices {
@@ -62,6 +63,7 @@ public struct Chat: Workload {
         if durability == .deferred { try await container.flush() }
         var figures = await measurement.end(spans: results.sorted { $0.0 < $1.0 }.flatMap(\.2))
         figures.saves = results.reduce(0) { $0 + $1.2.count / 2 }
+        figures.hops = container.hops(since: hopsBefore)
         figures.fileBytes = folder.fileBytes()
         for display in displays { await display.stop() }
         return (figures, [groups, results.sorted { $0.0 < $1.0 }.flatMap(\.1)])

@@ -19,12 +19,16 @@ struct Importer: Sendable {
     let model: DatasetModel
     let savePoints: SavePoints
     let durability: Durability
+    /// The processor time that stands for parsing one object.
+    var parsing = ProcessorWork(nanoseconds: 0)
 
     /// The result of an import: the id of each row, and the times of its work.
     struct Result: Sendable {
         /// The id of each row, by table.
         var ids: [[ObjectID]]
         var saves = 0
+        /// The time that went into ``Importer/parsing``.
+        var parsingNanoseconds: UInt64 = 0
         var spans: [Span] = []
     }
 
@@ -34,8 +38,9 @@ struct Importer: Sendable {
             result.ids[number].reserveCapacity(table.rowCount)
             for rows in batches(table.rowCount) {
                 try await batch(context, &result) { result in
-                    let ids = await context.perform { insert(number, rows, $0) }
+                    let (ids, parsed) = await context.perform { insert(number, rows, $0) }
                     result.ids[number] += ids
+                    result.parsingNanoseconds += parsed
                 }
             }
         }
@@ -87,17 +92,21 @@ struct Importer: Sendable {
 
     // MARK: On the context's executor
 
-    private func insert(_ number: Int, _ rows: Range<Int>, _ context: ManagedObjectContext) -> [ObjectID] {
+    /// Returns the ids of the new objects and the time that parsing took.
+    private func insert(_ number: Int, _ rows: Range<Int>, _ context: ManagedObjectContext) -> ([ObjectID], UInt64) {
         let table = dataset.tables[number]
         let entity = model.entities[number]
         let references = table.references.count
         var values: [Value] = []
-        return rows.map { row in
+        var parsed: UInt64 = 0
+        let ids = rows.map { row in
+            parsed += parsing.run()
             values.removeAll(keepingCapacity: true)
             for attribute in table.attributes { values.append(attribute.values[row]) }
             for _ in 0..<references { values.append(.null) }
             return context.insert(entity, values: values).objectID
         }
+        return (ids, parsed)
     }
 
     private func relate(_ number: Int, _ rows: Range<Int>, _ ids: [[ObjectID]], _ context: ManagedObjectContext) {

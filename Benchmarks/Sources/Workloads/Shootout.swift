@@ -1,6 +1,6 @@
 import Datasets
 import Figures
-import ObjectGraph
+@_spi(Routing) import ObjectGraph
 import StoreInterface
 
 /// The concurrent-stacks shootout: an import in a background context while main shows live results.
@@ -10,6 +10,8 @@ public struct Shootout: Workload {
     private let dataset: Dataset
     private let model: DatasetModel
     private let savePoints: SavePoints
+    /// The processor time per object that stands for parsing.
+    public var parseTimes = ParseTimes()
 
     public init(_ dataset: Dataset, savePoints: SavePoints, durability: DurabilityKind) throws {
         self.dataset = dataset
@@ -20,27 +22,48 @@ public struct Shootout: Workload {
 
     public var objectCount: Int { dataset.rowCount }
 
+    /// The objects alone, without links.
+    var importedObjectCount: Int { dataset.objectCount }
+
     public var saveEvery: Int? {
         if case .every(let count) = savePoints { count } else { nil }
     }
 
     public func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures {
         let folder = try RunFolder()
-        return try await folder.run(setting, importing: dataset, model) { try await measure($0, folder) }
+        return try await folder.run(setting, importing: dataset, model) { try await measure($0, folder, setting) }
     }
 
-    private func measure(_ container: PersistentContainer, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {
-        let importer = Importer(dataset: dataset, model: model, savePoints: savePoints, durability: durability.durability)
+    private func measure(
+        _ container: PersistentContainer, _ folder: RunFolder, _ setting: BenchmarkConfiguration
+    ) async throws -> (RunFigures, [[ObjectID]]) {
+        let importer = Importer(
+            dataset: dataset, model: model, savePoints: savePoints, durability: durability.durability,
+            parsing: parseTimes.work(setting))
         let display = try await LiveDisplay(container, showing: dataset)
         let context = await container.importContext(name: "import")
+        let hopsBefore = container.requestHops
         let measurement = await Measurement.begin()
         let result = try await importer.run(context)
         try await display.wait(for: dataset.tables[dataset.largestTable].rowCount)
         if durability == .deferred { try await container.flush() }
         var figures = await measurement.end(spans: result.spans)
         figures.saves = result.saves
+        figures.hops = container.hops(since: hopsBefore)
+        if result.parsingNanoseconds > 0 {
+            let parsing = Double(result.parsingNanoseconds) / 1e6
+            figures.extra = ["parsing": parsing, "below the importer": figures.totalSeconds * 1000 - parsing]
+        }
         figures.fileBytes = folder.fileBytes()
         await display.stop()
         return (figures, result.ids)
+    }
+}
+
+extension PersistentContainer {
+    /// The requests that contexts sent to their parents since an earlier count, by kind and level.
+    func hops(since before: [RequestHop: Int]) -> [String: Int] {
+        let counts = requestHops.merging(before) { $0 - $1 }.filter { $0.value > 0 }
+        return Dictionary(uniqueKeysWithValues: counts.map { ("\($0.kind.rawValue) \($0.level)", $1) })
     }
 }

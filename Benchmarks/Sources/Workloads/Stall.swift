@@ -1,6 +1,6 @@
 import Datasets
 import Figures
-import ObjectGraph
+@_spi(Routing) import ObjectGraph
 import StoreInterface
 
 /// Saves many objects at once while a label ticks on main, and measures how late its ticks are.
@@ -43,6 +43,7 @@ public struct Stall: Workload {
         let context = await container.importContext(name: "import")
         let slow = Ticker(period: 100_000_000)
         let fast = Ticker(period: 8_333_333)
+        let hopsBefore = container.requestHops
         let measurement = await Measurement.begin()
         slow.start()
         fast.start()
@@ -53,6 +54,7 @@ public struct Stall: Workload {
         let lateness = (slow.stop(), fast.stop())
         figures.saves = result.saves
         figures.extra = ["latest tick of 100 ms": lateness.0 / 1e6, "latest tick of 8.3 ms": lateness.1 / 1e6]
+        figures.hops = container.hops(since: hopsBefore)
         figures.fileBytes = folder.fileBytes()
         await display.stop()
         return (figures, result.ids)

@@ -15,6 +15,12 @@ struct ShootoutCommand: BenchmarkCommand {
     @Flag(help: "Saves once after each entity, instead of every 500 objects.")
     var saveEachEntity = false
 
+    @Option(
+        help: ArgumentHelp(
+            "The processor time of the importer besides its work on objects: none, or published (40/27 of the siblings' total).",
+            valueName: "kind"))
+    var parseCost = ParseCost.none
+
     func check() throws {
         try options.refuseGeneratorWithInput()
         if saveEachEntity, options.saveEvery != nil {
@@ -26,15 +32,24 @@ struct ShootoutCommand: BenchmarkCommand {
     func measure() async throws -> (rows: [Report.Row], notes: [String]) {
         let dataset = try options.dataset()
         for note in dataset.notes { FileHandle.standardError.write(Data("\(note)\n".utf8)) }
-        let workload = try Shootout(
+        var workload = try Shootout(
             dataset, savePoints: saveEachEntity ? .perEntity : .every(options.saveEvery ?? 500),
             durability: options.durabilityKind())
         let summary =
             "\(dataset.name): \(dataset.tables.count) entities, \(dataset.objectCount) objects, \(dataset.linkCount) links"
             + (dataset.lostReferences == 0 ? "" : "; \(dataset.lostReferences) references to missing rows became null")
-        return (try await rows(workload), [summary + ". Objects/s counts objects and links."] + (try commonNotes()))
+        if parseCost == .published {
+            workload.parseTimes = try await ParseTimes.published(
+                workload, options.settings(), repeats: options.repeatsOrUsual,
+                progress: ProgressBar(steps: 0, style: .silent))
+        }
+        let rows = try await rows(workload)
+        let notes = workload.parseTimes.notes + PublishedShape.notes(rows)
+        return (rows, [summary + ". Objects/s counts objects and links."] + notes + (try commonNotes()))
     }
 }
+
+extension ParseCost: ExpressibleByArgument {}
 
 struct StallCommand: BenchmarkCommand {
     static let configuration = CommandConfiguration(

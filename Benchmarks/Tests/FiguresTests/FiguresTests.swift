@@ -46,6 +46,52 @@ import Testing
         #expect(Set(first.keys) == ["benchmark", "durability", "objects", "verified", "stack"])
     }
 
+    private static func figures(total: Double, hops: [String: Int] = [:], extra: [String: Double] = [:]) -> RunFigures {
+        var figures = RunFigures(
+            start: 0, totalSeconds: total, processCPUSeconds: total, mainCPUSeconds: total / 2, main: MainThreadFigures([]),
+            busy: [], spans: [], peakMemoryBytes: 0, residentAfterBytes: 0)
+        figures.hops = hops
+        figures.extra = extra
+        return figures
+    }
+
+    private static func row(_ stack: String, _ figures: RunFigures) -> Report.Row {
+        var row = Report.Row(benchmark: "shootout", durability: "durable", objects: 100, verified: true)
+        (row.stack, row.store, row.routing) = (stack, "sqlite", "ancestors")
+        row.take([figures])
+        return row
+    }
+
+    @Test func `hops are reported per object, and by kind and level`() throws {
+        let report = Report(
+            machine: Machine(libraries: [:]),
+            runs: [
+                Self.row("nested", Self.figures(total: 1, hops: ["fault 1": 150, "save 1": 50])),
+                Self.row("split", Self.figures(total: 1)),
+            ])
+        #expect(report.runs[0].hopsPerObject?.median == 2)
+        let json = try #require(try JSONSerialization.jsonObject(with: report.json()) as? [String: Any])
+        let runs = try #require(json["runs"] as? [[String: Any]])
+        let hops = try #require(runs[0]["hops"] as? [String: [String: Double]])
+        #expect(hops["fault 1"]?["median"] == 150)
+        #expect((runs[0]["hopsPerObject"] as? [String: Double])?["median"] == 2)
+        #expect(runs[1]["hops"] == nil)
+        let table = report.stackTable()
+        let column = try #require(table.header.firstIndex(of: "hops/obj."))
+        #expect(table.rows.map { $0[column] } == ["2.00", "0"])
+    }
+
+    @Test func `a run with the published parse cost is compared with the published import`() throws {
+        let siblings = Self.row("siblings", Self.figures(total: 2, extra: ["below the importer": 800]))
+        let nested = Self.row("nested", Self.figures(total: 3, extra: ["below the importer": 2_000]))
+        let notes = PublishedShape.notes([siblings, nested])
+        #expect(notes.count == 2)
+        #expect(notes[1].contains("total 1.50× of siblings [1.24×], below the importer 2.50× [1.60×]"))
+        #expect(notes[1].contains("its processor time 50.0 % of the total [52.0 %]"))
+        #expect(PublishedShape.notes([nested]).isEmpty)
+        #expect(PublishedShape.notes([Self.row("siblings", Self.figures(total: 2))]).isEmpty)
+    }
+
     @Test func thePageNeedsNothingFromOutsideAndEscapesNames() {
         var row = Report.Row(benchmark: "shootout", durability: "durable", objects: 3, verified: true)
         row.stack = "a<b"

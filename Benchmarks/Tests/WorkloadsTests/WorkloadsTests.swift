@@ -23,6 +23,39 @@ import Testing
         #expect(figures.saves >= 6)
     }
 
+    @Test(arguments: settings)
+    func `only the routing ancestors sends requests to parents`(setting: BenchmarkConfiguration) async throws {
+        let data = MusicLibrary.make(rows: 600)
+        let figures = try await Shootout(data, savePoints: .every(100), durability: .deferred).run(setting)
+        let hasParent = setting.stack == .nested || setting.stack == .masterMainWorker
+        if setting.routing == .ancestors, hasParent {
+            #expect(figures.hops["save 1"] == figures.saves)
+            #expect(figures.hops["save 2"] == (setting.stack == .nested ? nil : figures.saves))
+            // The importer reads each object at most once, to relate it. Its parents kept the row when it was saved.
+            let level = setting.stack == .nested ? 1 : 2
+            #expect(try #require(figures.hops["fault \(level)"]) <= data.objectCount)
+        } else if setting.routing == .snapshot {
+            #expect(figures.hops.isEmpty)
+        }
+    }
+
+    @Test func `the parse cost is derived from the siblings of the same store and routing`() async throws {
+        let data = MusicLibrary.make(rows: 600)
+        var workload = try Shootout(data, savePoints: .every(100), durability: .deferred)
+        let settings = BenchmarkConfiguration.all(stacks: [.nested], stores: [.sqlite], routings: Routing.allCases)
+        #expect(try await workload.run(settings[0]).extra.isEmpty)
+        workload.parseTimes = try await ParseTimes.published(
+            workload, settings, repeats: 1, progress: ProgressBar(steps: 1, style: .silent))
+        #expect(workload.parseTimes.notes.count == 2)
+        for setting in settings {
+            let figures = try await workload.run(setting)
+            let parsing = try #require(figures.extra["parsing"])
+            let below = try #require(figures.extra["below the importer"])
+            #expect(parsing > 0)
+            #expect(abs(parsing + below - figures.totalSeconds * 1000) < 1e-6)
+        }
+    }
+
     @Test func anImportMaySaveOncePerEntity() async throws {
         let data = MusicLibrary.make(rows: 600)
         let setting = BenchmarkConfiguration(stack: .siblings, store: .lmdb, routing: .snapshot)
