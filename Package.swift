@@ -33,8 +33,11 @@ let package = Package(
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
 
+        // What Swift's modules of the C library leave out.
+        .systemLibrary(name: "CPlatform"),
+
         // Layer 0: the operating system. The only importer of Glibc, Musl and Darwin; and locks.
-        .target(name: "Platform", swiftSettings: lockSettings),
+        .target(name: "Platform", dependencies: ["CPlatform"], swiftSettings: lockSettings),
 
         // Layer 1: the only importer of CLMDB.
         .target(name: "LMDB", dependencies: ["CLMDB", "Platform"]),
@@ -64,11 +67,12 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreInterface", "Platform"],
             path: "Tests/TestSupport"),
-        .testTarget(name: "LMDBTests", dependencies: ["LMDB", "Platform"]),
+        .testTarget(name: "PlatformTests", dependencies: ["Platform", "StoreInterface"]),
+        .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
         .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreInterface", "TestSupport"]),
         .testTarget(name: "PageCodecTests", dependencies: ["PageCodec", "StoreInterface"]),
         .testTarget(
-            name: "LMDBStoreTests", dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreInterface", "Platform"],
+            name: "LMDBStoreTests", dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreInterface"],
             exclude: ["Fixtures"]),
         .testTarget(
             name: "StoreContractTests",

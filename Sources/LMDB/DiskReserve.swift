@@ -1,4 +1,5 @@
 internal import CLMDB
+internal import Platform
 
 extension Environment {
     /// Reserves disk space for a range of the file, so that later writes to it cannot run out of space. The file's size stays
@@ -6,7 +7,14 @@ extension Environment {
     ///
     /// - Throws: ``LMDBError`` `.diskFull`, also if the process may not make a file so large.
     public func reserve(from start: Int, to end: Int) throws(LMDBError) {
-        let file = try fileDescriptor()
-        try check(.reserve) { strata_set_aside(file, Int64(start), Int64(end)) }
+        let file = OpenFile(descriptor: try fileDescriptor())
+        try check(.reserve) {
+            do throws(SystemError) {
+                try file.allocate(from: start, to: end)
+                return MDB_SUCCESS
+            } catch {
+                return error.number
+            }
+        }
     }
 }

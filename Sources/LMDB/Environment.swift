@@ -61,7 +61,7 @@ public final class Environment: @unchecked Sendable {
         var isRetired = false
 
         func checkUsable() throws(LMDBError) {
-            if isRetired { throw LMDBError(returnCode: EBADF, call: .begin) }
+            if isRetired { throw LMDBError(returnCode: SystemError.badDescriptor.number, call: .begin) }
         }
     }
 
@@ -89,7 +89,9 @@ public final class Environment: @unchecked Sendable {
                 (pointer, pageSize) = (opened, Int(statistics.ms_psize))
                 return
             } catch {
-                guard error.code == .system(ENOMEM), error.call == .environmentOpen, size / 2 >= options.smallestMapSize else {
+                guard error.code == .system(SystemError.noMemory.number), error.call == .environmentOpen,
+                    size / 2 >= options.smallestMapSize
+                else {
                     throw error
                 }
                 size /= 2
@@ -100,7 +102,7 @@ public final class Environment: @unchecked Sendable {
     private static func open(_ path: String, _ options: Options, mapSize: Int) throws(LMDBError) -> OpaquePointer {
         var made: OpaquePointer?
         try check(.environmentCreate) { mdb_env_create(&made) }
-        guard let made else { throw LMDBError(returnCode: ENOMEM, call: .environmentCreate) }
+        guard let made else { throw LMDBError(returnCode: SystemError.noMemory.number, call: .environmentCreate) }
         do throws(LMDBError) {
             try check(.setMapSize) { mdb_env_set_mapsize(made, mapSize) }
             try check(.setMaxDatabases) { mdb_env_set_maxdbs(made, UInt32(clamping: options.maximumDatabases)) }
@@ -252,6 +254,11 @@ public final class Environment: @unchecked Sendable {
             }
         }
         return try outcome.get()
+    }
+
+    /// Returns the map size that LMDB uses when it adopts the size set by another process.
+    func sizeInFile() throws(LMDBError) -> Int {
+        max(try MetaPages.mapSize(OpenFile(descriptor: try fileDescriptor()), pageSize: pageSize), 1)
     }
 
     func dropIdleReaders() { readers.withLock { $0.dropUnused() } }

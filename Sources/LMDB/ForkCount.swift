@@ -1,12 +1,11 @@
 internal import Platform
-import Synchronization
 
 /// A count of the forks that led to this process: a check of the process id without a system call.
 enum ForkCount {
     private static let forks = Atomic(0)
 
     private static let watch: Void = {
-        pthread_atfork(nil, nil) { ForkCount.forks.wrappingAdd(1, ordering: .relaxed) }
+        CurrentProcess.afterForkInChild { ForkCount.forks.wrappingAdd(1, ordering: .relaxed) }
     }()
 
     static var current: Int {

@@ -98,8 +98,8 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case MDB_BAD_VALSIZE: .badValueSize
         case MDB_INCOMPATIBLE, MDB_BAD_DBI: .incompatible
         case MDB_BAD_RSLOT: .badReaderSlot
-        case ENOSPC, EDQUOT, EFBIG: .diskFull
-        case EACCES, EROFS, EPERM: .permission
+        case _ where SystemError(number: number).isDiskFull: .diskFull
+        case _ where SystemError(number: number).isPermission: .permission
         default: .system(number)
         }
     }

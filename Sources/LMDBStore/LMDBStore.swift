@@ -175,7 +175,7 @@ public final class LMDBStore: ObjectStore {
             do {
                 return try read()
             } catch let error as LMDBError where error.code == .mapResized {
-                usleep(1000)
+                CurrentThread.sleep(microseconds: 1000)
             }
         }
         throw StoreError.outgrown(self)
@@ -250,7 +250,7 @@ public final class LMDBStore: ObjectStore {
                 claims.end()
                 return
             }
-            usleep(1000)
+            CurrentThread.sleep(microseconds: 1000)
         }
         throw StoreError.stillRead(url.path, readers: environment.liveReaders)
     }

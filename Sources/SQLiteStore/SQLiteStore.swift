@@ -167,7 +167,7 @@ public final class SQLiteStore: ObjectStore {
             let readers = pool.close()
             if readers == 0 { break }
             if left == 0 { throw StoreError.stillRead(path, readers: readers) }
-            usleep(1000)
+            CurrentThread.sleep(microseconds: 1000)
         }
         writer.close()
         signal.end()

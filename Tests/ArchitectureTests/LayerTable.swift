@@ -10,7 +10,7 @@ enum LayerTable {
 
     /// Lowest layer first.
     static let modules: [Module] = [
-        Module(name: "Platform", below: [], outside: cLibraries),
+        Module(name: "Platform", below: [], outside: cLibraries.union(["CPlatform"])),
         Module(name: "LMDB", below: ["Platform"], outside: ["CLMDB"]),
         Module(name: "StoreInterface", below: ["Platform"]),
         Module(name: "PageCodec", below: ["StoreInterface", "Platform"], outside: ["CZstd"]),
@@ -37,7 +37,7 @@ enum LayerTable {
     /// The C libraries of the systems. Only `Platform` may import them.
     static let cLibraries: Set<String> = ["Glibc", "Musl", "Darwin"]
 
-    static let cLibraryImporters = ["CLMDB": "LMDB", "CZstd": "PageCodec", "CSQLite": "SQLiteStore"]
+    static let cLibraryImporters = ["CLMDB": "LMDB", "CZstd": "PageCodec", "CSQLite": "SQLiteStore", "CPlatform": "Platform"]
 
     static func module(_ name: String) -> Module? { modules.first { $0.name == name } }
 }

@@ -1,11 +1,18 @@
 import Foundation
 import LMDBStore
 import ObjectGraph
-import Platform
 import SQLiteStore
 import StoreInterface
 import TestSupport
 import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// Migrations on a full disk. Each runs in a process of its own, whose files may grow only up to a limit.
 @Suite struct FullDiskMigrationTests {

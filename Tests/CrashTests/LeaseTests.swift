@@ -1,10 +1,17 @@
 import LMDB
 import LMDBStore
 import ObjectGraph
-import Platform
 import StoreInterface
 import TestSupport
 import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 @Suite struct LeaseTests {
     /// Catches: a crash on an insert if no keys can be leased, and leases that continue after keys that were picked at random.

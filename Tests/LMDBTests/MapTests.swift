@@ -1,7 +1,14 @@
 import Foundation
 import LMDB
-import Platform
 import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// The map of a file, and its address space.
 @Suite struct MapTests {

@@ -39,9 +39,8 @@ public struct MetaPages: Sendable, Hashable {
     /// Reads the meta pages of a file.
     /// - Throws: A system error if the file cannot be opened or read.
     public static func read(path: String) throws(LMDBError) -> Finding {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
-        defer { close(file) }
+        let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, .read) }
+        defer { file.close() }
         var last: [MetaPages] = []
         while true {
             let pages: [MetaPages]
@@ -62,7 +61,7 @@ public struct MetaPages: Sendable, Hashable {
         }
     }
 
-    private static func both(_ file: Int32) throws(LMDBError) -> Result<[MetaPages], Problem> {
+    private static func both(_ file: OpenFile) throws(LMDBError) -> Result<[MetaPages], Problem> {
         guard let first = try bytes(file, at: 0) else {
             return .failure(Problem(finding: try isEmpty(file) ? .empty : .notLMDB("it is shorter than a header")))
         }
@@ -82,9 +81,8 @@ public struct MetaPages: Sendable, Hashable {
 
     /// Returns the meta page of a commit, or of the newest commit for nil. Returns nil if the page has been overwritten.
     static func commit(_ transaction: UInt64?, path: String) throws(LMDBError) -> MetaPages? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
-        defer { close(file) }
+        let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, .read) }
+        defer { file.close() }
         guard let first = try bytes(file, at: 0), case .success(let one) = page(first),
             let second = try bytes(file, at: one.pageSize), case .success(let two) = page(second)
         else { return nil }
@@ -98,7 +96,7 @@ public struct MetaPages: Sendable, Hashable {
     }
 
     /// Returns the larger map size of the two meta pages of an open file, at least up to its last page.
-    static func mapSize(_ file: Int32, pageSize: Int) throws(LMDBError) -> Int {
+    static func mapSize(_ file: OpenFile, pageSize: Int) throws(LMDBError) -> Int {
         var size = 0
         for offset in [0, pageSize] {
             guard let found = try bytes(file, at: offset), case .success(let meta) = page(found) else { continue }
@@ -145,16 +143,25 @@ public struct MetaPages: Sendable, Hashable {
         }
     }
 
-    private static func bytes(_ file: Int32, at offset: Int) throws(LMDBError) -> [UInt8]? {
+    private static func bytes(_ file: OpenFile, at offset: Int) throws(LMDBError) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
-        let got = bytes.withUnsafeMutableBytes { pread(file, $0.baseAddress, count, off_t(offset)) }
-        guard got >= 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
+        let outcome = bytes.withUnsafeMutableBytes { buffer in
+            Result { () throws(SystemError) in try file.read(into: buffer, at: offset) }
+        }
+        let got = try LMDBError.opening { () throws(SystemError) in try outcome.get() }
         return got == count ? bytes : nil
     }
 
-    private static func isEmpty(_ file: Int32) throws(LMDBError) -> Bool {
-        var status = stat()
-        guard fstat(file, &status) == 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
-        return status.st_size == 0
+    private static func isEmpty(_ file: OpenFile) throws(LMDBError) -> Bool {
+        try LMDBError.opening { () throws(SystemError) in try file.status() }.byteCount == 0
+    }
+}
+
+extension LMDBError {
+    /// Runs calls of the system that read a file before it is opened as LMDB's.
+    static func opening<R>(_ body: () throws(SystemError) -> R) throws(LMDBError) -> R {
+        do throws(SystemError) { return try body() } catch {
+            throw LMDBError(returnCode: error.number, call: .environmentOpen)
+        }
     }
 }

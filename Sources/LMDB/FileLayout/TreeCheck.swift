@@ -77,7 +77,7 @@ public struct TreeCheck {
     private static let mostFindings = 100
     private static let none = UInt64.max
 
-    private let file: Int32
+    private let file: OpenFile
     private let meta: MetaPages
     private let scope: Scope
     private let filePages: UInt64
@@ -100,19 +100,17 @@ public struct TreeCheck {
         path: String, transaction: UInt64? = nil, scope: Scope
     ) throws(LMDBError) -> [String]? {
         guard let meta = try MetaPages.commit(transaction, path: path) else { return nil }
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
-        defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0 else { throw LMDBError(returnCode: errno, call: .environmentOpen) }
-        var check = TreeCheck(file: file, meta: meta, scope: scope, byteCount: Int(status.st_size))
+        let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, .read) }
+        defer { file.close() }
+        let size = try LMDBError.opening { () throws(SystemError) in try file.status().byteCount }
+        var check = TreeCheck(file: file, meta: meta, scope: scope, byteCount: size)
         check.walk()
         // Without a reader that keeps the pages, another process may have reused them.
         if transaction == nil, !check.findings.isEmpty, try MetaPages.commit(nil, path: path) != meta { return nil }
         return check.findings
     }
 
-    private init(file: Int32, meta: MetaPages, scope: Scope, byteCount: Int) {
+    private init(file: OpenFile, meta: MetaPages, scope: Scope, byteCount: Int) {
         self.file = file
         self.meta = meta
         self.scope = scope
@@ -197,9 +195,7 @@ public struct TreeCheck {
 
     private mutating func page(_ number: UInt64, _ owner: String) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: meta.pageSize)
-        let got = bytes.withUnsafeMutableBytes {
-            pread(file, $0.baseAddress, meta.pageSize, off_t(number) * off_t(meta.pageSize))
-        }
+        let got = bytes.withUnsafeMutableBytes { try? file.read(into: $0, at: Int(number) * meta.pageSize) }
         guard got == meta.pageSize else {
             report("page \(number) of \(owner) cannot be read")
             return nil
@@ -362,7 +358,7 @@ public struct TreeCheck {
         guard rules.isFreeList else { return }
         var list = [UInt8](repeating: 0, count: size)
         let got = list.withUnsafeMutableBytes {
-            pread(file, $0.baseAddress, size, off_t(first) * off_t(meta.pageSize) + off_t(Self.headerSize))
+            try? file.read(into: $0, at: Int(first) * meta.pageSize + Self.headerSize)
         }
         guard got == size else { return report("page \(first) of \(owner) cannot be read") }
         freeLists.append(list)

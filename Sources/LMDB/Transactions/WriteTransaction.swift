@@ -140,7 +140,7 @@ extension Environment {
     /// Returns the real cause of a failed write. LMDB reports a partial write for lack of space as EIO, so the system is
     /// asked whether the disk is full.
     private func cause(of code: Int32) throws(LMDBError) -> Int32 {
-        guard code == EIO else { return code }
+        guard code == SystemError.failedTransfer.number else { return code }
         let used = try (information().lastPage + 1) * pageSize
         do throws(LMDBError) {
             // The maximum space that a small transaction needs.

@@ -1,5 +1,6 @@
 import LMDB
 import PageCodec
+internal import Platform
 import StoreInterface
 
 #if canImport(FoundationEssentials)

@@ -22,10 +22,10 @@ extension LMDBStore: BackupableStore {
         }
         let partial = try PartialFile(for: url, existing: existing, like: self.url.path)
         defer { partial.discard() }
-        let descriptor = try partial.openForWriting()
+        let file = try partial.openFile()
         do {
-            defer { close(descriptor) }
-            try backup(to: descriptor, cancellation: cancellation)
+            defer { file.close() }
+            try backup(to: file.descriptor, cancellation: cancellation)
         }
         let generation = try Self.checkCopy(partial)
         try cancellation.check()
@@ -38,12 +38,12 @@ extension LMDBStore: BackupableStore {
         let state = try newestSnapshot()
         defer { withExtendedLifetime(state) {} }
         let stamp = CopyStamp()
-        let path = url.path
+        let (path, file) = (url.path, OpenFile(descriptor: descriptor))
         try mappingErrors {
             try ByteStream.run({ try environment.copy(to: $0) }) { part, offset in
                 try cancellation.check()
                 stamp.write(into: part, from: offset)
-                try withoutBrokenPipeSignal { try writeAll(UnsafeRawBufferPointer(part), to: descriptor, path) }
+                try withoutBrokenPipeSignal { try writeCopy(UnsafeRawBufferPointer(part), to: file, of: path) }
             }
         }
     }
@@ -77,14 +77,13 @@ extension LMDBStore: BackupableStore {
     }
 }
 
-/// Writes all bytes to a descriptor, in as many calls as necessary.
-/// - Parameter path: The path of the copied file, for errors.
-func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ path: String) throws {
-    var rest = bytes
-    while !rest.isEmpty {
-        let count = write(descriptor, rest.baseAddress, rest.count)
-        if count < 0, errno == EINTR { continue }
-        guard count > 0 else { throw StoreError(errorNumber: errno, "a copy of \(path) cannot be written") }
-        rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+/// Writes a part of a copy.
+/// - Parameters:
+///   - bytes: The part.
+///   - file: The file, pipe or socket to write to.
+///   - path: The path of the copied file, for errors.
+func writeCopy(_ bytes: UnsafeRawBufferPointer, to file: OpenFile, of path: String) throws {
+    do throws(SystemError) { try file.write(bytes) } catch {
+        throw StoreError(error, "a copy of \(path) cannot be written")
     }
 }

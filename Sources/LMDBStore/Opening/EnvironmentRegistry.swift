@@ -33,7 +33,7 @@ enum EnvironmentRegistry {
         var entries: [FileIdentity: Entry] = [:]
         var busy: Set<Claim> = []
         /// The process that made the claims.
-        var process = getpid()
+        var process = CurrentProcess.identifier
     }
 
     private static let table = ConditionLock(Table())
@@ -122,7 +122,7 @@ enum EnvironmentRegistry {
                 left?.close()
                 return try body()
             }
-            usleep(5_000)
+            CurrentThread.sleep(microseconds: 5_000)
         }
         throw StoreError(
             .inUseElsewhere, "\(path) is open in this process. Close it first, so that another file can replace it")
@@ -160,7 +160,7 @@ extension EnvironmentRegistry.Table {
 
     /// Removes claims that a fork has inherited from threads of its parent.
     fileprivate mutating func forgetClaimsOfParent() {
-        let current = getpid()
+        let current = CurrentProcess.identifier
         if process != current { (process, busy) = (current, []) }
     }
 }

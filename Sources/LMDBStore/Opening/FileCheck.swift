@@ -36,7 +36,7 @@ extension StoreError {
     /// Converts an error of LMDB like the general conversion, with more detail for errors of opening.
     init(opening error: LMDBError, path: String) {
         switch error.code {
-        case .system(ENOENT):
+        case .system(SystemError.notFound.number):
             self.init(.cannotOpen, "\(path) cannot be created: its folder does not exist. Create the folder")
         case .permission:
             self =
@@ -44,7 +44,7 @@ extension StoreError {
                 ?? StoreError(
                     .readOnly,
                     "cannot open \(path) for writing: \(error). Check its permissions, or open it with readOnly: true")
-        case .system(EAGAIN), .system(EBUSY):
+        case .system(SystemError.tryAgain.number), .system(SystemError.busy.number):
             self.init(.inUseElsewhere, "\(path) is in use: \(error). Close it there")
         case .system:
             self.init(.cannotOpen, "\(path) cannot be opened: \(error)")

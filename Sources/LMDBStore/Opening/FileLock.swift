@@ -12,34 +12,37 @@ final class FileLock {
         case exclusive
     }
 
-    private(set) var descriptor: Int32
+    /// nil when unlocked.
+    private var file: OpenFile?
+    /// The descriptor of the data file that has the lock; -1 after ``unlock()``.
+    var descriptor: Int32 { file?.descriptor ?? -1 }
 
     /// Acquires the lock. Returns nil if another caller has it, if the file was moved, or if its file system has no such
     /// locks.
     init?(_ store: LMDBStore, _ kind: Kind) {
-        descriptor = open(store.url.path, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        guard FileIdentity.of(descriptor: descriptor) == store.file else {
-            unlock()
+        guard let file = try? OpenFile(store.url.path, .readAndWrite, [.noFollow]) else { return nil }
+        guard FileIdentity.of(file) == store.file else {
+            file.close()
             return nil
         }
-        let operation = kind == .shared ? LOCK_SH : LOCK_EX | LOCK_NB
-        while flock(descriptor, operation) != 0 {
-            guard errno == EINTR else {
-                unlock()
-                return nil
+        do throws(SystemError) {
+            switch kind {
+            case .shared: try file.lock(.shared)
+            case .exclusive: try file.tryLock(.exclusive)
             }
+        } catch {
+            file.close()
+            return nil
         }
+        self.file = file
     }
 
     deinit { unlock() }
 
     /// Releases the lock. A second call does nothing.
     func unlock() {
-        guard descriptor >= 0 else { return }
-        // Closing alone is not enough: a process that is being spawned also has the descriptor until it runs its program.
-        flock(descriptor, LOCK_UN)
-        close(descriptor)
-        descriptor = -1
+        file?.unlock()
+        file?.close()
+        file = nil
     }
 }

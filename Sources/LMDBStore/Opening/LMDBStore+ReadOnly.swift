@@ -43,8 +43,8 @@ extension LMDBStore {
     ) throws -> (Environment, ReaderlessFile?) {
         let lock = path + "-lock"
         let databases = Tables.count(schema) + 128
-        let isThere = access(lock, F_OK) == 0
-        if isThere ? access(lock, R_OK | W_OK) == 0 : FilePermission.mayWriteFolder(of: path) {
+        let isThere = FileSystem.allows(lock)
+        if isThere ? FileSystem.allows(lock, [.read, .write]) : FilePermission.mayWriteFolder(of: path) {
             return (try OpenedEnvironment.open(path, maximumDatabases: databases, options), nil)
         }
         let readerless = ReaderlessFile(path: path, lock: lock)
@@ -107,14 +107,16 @@ struct ReaderlessFile: Sendable {
     /// file. Testing the lock needs read permission. About 3 µs.
     /// - Throws: `StoreError` `.inUseElsewhere` if a process has the file open, or if the lock cannot be tested.
     func checkUnused() throws {
-        let descriptor = open(lock, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return }
+        let file: OpenFile
+        do throws(SystemError) {
+            file = try OpenFile(lock, .read, [.noFollow])
+        } catch {
+            if error == .notFound { return }
             throw inUse("this user may not read \(lock), which tells whether another process has the file open")
         }
         // This process has no lock on that file. Closing a descriptor would release such a lock.
-        defer { close(descriptor) }
-        guard LockFile.isFree(descriptor) else {
+        defer { file.close() }
+        guard LockFile.isFree(file) else {
             throw inUse(
                 "another process has it open, and this user may not write to \(lock), which protects readers from writers")
         }

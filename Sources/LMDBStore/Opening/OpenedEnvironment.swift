@@ -25,7 +25,7 @@ enum OpenedEnvironment {
                 environment.close()
                 throw error
             }
-            usleep(10_000)
+            CurrentThread.sleep(microseconds: 10_000)
         }
         throw StoreError(
             .inUseElsewhere,
@@ -50,7 +50,7 @@ enum OpenedEnvironment {
         if let made = try? StoreFile.openBeside(lock, of: path) {
             // Readers register in the lock file, so its owner needs write permission even if the data file is read-only.
             if options.isReadOnly, let access = FileAccess(of: lock) { access.withWritingOwner.apply(to: made) }
-            close(made)
+            made.close()
         }
         return try FileIdentity.of(path: lock)
     }

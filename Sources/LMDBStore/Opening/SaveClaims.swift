@@ -9,7 +9,7 @@ import StoreInterface
 /// process: closing another descriptor does not release them, and they end with the process. A claim is acquired in two
 /// steps, first the turn, then the right. A waiting process therefore comes before a process that claims again.
 final class SaveClaims: Sendable {
-    private enum Byte: Int64 {
+    private enum Byte: Int {
         /// Locked while waiting for ``right``.
         case turn = 0x4000_0000
         /// Shared by processes that commit; exclusive for a process that holds saves back.
@@ -22,7 +22,7 @@ final class SaveClaims: Sendable {
     /// The signal file, opened at the first claim.
     private let open = Mutex<StoreFile.Opened?>(nil)
     /// The offset in the signal file of the id of the process that holds saves back.
-    private static let holderOffset: off_t = 8
+    private static let holderOffset = 8
 
     init(signalPath: String, storePath: String, timeout: Duration) {
         path = signalPath
@@ -35,12 +35,12 @@ final class SaveClaims: Sendable {
 
     func claim(_ kind: SaveClaimKind) throws -> any SaveClaim {
         let opened = try opened()
-        let file = opened.descriptor
+        let file = opened.file
         let deadline = ContinuousClock.now + timeout
         try wait(file, .turn, exclusively: true, until: deadline)
         defer { Self.unlock(file, .turn) }
         try wait(file, .right, exclusively: kind == .holdingBack, until: deadline)
-        if kind == .holdingBack { Self.nameHolder(file, getpid()) }
+        if kind == .holdingBack { Self.nameHolder(file, CurrentProcess.identifier) }
         return Claim(opened, kind)
     }
 
@@ -54,7 +54,7 @@ final class SaveClaims: Sendable {
         private let opened: StoreFile.Opened
         private let kind: SaveClaimKind
         /// A forked child shares the lock: unlocking it there would release the parent's lock.
-        private let owner = getpid()
+        private let owner = CurrentProcess.identifier
         private let isHeld = Atomic(true)
 
         init(_ opened: StoreFile.Opened, _ kind: SaveClaimKind) {
@@ -64,19 +64,19 @@ final class SaveClaims: Sendable {
 
         deinit { release() }
 
-        var isWanted: Bool { SaveClaims.isLockedElsewhere(opened.descriptor, .turn) }
+        var isWanted: Bool { SaveClaims.isLockedElsewhere(opened.file, .turn) }
 
         func release() {
-            guard isHeld.exchange(false, ordering: .acquiringAndReleasing), getpid() == owner else { return }
-            if kind == .holdingBack { SaveClaims.nameHolder(opened.descriptor, 0) }
-            SaveClaims.unlock(opened.descriptor, .right)
+            guard isHeld.exchange(false, ordering: .acquiringAndReleasing), CurrentProcess.identifier == owner else { return }
+            if kind == .holdingBack { SaveClaims.nameHolder(opened.file, 0) }
+            SaveClaims.unlock(opened.file, .right)
         }
     }
 
     private func opened() throws -> StoreFile.Opened {
         try open.withLock { open in
             // A lock on a removed or replaced file no longer excludes other processes.
-            if let known = open, StoreFile.isAt(path, known.descriptor) { return known }
+            if let known = open, StoreFile.isAt(path, known.file) { return known }
             let made = StoreFile.Opened(try StoreFile.openBeside(path, of: storePath))
             open = made
             return made
@@ -86,24 +86,24 @@ final class SaveClaims: Sendable {
     // MARK: Waiting
 
     private func wait(
-        _ file: Int32, _ byte: Byte, exclusively: Bool, until deadline: ContinuousClock.Instant
+        _ file: OpenFile, _ byte: Byte, exclusively: Bool, until deadline: ContinuousClock.Instant
     ) throws {
-        var pause: useconds_t = 50
+        var pause: UInt32 = 50
         var tries = 0
         while !(try lock(file, byte, exclusively: exclusively)) {
             guard ContinuousClock.now < deadline else { throw busy(file) }
             // Repeated, because the holder may have begun to watch only now. Changes the file's times, which wakes the
             // holder.
-            if tries % 64 == 0 { futimens(file, nil) }
+            if tries % 64 == 0 { try? file.touch() }
             tries += 1
-            usleep(pause)
+            CurrentThread.sleep(microseconds: pause)
             pause = min(pause * 2, 1000)
         }
     }
 
-    private func busy(_ file: Int32) -> StoreError {
+    private func busy(_ file: OpenFile) -> StoreError {
         var holder: Int32 = 0
-        let count = withUnsafeMutableBytes(of: &holder) { pread(file, $0.baseAddress, $0.count, Self.holderOffset) }
+        let count = withUnsafeMutableBytes(of: &holder) { try? file.read(into: $0, at: Self.holderOffset) }
         let name = count == 4 && holder != 0 ? "process \(Int32(littleEndian: holder))" : "another process"
         return StoreError(
             .storeBusy,
@@ -112,55 +112,29 @@ final class SaveClaims: Sendable {
     }
 
     /// Records the process that has pending saves, for error messages of other processes; 0 if there is none.
-    private static func nameHolder(_ file: Int32, _ process: pid_t) {
-        withUnsafeBytes(of: process.littleEndian) { _ = pwrite(file, $0.baseAddress, $0.count, holderOffset) }
+    private static func nameHolder(_ file: OpenFile, _ process: Int32) {
+        withUnsafeBytes(of: process.littleEndian) { try? file.write($0, at: holderOffset) }
     }
 
     // MARK: Locks
 
-    #if canImport(Darwin)
-        // Locks of the process: a store opens the signal file once, so that no other close releases them.
-        private static let setLock = F_SETLK
-        private static let getLock = F_GETLK
-    #else
-        // Linux's F_OFD_SETLK and F_OFD_GETLK, which its C library hides behind a macro.
-        private static let setLock: Int32 = 37
-        private static let getLock: Int32 = 36
-    #endif
+    // A system without locks of open files has locks of the process. They suffice, because a store opens the signal file once, so
+    // that no other close releases them.
 
-    private func lock(_ file: Int32, _ byte: Byte, exclusively: Bool) throws -> Bool {
-        var request = Self.request(exclusively ? F_WRLCK : F_RDLCK, byte)
-        while fcntl(file, Self.setLock, &request) != 0 {
-            switch errno {
-            case EINTR: continue
-            case EAGAIN, EACCES: return false
-            default:
-                throw StoreError(
-                    .inputOutput,
-                    "saving to \(storePath) failed: \(path) cannot be locked: \(String(cString: strerror(errno))). "
-                        + "Move the store to a file system with locks")
-            }
+    private func lock(_ file: OpenFile, _ byte: Byte, exclusively: Bool) throws -> Bool {
+        do throws(SystemError) {
+            return try file.tryLock(byte: byte.rawValue, exclusively ? .exclusive : .shared, owner: .openFile)
+        } catch {
+            throw StoreError(
+                .inputOutput,
+                "saving to \(storePath) failed: \(path) cannot be locked: \(error). Move the store to a file system with locks")
         }
-        return true
     }
 
-    private static func unlock(_ file: Int32, _ byte: Byte) {
-        var request = request(F_UNLCK, byte)
-        _ = fcntl(file, setLock, &request)
-    }
+    private static func unlock(_ file: OpenFile, _ byte: Byte) { file.unlock(byte: byte.rawValue, owner: .openFile) }
 
-    private static func isLockedElsewhere(_ file: Int32, _ byte: Byte) -> Bool {
-        var request = request(F_WRLCK, byte)
-        return fcntl(file, getLock, &request) == 0 && request.l_type != Int16(truncatingIfNeeded: F_UNLCK)
-    }
-
-    private static func request(_ kind: some BinaryInteger, _ byte: Byte) -> flock {
-        var request = flock()
-        request.l_type = Int16(truncatingIfNeeded: kind)
-        request.l_whence = Int16(truncatingIfNeeded: SEEK_SET)
-        request.l_start = off_t(byte.rawValue)
-        request.l_len = 1
-        return request
+    private static func isLockedElsewhere(_ file: OpenFile, _ byte: Byte) -> Bool {
+        (try? file.isLockedElsewhere(byte: byte.rawValue, owner: .openFile)) ?? false
     }
 }
 

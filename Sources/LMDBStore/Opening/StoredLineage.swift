@@ -58,21 +58,22 @@ enum StoredLineage {
 extension CopyStamp {
     /// Returns the mark of a file, or nil if it has none or cannot be read.
     static func read(path: String) -> CopyStamp? {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
+        guard let file = try? OpenFile(path, .read) else { return nil }
+        defer { file.close() }
         return withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 8) { buffer in
-            guard pread(file, buffer.baseAddress, byteCount, off_t(offset)) == byteCount else { return nil }
+            guard (try? file.read(into: buffer, at: offset)) == byteCount else { return nil }
             return CopyStamp(UnsafeRawBufferPointer(buffer))
         }
     }
 
     /// Marks a file that no process has open. The caller syncs it.
     func write(toFile path: String, for target: String) throws {
-        let file = open(path, O_WRONLY | O_CLOEXEC)
-        guard file >= 0 else { throw StoreError(errorNumber: errno, "\(target) cannot be marked as a copy") }
-        defer { close(file) }
-        let written = bytes.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, off_t(Self.offset)) }
-        guard written == Self.byteCount else { throw StoreError(errorNumber: errno, "\(target) cannot be marked as a copy") }
+        do {
+            let file = try OpenFile(path, .write)
+            defer { file.close() }
+            try bytes.withUnsafeBytes { try file.write($0, at: Self.offset) }
+        } catch let error as SystemError {
+            throw StoreError(error, "\(target) cannot be marked as a copy")
+        }
     }
 }

@@ -60,30 +60,30 @@ private struct RestoredCopy {
 
     /// Sets the mode and the owner of the replaced file, or of the backup if there is no file.
     private func keepMode() throws {
-        var status = stat()
-        guard stat(partial.target, &status) == 0 || stat(source, &status) == 0 else { return }
-        guard chmod(partial.path, status.st_mode & 0o777) == 0 else {
-            throw StoreError(errorNumber: errno, "\(partial.target) cannot be given its mode")
+        guard let access = FileAccess(of: partial.target) ?? FileAccess(of: source) else { return }
+        do throws(SystemError) { try access.apply(toFile: partial.path) } catch {
+            throw StoreError(error, "\(partial.target) cannot be given its mode")
         }
-        // Only the superuser may do this.
-        _ = chown(partial.path, status.st_uid, status.st_gid)
     }
 
     private func copyBytes() throws {
-        let from = open(source, O_RDONLY | O_CLOEXEC)
-        guard from >= 0 else { throw StoreError(errorNumber: errno, "\(source) cannot be opened") }
-        defer { close(from) }
-        let target = try partial.openForWriting()
-        defer { close(target) }
+        let from: OpenFile
+        do throws(SystemError) { from = try OpenFile(source, .read) } catch {
+            throw StoreError(error, "\(source) cannot be opened")
+        }
+        defer { from.close() }
+        let target = try partial.openFile()
+        defer { target.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.partSize, alignment: 16)
         defer { buffer.deallocate() }
         while true {
             try cancellation.check()
-            let count = read(from, buffer.baseAddress, buffer.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw StoreError(errorNumber: errno, "\(source) cannot be read") }
+            let count: Int
+            do throws(SystemError) { count = try from.read(into: buffer) } catch {
+                throw StoreError(error, "\(source) cannot be read")
+            }
             if count == 0 { return }
-            try writeAll(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: target, source)
+            try writeCopy(UnsafeRawBufferPointer(rebasing: buffer[..<count]), to: target, of: source)
         }
     }
 }
@@ -92,27 +92,27 @@ private struct RestoredCopy {
 /// exclusively; every process that has the store open shares it. Use this type only for files that this process does not have
 /// open, because closing the lock file would release its locks.
 private final class StoreFileLock {
-    private var descriptor: Int32
+    private var lockFile: OpenFile?
 
     /// Acquires the lock.
     /// - Throws: `StoreError` `.inUseElsewhere` while another process has the store open.
     init(of path: String) throws {
-        descriptor = open(path + "-lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
-        guard descriptor >= 0 else { throw StoreError(errorNumber: errno, "\(path)-lock cannot be opened") }
-        var lock = flock()
-        lock.l_type = Int16(F_WRLCK)
-        lock.l_whence = Int16(SEEK_SET)
-        lock.l_start = 0
-        lock.l_len = 1
-        guard fcntl(descriptor, F_SETLK, &lock) == 0 else {
-            close(descriptor)
+        let opened: OpenFile
+        do throws(SystemError) {
+            opened = try OpenFile(path + "-lock", .readAndWrite, [.create, .noFollow], permissions: 0o644)
+        } catch {
+            throw StoreError(error, "\(path)-lock cannot be opened")
+        }
+        guard (try? opened.tryLock(byte: 0, .exclusive, owner: .process)) == true else {
+            opened.close()
             throw StoreError(
                 .inUseElsewhere, "cannot restore \(path): it is open in another process. Close it there")
         }
+        lockFile = opened
     }
 
     func unlock() {
-        close(descriptor)
-        descriptor = -1
+        lockFile?.close()
+        lockFile = nil
     }
 }

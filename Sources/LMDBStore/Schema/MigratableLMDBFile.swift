@@ -42,9 +42,9 @@ struct MigratableLMDBFile: MigratableFile {
             return try withEnvironment(url) { environment in
                 // Copies all pages of the newest commit. If the file changes meanwhile, its commit number shows it.
                 let newest = try environment.information().lastTransaction
-                let descriptor = try copy.openForWriting()
-                defer { close(descriptor) }
-                try environment.copy(to: descriptor)
+                let file = try copy.openFile()
+                defer { file.close() }
+                try environment.copy(to: file.descriptor)
                 return LMDBMigrationCopy(
                     copy: copy, options: options, transaction: newest,
                     original: FileIdentity.of(descriptor: try environment.fileDescriptor()))

@@ -13,41 +13,43 @@ enum ByteStream {
         _ write: (_ end: Int32) throws -> Void,
         each: @escaping @Sendable (_ part: UnsafeMutableRawBufferPointer, _ offset: Int) throws -> Void
     ) throws {
-        var ends: [Int32] = [0, 0]
-        guard pipe(&ends) == 0 else { throw StoreError(errorNumber: errno, "a copy needs a pipe, which cannot be made") }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let (reading, writing) = (ends[0], ends[1])
+        let (reading, writing) = try pipe()
         let taken = Mutex<Result<Void, any Error>>(.success(()))
         let done = DispatchSemaphore(value: 0)
         DispatchQueue(label: "strata.copy").async {
             let result = Result { try readAll(reading, each) }
             taken.withLock { $0 = result }
-            close(reading)
+            reading.close()
             done.signal()
         }
-        let written = Result { try withoutBrokenPipeSignal { try write(writing) } }
-        close(writing)
+        let written = Result { try withoutBrokenPipeSignal { try write(writing.descriptor) } }
+        writing.close()
         done.wait()
         try taken.withLock { $0 }.get()
         try written.get()
     }
 
-    private static func readAll(_ end: Int32, _ each: (UnsafeMutableRawBufferPointer, Int) throws -> Void) throws {
+    private static func pipe() throws -> (reading: OpenFile, writing: OpenFile) {
+        do throws(SystemError) { return try OpenFile.pipe() } catch {
+            throw StoreError(error, "a copy needs a pipe, which cannot be created")
+        }
+    }
+
+    private static func readAll(_ end: OpenFile, _ each: (UnsafeMutableRawBufferPointer, Int) throws -> Void) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: partSize, alignment: 16)
         defer { buffer.deallocate() }
         var offset = 0
         while true {
-            let count = bytesRead(end, buffer)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw StoreError(errorNumber: errno, "the pipe of a copy cannot be read") }
+            let count = try bytesRead(end, into: buffer)
             if count == 0 { return }
             try each(UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), offset)
             offset += count
         }
     }
-}
 
-/// Reads bytes, under a name that no method hides.
-private func bytesRead(_ end: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
-    read(end, buffer.baseAddress, buffer.count)
+    private static func bytesRead(_ end: OpenFile, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        do throws(SystemError) { return try end.read(into: buffer) } catch {
+            throw StoreError(error, "the pipe of a copy cannot be read")
+        }
+    }
 }

@@ -6,8 +6,8 @@ enum IndexBytes {
     static func order(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
         let count = min(a.count, b.count)
         if count > 0, let left = a.baseAddress, let right = b.baseAddress {
-            let order = memcmp(left, right, count)
-            if order != 0 { return Int(order) }
+            let order = compareBytes(left, right, count: count)
+            if order != 0 { return order }
         }
         return a.count - b.count
     }

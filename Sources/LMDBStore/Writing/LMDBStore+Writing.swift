@@ -95,7 +95,7 @@ extension LMDBStore {
     private func waitingForSnapshots(_ resize: () throws -> Bool) throws -> Bool {
         for _ in 0..<100 {
             if try resize() { return true }
-            usleep(1000)
+            CurrentThread.sleep(microseconds: 1000)
         }
         return false
     }

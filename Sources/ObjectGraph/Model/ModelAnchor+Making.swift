@@ -24,26 +24,18 @@ extension ModelAnchor {
 
 /// The object for the next anchor, one per thread.
 private enum ObjectToWrap {
-    /// The key of the thread-specific value, created once and never deleted. It needs no destructor, because nothing suspends and
-    /// no thread ends between `put` and `take`.
-    private static let key: pthread_key_t = {
-        var key = pthread_key_t()
-        let code = pthread_key_create(&key, nil)
-        precondition(code == 0, "the process has no thread-specific storage left (code \(code))")
-        return key
-    }()
+    /// The thread-specific value. It needs no destructor, because nothing suspends and no thread ends between `put` and `take`.
+    private static let pointer = ThreadPointer()
 
-    static func put(_ object: ManagedObject) {
-        pthread_setspecific(key, Unmanaged.passUnretained(object).toOpaque())
-    }
+    static func put(_ object: ManagedObject) { pointer.current = Unmanaged.passUnretained(object).toOpaque() }
 
     /// Returns the object for the next anchor. The object is alive, because a caller has it as an argument.
     static func take(for entity: DetachedEntity) -> ManagedObject? {
-        guard let pointer = pthread_getspecific(key) else { return nil }
-        let object = Unmanaged<ManagedObject>.fromOpaque(pointer).takeUnretainedValue()
+        guard let named = pointer.current else { return nil }
+        let object = Unmanaged<ManagedObject>.fromOpaque(named).takeUnretainedValue()
         // A transient property whose initial value is another model creates that model's anchor first.
         guard object.description.name == entity.name else { return nil }
-        pthread_setspecific(key, nil)
+        pointer.current = nil
         return object
     }
 }

@@ -119,7 +119,7 @@ public final class PersistentContainer: Sendable {
                 return try openOnce(model, schema, description, stack)
             } catch let error as StoreError where error.code == .closed {
                 // Another container of this process is about to close the same store.
-                usleep(10_000)
+                CurrentThread.sleep(microseconds: 10_000)
             }
         }
         return try openOnce(model, schema, description, stack)

@@ -16,7 +16,7 @@ final class SQLiteReaderPool: Sendable {
     private static let idleLimit = 8
 
     /// The identity of the file at the path when the store was opened.
-    private let file: StoreFile.Identity?
+    private let file: FileIdentity?
 
     /// - Parameter role: The role of the connections: `reader`, `observer` or `frozen`.
     init(path: String, role: SQLiteConnection.Role) {

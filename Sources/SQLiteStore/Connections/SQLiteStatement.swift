@@ -1,5 +1,6 @@
 import Foundation
 internal import CSQLite
+internal import Platform
 import StoreInterface
 
 /// A prepared statement that its connection caches. Used only under the connection's lock.
@@ -161,8 +162,7 @@ final class SQLiteStatement {
     /// SQLite keeps the system's error number for some calls, but not for a commit. After a failed commit, the thread's
     /// `errno` is still that of the write.
     static func hadNoRoom(_ database: OpaquePointer) -> Bool {
-        let last = errno
-        return [ENOSPC, EDQUOT, EFBIG].contains { $0 == last || $0 == sqlite3_system_errno(database) }
+        SystemError.last.isDiskFull || SystemError(number: sqlite3_system_errno(database)).isDiskFull
     }
 
     static func error(_ code: Int32, _ database: OpaquePointer, _ path: String) -> StoreError {

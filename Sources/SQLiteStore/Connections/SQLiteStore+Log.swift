@@ -38,10 +38,7 @@ extension SQLiteStore {
     }
 
     /// Returns the size of the log in bytes; 0 if there is none.
-    func logSize() -> Int {
-        var status = stat()
-        return stat(path + "-wal", &status) == 0 ? Int(status.st_size) : 0
-    }
+    func logSize() -> Int { StoreFile.byteCount(path + "-wal") }
 
     /// Returns the size of the whole log for a snapshot of an older state, because SQLite restarts the log only as a whole.
     /// Returns 0 for a snapshot of the newest state.

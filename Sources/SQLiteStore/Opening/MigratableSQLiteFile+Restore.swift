@@ -30,13 +30,10 @@ extension MigratableSQLiteFile: RestorableFile {
 
     /// Copies the mode and owner of the file to replace, or of the backup if there is no such file.
     private func keepMode(_ partial: PartialFile, _ source: String) throws {
-        var status = stat()
-        guard stat(partial.target, &status) == 0 || stat(source, &status) == 0 else { return }
-        guard chmod(partial.path, status.st_mode & 0o777) == 0 else {
-            throw StoreError(errorNumber: errno, "\(partial.target) cannot be given its mode")
+        guard let access = FileAccess(of: partial.target) ?? FileAccess(of: source) else { return }
+        do throws(SystemError) { try access.apply(toFile: partial.path) } catch {
+            throw StoreError(error, "\(partial.target) cannot be given its mode")
         }
-        // Only the superuser may change the owner, so failure is ignored.
-        _ = chown(partial.path, status.st_uid, status.st_gid)
     }
 
     private func replace(_ target: String, _ partial: PartialFile) throws {
@@ -51,8 +48,8 @@ extension MigratableSQLiteFile: RestorableFile {
 
     private func finish(_ target: String, _ partial: PartialFile) throws {
         for suffix in ["-wal", "-shm", "-journal"] {
-            guard unlink(target + suffix) == 0 || errno == ENOENT else {
-                throw StoreError(errorNumber: errno, "\(target)\(suffix) cannot be removed")
+            do throws(SystemError) { try FileSystem.remove(target + suffix) } catch {
+                if error != .notFound { throw StoreError(error, "\(target)\(suffix) cannot be removed") }
             }
         }
         try partial.finish()

@@ -75,7 +75,7 @@ struct SQLiteMigrationCopy: MigrationCopy {
 
 extension SQLiteConnection {
     /// The number of attempts, and the microseconds between them, while other connections may be about to close.
-    private static let patience = (tries: 20, wait: useconds_t(50_000))
+    private static let patience = (tries: 20, wait: UInt32(50_000))
 
     /// Writes the log back into the file, removes it, and runs `body` with exclusive access to the file.
     ///
@@ -88,7 +88,7 @@ extension SQLiteConnection {
                 // SQLite refuses without waiting while there is another connection, even an idle one.
                 if (try? texts("PRAGMA journal_mode = DELETE")) == ["delete"] { break }
                 guard left > 0 else { throw openElsewhere }
-                usleep(Self.patience.wait)
+                CurrentThread.sleep(microseconds: Self.patience.wait)
             }
             try run("BEGIN EXCLUSIVE")
             // There is nothing to commit. Fails only if SQLite has already rolled back.

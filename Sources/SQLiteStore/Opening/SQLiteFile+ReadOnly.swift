@@ -15,7 +15,7 @@ extension SQLiteFile {
         if FilePermission.mayWriteFolder(of: path) { return .observer }
         let log = path + "-wal"
         // A log with an index can be read without being written back.
-        if access(log, R_OK) == 0, access(path + "-shm", R_OK) == 0 { return .observer }
+        if FileSystem.allows(log, .read), FileSystem.allows(path + "-shm", .read) { return .observer }
         guard let left = [log, path + "-journal"].first(where: StoreFile.isFilled) else { return .frozen }
         throw StoreError(
             .readOnly,
@@ -45,22 +45,13 @@ extension SQLiteFile {
 
     /// The modification time and the size of a file.
     struct Times: Equatable {
-        private let seconds: Int
-        private let nanoseconds: Int
+        private let written: FileStatus.Time
         private let byteCount: Int
 
         /// Reads the modification time and the size of a file. Returns nil if there is no file.
         init?(_ path: String) {
-            var status = stat()
-            guard stat(path, &status) == 0 else { return nil }
-            #if canImport(Darwin)
-                let time = status.st_mtimespec
-            #else
-                let time = status.st_mtim
-            #endif
-            seconds = Int(time.tv_sec)
-            nanoseconds = Int(time.tv_nsec)
-            byteCount = Int(status.st_size)
+            guard let status = try? FileStatus(path) else { return nil }
+            (written, byteCount) = (status.writeTime, status.byteCount)
         }
     }
 }

@@ -11,18 +11,20 @@ package enum FilePermission {
     package static func failure(_ path: String, companions: [String], isReadOnly: Bool) -> StoreError? {
         if let failure = unreachable(path) { return failure }
         let folder = folder(of: path)
-        if access(path, F_OK) != 0 {
-            guard errno == ENOENT, !isReadOnly, isDenied(folder, W_OK) else { return nil }
+        do throws(SystemError) {
+            try FileSystem.checkAccess(path)
+        } catch {
+            guard error == .notFound, !isReadOnly, isDenied(folder, .write) else { return nil }
             return StoreError(
                 .readOnly,
                 "cannot create \(path): this user may not write to the folder \(folder). Grant that permission, or choose another folder"
             )
         }
-        if isDenied(path, R_OK) {
+        if isDenied(path, .read) {
             return StoreError(.cannotOpen, "cannot open \(path): this user may not read the file. Grant that permission")
         }
         if isReadOnly { return nil }
-        if isDenied(path, W_OK) {
+        if isDenied(path, .write) {
             return StoreError(
                 .readOnly,
                 "cannot open \(path) for writing: this user may not write to the file. Grant that permission, or open it with "
@@ -32,14 +34,14 @@ package enum FilePermission {
     }
 
     private static func companionFailure(_ path: String, _ companion: String, _ folder: String) -> StoreError? {
-        if access(companion, F_OK) == 0 {
-            guard isDenied(companion, R_OK | W_OK) else { return nil }
+        if FileSystem.allows(companion) {
+            guard isDenied(companion, [.read, .write]) else { return nil }
             return StoreError(
                 .readOnly,
                 "cannot open \(path) for writing: this user may not read and write \(companion), which processes that write the file "
                     + "share. Grant that permission, or open it with readOnly: true")
         }
-        guard isDenied(folder, W_OK) else { return nil }
+        guard isDenied(folder, .write) else { return nil }
         return StoreError(
             .readOnly,
             "cannot open \(path) for writing: this user may not write to the folder \(folder), where \(companion) is to be made. "
@@ -48,16 +50,21 @@ package enum FilePermission {
 
     /// Returns an error for the first folder on the path that this user may not enter, or nil if there is none.
     package static func unreachable(_ path: String) -> StoreError? {
-        guard isDenied(folder(of: path), X_OK) else { return nil }
+        guard isDenied(folder(of: path), .enter) else { return nil }
         var denied = folder(of: path)
-        while denied != "/", denied != ".", isDenied(folder(of: denied), X_OK) { denied = folder(of: denied) }
+        while denied != "/", denied != ".", isDenied(folder(of: denied), .enter) { denied = folder(of: denied) }
         return StoreError(
             .cannotOpen, "cannot open \(path): this user may not enter the folder \(denied). Grant that permission")
     }
 
     /// Returns whether a permission is missing; false if there is no such file.
-    private static func isDenied(_ path: String, _ mode: Int32) -> Bool {
-        access(path, mode) != 0 && (errno == EACCES || errno == EPERM || errno == EROFS)
+    private static func isDenied(_ path: String, _ permission: FileSystem.Permission) -> Bool {
+        do throws(SystemError) {
+            try FileSystem.checkAccess(path, permission)
+            return false
+        } catch {
+            return error.isPermission
+        }
     }
 
     package static func folder(of path: String) -> String {
@@ -66,5 +73,5 @@ package enum FilePermission {
     }
 
     /// Returns whether this user may create files in the folder of a file.
-    package static func mayWriteFolder(of path: String) -> Bool { access(folder(of: path), W_OK) == 0 }
+    package static func mayWriteFolder(of path: String) -> Bool { FileSystem.allows(folder(of: path), .write) }
 }

@@ -16,7 +16,7 @@ package struct NewFile: ~Copyable {
     private let target: String
     private let path: String
     private let lock: String
-    private let descriptor: Int32
+    private let lockFile: OpenFile
 
     /// Creates a file unless a file of that name exists; an empty file counts as missing. Waits while another process creates
     /// it.
@@ -27,9 +27,10 @@ package struct NewFile: ~Copyable {
         let url = URL(fileURLWithPath: target, isDirectory: false)
         let start = url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent)").path
         if StoreFile.isFilled(target) {
-            var status = stat()
             // Removes the leftovers of a process that died. Usually there are none.
-            if lstat(start + ".making", &status) == 0, let left = try? NewFile(target, start) { left.discard() }
+            if (try? FileStatus(start + ".making", links: .notFollowed)) != nil, let left = try? NewFile(target, start) {
+                left.discard()
+            }
             return
         }
         let new = try NewFile(target, start)
@@ -54,31 +55,35 @@ package struct NewFile: ~Copyable {
         let lock = start + ".making"
         self.lock = lock
         while true {
-            let descriptor = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { throw Self.failure(target, errno) }
+            let opened: OpenFile
+            do throws(SystemError) {
+                opened = try OpenFile(lock, .readAndWrite, [.create, .noFollow])
+            } catch {
+                throw Self.failure(target, error)
+            }
             // On a file system without such locks, creation continues without one.
-            while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
-            var (opened, named) = (stat(), stat())
+            try? opened.lock(.exclusive)
             // The previous owner of the lock has removed the lock file.
-            guard fstat(descriptor, &opened) == 0, lstat(lock, &named) == 0, named.st_ino == opened.st_ino else {
-                close(descriptor)
+            guard let status = try? opened.status(), let named = try? FileStatus(lock, links: .notFollowed),
+                named.identity == status.identity
+            else {
+                opened.close()
                 continue
             }
-            self.descriptor = descriptor
+            lockFile = opened
             return
         }
     }
 
-    private static func failure(_ target: String, _ number: Int32) -> StoreError {
+    private static func failure(_ target: String, _ error: SystemError) -> StoreError {
         let what = "\(target) cannot be created"
-        let reason = String(cString: strerror(number))
-        return switch number {
-        case EACCES, EPERM, EROFS:
-            StoreError(.readOnly, "\(what), nor a file beside it: \(reason). Check the folder's permissions")
-        case ELOOP, EEXIST:
+        return switch error {
+        case .linkLoop, .exists:
             StoreError(.cannotOpen, "\(what): its temporary name is a link. Find out which program created it, and remove it")
-        case ENOTDIR, ENOENT, EISDIR: StoreError(.cannotOpen, "\(what): \(reason). Check the path")
-        default: StoreError(errorNumber: number, what)
+        case .notFolder, .notFound, .isFolder: StoreError(.cannotOpen, "\(what): \(error). Check the path")
+        case _ where error.isPermission:
+            StoreError(.readOnly, "\(what), nor a file beside it: \(error). Check the folder's permissions")
+        default: StoreError(error, what)
         }
     }
 
@@ -87,30 +92,32 @@ package struct NewFile: ~Copyable {
     private func begin() throws {
         removeFile()
         let access = FileAccess(of: target)
-        let made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, access == nil ? 0o644 : 0o600)
-        guard made >= 0 else { throw Self.failure(target, errno) }
-        access?.apply(to: made)
-        close(made)
+        do throws(SystemError) {
+            let made = try OpenFile(
+                path, .write, [.create, .exclusive, .noFollow], permissions: access == nil ? 0o644 : 0o600)
+            access?.apply(to: made)
+            made.close()
+        } catch {
+            throw Self.failure(target, error)
+        }
     }
 
     private func removeFile() {
-        for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
+        for suffix in ["", "-wal", "-shm", "-journal"] { try? FileSystem.remove(path + suffix) }
     }
 
     private func finish() throws {
         try PartialFile.sync(path, for: target)
         // An empty file is replaced. Any other file was created by a process that does not use the lock.
-        var status = stat()
-        let isReplaced = lstat(target, &status) == 0 && status.st_size == 0
+        let isReplaced = (try? FileStatus(target, links: .notFollowed))?.byteCount == 0
         try PartialFile.name(path, target, existing: isReplaced ? .replace : .refuse)
     }
 
     /// Removes the temporary files. After ``finish()``, only the lock file is left to remove.
     private consuming func discard() {
         removeFile()
-        unlink(lock)
-        // Closing alone is not enough: a process that is being spawned also has the descriptor until it runs its program.
-        flock(descriptor, LOCK_UN)
-        close(descriptor)
+        try? FileSystem.remove(lock)
+        lockFile.unlock()
+        lockFile.close()
     }
 }

@@ -1,5 +1,4 @@
-import Dispatch
-internal import Platform
+package import Platform
 
 /// A signal to other processes that a file has a new save (S161). It is a small file beside the store's file, which is
 /// written after each commit and watched by interested processes.
@@ -24,7 +23,7 @@ public final class SaveSignal: Sendable {
     public func send(_ generation: Generation) {
         guard let file = try? opened() else { return }
         withUnsafeBytes(of: generation.littleEndian) { bytes in
-            _ = pwrite(file.descriptor, bytes.baseAddress, bytes.count, 0)
+            try? file.file.write(bytes, at: 0)
         }
     }
 
@@ -39,13 +38,13 @@ public final class SaveSignal: Sendable {
             return try FileWatch(path: path, restore: { [weak self] in _ = try self?.opened() }, body)
         }
         // A read-only watch does not recreate the file. The next signal of a writer does.
-        return try FileWatch(path: access(path, R_OK) == 0 ? path : file, restore: {}, body)
+        return try FileWatch(path: FileSystem.allows(path, .read) ? path : file, restore: {}, body)
     }
 
     /// Returns the file that currently has the signal's name. Writes to a removed or replaced file wake no process.
     private func opened() throws -> StoreFile.Opened {
         let outcome: Result<StoreFile.Opened, any Error> = open.withLock { open in
-            if let known = open, StoreFile.isAt(path, known.descriptor) { return .success(known) }
+            if let known = open, StoreFile.isAt(path, known.file) { return .success(known) }
             let made = Result { StoreFile.Opened(try StoreFile.openBeside(path, of: file)) }
             open = try? made.get()
             return made
@@ -54,108 +53,27 @@ public final class SaveSignal: Sendable {
     }
 }
 
-/// A watch that calls a closure after each write to a file, or after each change of its attributes. It uses inotify on Linux
-/// and kqueue elsewhere. No thread waits; the kernel wakes a queue.
-///
-/// On Linux, a file that is removed or replaced is recreated if necessary and watched from then on. The change is reported
-/// once, because writes may have been missed.
-///
-/// `@unchecked Sendable` is right because Dispatch's sources may be used from any thread, and this one is only set up and
-/// cancelled.
-package final class FileWatch: StoreWatch, @unchecked Sendable {
-    package enum Event { case writes, attributes }
-
-    private let source: any DispatchSourceProtocol
+/// A watch on a file, which ends with its last reference; see ``FileWatcher``.
+package final class FileWatch: StoreWatch {
+    private let watcher: FileWatcher
 
     /// Creates a watch.
-    /// - Parameter restore: A closure that recreates the file after it was removed.
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - event: The kind of change to report.
+    ///   - restore: A closure that recreates the file after it was removed.
+    ///   - body: The closure to call, on a background queue.
     /// - Throws: `StoreError` `.inputOutput` if the system has no watch left.
     package init(
-        path: String, for event: Event = .writes, restore: @escaping @Sendable () throws -> Void,
+        path: String, for event: FileWatcher.Event = .writes, restore: @escaping @Sendable () throws -> Void,
         _ body: @escaping @Sendable () -> Void
     ) throws {
-        let queue = DispatchQueue(label: "strata.signals")
-        #if canImport(Darwin)
-            let descriptor = open(path, O_EVTONLY | O_CLOEXEC)
-            guard descriptor >= 0 else { throw Self.failure(path) }
-            source = DispatchSource.makeFileSystemObjectSource(
-                fileDescriptor: descriptor, eventMask: event == .writes ? .write : .attrib, queue: queue)
-            source.setEventHandler { body() }
-        #else
-            let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
-            guard descriptor >= 0 else { throw Self.failure(path) }
-            let watched = Watched(descriptor, path)
-            guard watched.add() else {
-                let failure = Self.failure(path)
-                close(descriptor)
-                throw failure
-            }
-            source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-            source.setEventHandler {
-                let events = Self.drain(descriptor)
-                let wanted = UInt32(event == .writes ? IN_MODIFY : IN_ATTRIB)
-                let isLost = events & UInt32(IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF) != 0 && !watched.isCurrent
-                if isLost {
-                    try? restore()
-                    _ = watched.add()
-                }
-                if isLost || events & wanted != 0 { body() }
-            }
-        #endif
-        source.setCancelHandler { close(descriptor) }
-        source.activate()
-    }
-
-    deinit { source.cancel() }
-
-    #if !canImport(Darwin)
-        /// The watched file. Used only on the watch's queue after setup.
-        private final class Watched: @unchecked Sendable {
-            private let descriptor: Int32
-            private let path: String
-            private var watch: Int32 = -1
-            private var identity: StoreFile.Identity?
-
-            init(_ descriptor: Int32, _ path: String) {
-                self.descriptor = descriptor
-                self.path = path
-            }
-
-            var isCurrent: Bool { identity != nil && StoreFile.identity(path) == identity }
-
-            /// Watches the file that currently has the name. Returns whether there is one.
-            func add() -> Bool {
-                if watch >= 0 { inotify_rm_watch(descriptor, watch) }
-                let events = IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF | IN_DONT_FOLLOW
-                watch = inotify_add_watch(descriptor, path, UInt32(events))
-                identity = watch >= 0 ? StoreFile.identity(path) : nil
-                return watch >= 0
-            }
+        do throws(SystemError) {
+            watcher = try FileWatcher(path: path, for: event, restore: restore, body)
+        } catch {
+            throw StoreError(
+                .inputOutput,
+                "\(path) cannot be watched: \(error). Raise the system's limit of watches, or call refresh()")
         }
-    #endif
-
-    /// Returns the kinds of all pending events. Repeated events are combined.
-    private static func drain(_ descriptor: Int32) -> UInt32 {
-        var events: UInt32 = 0
-        withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
-            while true {
-                let count = read(descriptor, buffer.baseAddress, buffer.count)
-                guard count > 0 else { return }
-                // Each event consists of the watch, its kind, a cookie, and the length of the name that follows.
-                var start = 0
-                while start + 16 <= count {
-                    events |= buffer.load(fromByteOffset: start + 4, as: UInt32.self)
-                    start += 16 + Int(buffer.load(fromByteOffset: start + 12, as: UInt32.self))
-                }
-            }
-        }
-        return events
-    }
-
-    private static func failure(_ path: String) -> StoreError {
-        StoreError(
-            .inputOutput,
-            "\(path) cannot be watched: \(String(cString: strerror(errno))). Raise the system's limit of watches, or call refresh()"
-        )
     }
 }

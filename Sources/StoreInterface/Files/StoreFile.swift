@@ -1,4 +1,4 @@
-internal import Platform
+package import Platform
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
@@ -17,19 +17,17 @@ package enum StoreFile {
     package static func resolved(_ url: URL) throws -> URL {
         var path = url.path
         for _ in 0..<mostLinks {
-            if let found = realPath(path) { return URL(fileURLWithPath: found, isDirectory: false) }
-            guard errno == ENOENT else { throw unresolvable(url, errno) }
+            if let found = try realPath(path, for: url) { return URL(fileURLWithPath: found, isDirectory: false) }
             // The file does not exist. Its folder is resolved, and a link to a file not yet created is followed.
             let (folder, name) = parts(path)
-            guard let realFolder = realPath(folder) else {
-                guard errno == ENOENT else { throw unresolvable(url, errno) }
+            guard let realFolder = try realPath(folder, for: url) else {
                 throw StoreError(.cannotOpen, "\(url.path) cannot be created: its folder does not exist. Create the folder")
             }
             let place = realFolder == "/" ? "/\(name)" : "\(realFolder)/\(name)"
-            guard let target = linkTarget(place) else { return URL(fileURLWithPath: place, isDirectory: false) }
+            guard let target = FileSystem.linkTarget(place) else { return URL(fileURLWithPath: place, isDirectory: false) }
             path = target.hasPrefix("/") ? target : "\(realFolder)/\(target)"
         }
-        throw unresolvable(url, ELOOP)
+        throw unresolvable(url, .linkLoop)
     }
 
     private static func parts(_ path: String) -> (folder: String, name: String) {
@@ -38,26 +36,21 @@ package enum StoreFile {
         return (folder.isEmpty ? "." : folder, url.lastPathComponent)
     }
 
-    private static func realPath(_ path: String) -> String? {
-        guard let found = realpath(path, nil) else { return nil }
-        defer { free(found) }
-        return String(cString: found)
-    }
-
-    /// Returns the target of a symbolic link; nil for anything else.
-    private static func linkTarget(_ path: String) -> String? {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX) + 1) { buffer in
-            guard let base = buffer.baseAddress else { return nil }
-            let count = readlink(path, base, Int(PATH_MAX))
-            guard count > 0 else { return nil }
-            return String(decoding: UnsafeRawBufferPointer(start: base, count: count), as: UTF8.self)
+    /// Returns a path without symbolic links, or nil if there is no such file.
+    private static func realPath(_ path: String, for url: URL) throws -> String? {
+        do throws(SystemError) {
+            return try FileSystem.realPath(path)
+        } catch {
+            if error == .notFound { return nil }
+            throw unresolvable(url, error)
         }
     }
 
-    private static func unresolvable(_ url: URL, _ number: Int32) -> StoreError {
-        if number == EACCES, let failure = FilePermission.unreachable(url.path) { return failure }
-        let remedy = number == ELOOP ? "Its symbolic links lead in a circle; remove them" : "Check the path and its permissions"
-        return StoreError(.cannotOpen, "\(url.path) cannot be found: \(String(cString: strerror(number))). \(remedy)")
+    private static func unresolvable(_ url: URL, _ error: SystemError) -> StoreError {
+        if error == .accessDenied, let failure = FilePermission.unreachable(url.path) { return failure }
+        let remedy =
+            error == .linkLoop ? "Its symbolic links lead in a circle; remove them" : "Check the path and its permissions"
+        return StoreError(.cannotOpen, "\(url.path) cannot be found: \(error). \(remedy)")
     }
 
     // MARK: Refusing links
@@ -65,29 +58,35 @@ package enum StoreFile {
     /// Refuses a file that has additional names, under which it would have other locks and logs.
     /// - Parameter path: The resolved path. A missing file is accepted.
     package static func checkSingleName(_ path: String) throws {
-        var status = stat()
         for isRetry in [false, true] {
-            guard stat(path, &status) == 0, status.st_nlink > 1, status.st_mode & S_IFMT == S_IFREG else { return }
+            guard furtherNames(path) != nil else { return }
             // A process that died while renaming the file has left the temporary name.
             if !isRetry { PartialFile.removeLeftovers(of: path) }
         }
+        var count = 0
         // Another process may be about to remove the temporary name.
         for _ in 0..<50 {
-            usleep(2_000)
-            guard stat(path, &status) == 0, status.st_nlink > 1 else { return }
+            CurrentThread.sleep(microseconds: 2_000)
+            guard let names = furtherNames(path) else { return }
+            count = names
         }
         throw StoreError(
             .cannotOpen,
-            "\(path) cannot be opened: it has \(status.st_nlink) names (hard links), and each would have locks of its own. "
+            "\(path) cannot be opened: it has \(count) names (hard links), and each would have locks of its own. "
                 + "Remove the other names, or open a copy made by a backup")
+    }
+
+    /// Returns the number of names of a file; nil if it has one name or does not exist.
+    private static func furtherNames(_ path: String) -> Int? {
+        guard let status = try? FileStatus(path), status.nameCount > 1, status.isRegularFile else { return nil }
+        return status.nameCount
     }
 
     /// Refuses symbolic links, folders and devices under the names of files that the store creates beside its own.
     package static func checkBeside(_ path: String, _ suffixes: [String]) throws {
         for suffix in suffixes {
-            var status = stat()
-            guard lstat(path + suffix, &status) == 0 else { continue }
-            guard status.st_mode & S_IFMT == S_IFREG, status.st_nlink == 1 else { throw foreign(path + suffix) }
+            guard let status = try? FileStatus(path + suffix, links: .notFollowed) else { continue }
+            guard status.isRegularFile, status.nameCount == 1 else { throw foreign(path + suffix) }
         }
     }
 
@@ -99,98 +98,101 @@ package enum StoreFile {
 
     /// Opens a small file beside a store's file for reading and writing. If it is missing, creates it with the mode and owner
     /// of the store's file. Never follows a link.
-    /// - Returns: A descriptor, which the caller closes.
-    package static func openBeside(_ path: String, of file: String) throws -> Int32 {
+    /// - Returns: The file, which the caller closes.
+    package static func openBeside(_ path: String, of file: String) throws -> OpenFile {
         for _ in 0..<16 {
-            let found = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-            if found >= 0 {
-                var status = stat()
-                if fstat(found, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink <= 1 { return found }
-                close(found)
-                throw foreign(path)
+            do throws(SystemError) {
+                let found = try OpenFile(path, .readAndWrite, [.noFollow, .nonBlocking])
+                if let status = try? found.status(), status.isRegularFile, status.nameCount <= 1 { return found }
+                found.close()
+                break
+            } catch {
+                if error == .linkLoop { break }
+                guard error == .notFound else { throw StoreError(error, "\(path) cannot be opened") }
             }
-            if errno == ELOOP { throw foreign(path) }
-            guard errno == ENOENT else { throw StoreError(errorNumber: errno, "\(path) cannot be opened") }
-            let made = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-            if made >= 0 {
-                FileAccess(of: file)?.apply(to: made)
-                do { try PartialFile.syncFolder(of: URL(fileURLWithPath: path)) } catch {
-                    close(made)
-                    throw error
-                }
-                return made
-            }
-            // Another process was faster.
-            guard errno == EEXIST else { throw StoreError(errorNumber: errno, "\(path) cannot be made") }
+            // Another process may be faster; then that file is opened.
+            if let made = try makeBeside(path, of: file) { return made }
         }
         throw foreign(path)
     }
 
+    /// Creates such a file. Returns nil if there is a file of that name.
+    private static func makeBeside(_ path: String, of file: String) throws -> OpenFile? {
+        let made: OpenFile
+        do throws(SystemError) {
+            made = try OpenFile(path, .readAndWrite, [.create, .exclusive, .noFollow])
+        } catch {
+            if error == .exists { return nil }
+            throw StoreError(error, "\(path) cannot be made")
+        }
+        FileAccess(of: file)?.apply(to: made)
+        do { try PartialFile.syncFolder(of: URL(fileURLWithPath: path)) } catch {
+            made.close()
+            throw error
+        }
+        return made
+    }
+
     /// An open file. It is closed with its last reference.
     package final class Opened: Sendable {
-        package let descriptor: Int32
+        package let file: OpenFile
 
-        package init(_ descriptor: Int32) { self.descriptor = descriptor }
+        package init(_ file: OpenFile) { self.file = file }
 
-        deinit { close(descriptor) }
+        deinit { file.close() }
     }
 
     /// Returns whether a path still leads to an open file, which was neither removed nor replaced.
-    package static func isAt(_ path: String, _ descriptor: Int32) -> Bool {
-        var (named, opened) = (stat(), stat())
-        return stat(path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_ino == opened.st_ino
-            && named.st_dev == opened.st_dev
+    package static func isAt(_ path: String, _ file: OpenFile) -> Bool {
+        guard let named = identity(path), let opened = try? file.status() else { return false }
+        return named == opened.identity
     }
 
     /// Returns the identity of the file that currently has a name, or nil if there is none.
-    package static func identity(_ path: String) -> Identity? {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        return Identity(
-            device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(truncatingIfNeeded: status.st_ino))
-    }
-
-    /// The identity of a file, independent of its name.
-    package struct Identity: Sendable, Hashable {
-        var device: UInt64
-        var inode: UInt64
-    }
+    package static func identity(_ path: String) -> FileIdentity? { try? FileStatus(path).identity }
 
     /// Returns whether a file exists and is not empty.
-    package static func isFilled(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_size > 0
-    }
+    package static func isFilled(_ path: String) -> Bool { byteCount(path) > 0 }
+
+    /// Returns the size of a file; 0 if there is no file.
+    package static func byteCount(_ path: String) -> Int { (try? FileStatus(path))?.byteCount ?? 0 }
 }
 
 /// The owner and permissions of a file.
 package struct FileAccess: Sendable, Hashable {
-    private var mode: mode_t
-    private var owner: uid_t
-    private var group: gid_t
+    private var permissions: UInt32
+    private let owner: UInt32
+    private let group: UInt32
 
     /// Reads the access of a file. Returns nil if there is no file.
     package init?(of path: String) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        (mode, owner, group) = (status.st_mode & 0o777, status.st_uid, status.st_gid)
+        guard let status = try? FileStatus(path) else { return nil }
+        (permissions, owner, group) = (status.permissions, status.owner, status.group)
     }
 
     /// The same access with permission for the owner to read and write.
     package var withWritingOwner: FileAccess {
         var access = self
-        access.mode |= 0o600
+        access.permissions |= 0o600
         return access
     }
 
     /// Sets the owner and mode of a new file. If the process may not set the owner or group, the file gets fewer permissions.
-    package func apply(to descriptor: Int32) {
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { return }
-        if status.st_uid != owner || status.st_gid != group {
-            if fchown(descriptor, owner, group) != 0 { _ = fchown(descriptor, uid_t.max, group) }
-            guard fstat(descriptor, &status) == 0 else { return }
+    package func apply(to file: OpenFile) {
+        guard var status = try? file.status() else { return }
+        if status.owner != owner || status.group != group {
+            do { try file.setOwner(owner, group: group) } catch { try? file.setOwner(nil, group: group) }
+            guard let changed = try? file.status() else { return }
+            status = changed
         }
-        fchmod(descriptor, status.st_gid == group ? mode : mode & ~0o070)
+        try? file.setPermissions(status.group == group ? permissions : permissions & ~0o070)
+    }
+
+    /// Sets the mode of the file of a name, and its owner if the process may.
+    /// - Throws: `SystemError` if the mode cannot be set.
+    package func apply(toFile path: String) throws(SystemError) {
+        try FileSystem.setPermissions(permissions, of: path)
+        // Only the superuser may do this.
+        try? FileSystem.setOwner(owner, group: group, of: path)
     }
 }

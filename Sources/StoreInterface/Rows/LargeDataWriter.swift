@@ -21,8 +21,8 @@ public final class LargeDataWriter {
     /// The maximum size of a stored value: 1 GiB.
     public static let maximumByteCount = 1 << 30
 
-    // Closed by `finish` or by `deinit`.
-    private var descriptor: Int32
+    /// nil after `finish`, which closes the file.
+    private var file: OpenFile?
     private let folder: String
     public private(set) var byteCount = 0
 
@@ -33,19 +33,17 @@ public final class LargeDataWriter {
     public init(inFolder folder: URL) throws {
         self.folder = folder.path.isEmpty ? "." : folder.path
         let path = "\(self.folder)/.strata-data-\(UUID().uuidString)"
-        descriptor = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            let reason = String(cString: strerror(errno))
+        do throws(SystemError) {
+            file = try OpenFile(path, .readAndWrite, [.create, .exclusive])
+        } catch {
             throw StoreError(
-                .cannotOpen, "\(self.folder): a file for data cannot be created: \(reason). Check the folder and its permissions")
+                .cannotOpen, "\(self.folder): a file for data cannot be created: \(error). Check the folder and its permissions")
         }
         // Without a name, the file disappears when the process ends.
-        unlink(path)
+        try? FileSystem.remove(path)
     }
 
-    deinit {
-        if descriptor >= 0 { close(descriptor) }
-    }
+    deinit { file?.close() }
 
     /// Appends bytes.
     /// - Throws: `StoreError` `.valueTooLarge` above 1 GiB, `.full`, `.inputOutput`. The bytes written before stay.
@@ -56,17 +54,11 @@ public final class LargeDataWriter {
                 "\(byteCount + bytes.count) bytes are more than a value may have, which is 1 GiB. Divide them among several objects"
             )
         }
-        try bytes.withUnsafeBytes { bytes in
-            var written = 0
-            while written < bytes.count {
-                let part = UnsafeRawBufferPointer(rebasing: bytes[written...])
-                let count = pwrite(descriptor, part.baseAddress, part.count, off_t(byteCount + written))
-                if count > 0 {
-                    written += count
-                } else if errno != EINTR {
-                    throw failure()
-                }
-            }
+        guard let file else { throw failure(.badDescriptor) }
+        do {
+            try bytes.withUnsafeBytes { try file.write($0, at: byteCount) }
+        } catch let error as SystemError {
+            throw failure(error)
         }
         byteCount += bytes.count
     }
@@ -74,23 +66,26 @@ public final class LargeDataWriter {
     /// Returns all bytes as one value. Afterwards the writer accepts no more bytes.
     /// - Throws: `StoreError` `.inputOutput`.
     public func finish() throws -> Data {
+        guard let file else { throw failure(.badDescriptor) }
         defer {
-            close(descriptor)
-            descriptor = -1
+            file.close()
+            self.file = nil
         }
         guard byteCount > 0 else { return Data() }
-        // The mapping is private and writable: changing the data in place changes only private pages.
-        guard let map = mmap(nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0), map != MAP_FAILED else {
-            throw failure()
+        do throws(SystemError) {
+            // The mapping is private and writable: changing the data in place changes only private pages.
+            let map = try file.mapPrivately(byteCount: byteCount)
+            return Data(
+                bytesNoCopy: map, count: byteCount,
+                deallocator: .custom { AddressSpace.unmap($0, byteCount: $1) })
+        } catch {
+            throw failure(error)
         }
-        return Data(bytesNoCopy: map, count: byteCount, deallocator: .custom { pointer, count in munmap(pointer, count) })
     }
 
-    private func failure() -> StoreError {
-        let isFull = errno == ENOSPC || errno == EDQUOT || errno == EFBIG
-        let reason = String(cString: strerror(errno))
-        return StoreError(
-            isFull ? .full : .inputOutput,
-            "\(folder): a file for data cannot be written: \(reason). Make room, or give another folder")
+    private func failure(_ error: SystemError) -> StoreError {
+        StoreError(
+            error.isDiskFull ? .full : .inputOutput,
+            "\(folder): a file for data cannot be written: \(error). Make room, or give another folder")
     }
 }

@@ -1,4 +1,4 @@
-internal import Platform
+package import Platform
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
@@ -35,33 +35,19 @@ extension BackupableStore {
 /// Runs `body` so that writing to a pipe or socket without a reader is an error and does not kill the process. This includes
 /// threads that `body` creates.
 public func withoutBrokenPipeSignal<R>(_ body: () throws -> R) rethrows -> R {
-    var blocked = sigset_t()
-    var before = sigset_t()
-    sigemptyset(&blocked)
-    sigaddset(&blocked, SIGPIPE)
-    pthread_sigmask(SIG_BLOCK, &blocked, &before)
-    defer {
-        // A signal raised meanwhile is pending for this thread. It is consumed here, because restoring the mask would deliver
-        // it.
-        var pending = sigset_t()
-        if sigismember(&before, SIGPIPE) == 0, sigpending(&pending) == 0, sigismember(&pending, SIGPIPE) == 1 {
-            var taken: Int32 = 0
-            sigwait(&blocked, &taken)
-        }
-        pthread_sigmask(SIG_SETMASK, &before, nil)
-    }
-    return try body()
+    try CurrentThread.withoutBrokenPipeSignal(body)
 }
 
 extension StoreError {
-    /// Creates an error from `errno`: `.full` if there was no room, else `.inputOutput`.
-    /// - Parameter what: The file and the operation that failed.
-    package init(errorNumber: Int32, _ what: String) {
-        let reason = "\(what): \(String(cString: strerror(errorNumber)))"
-        if [ENOSPC, EDQUOT, EFBIG].contains(errorNumber) {
-            self.init(.full, "\(reason). Make room on the disk, or raise the limit of the file's size")
+    /// Creates an error from an error of the system: `.full` if there was no room, else `.inputOutput`.
+    /// - Parameters:
+    ///   - error: The error of the system.
+    ///   - what: The file and the operation that failed.
+    package init(_ error: SystemError, _ what: String) {
+        if error.isDiskFull {
+            self.init(.full, "\(what): \(error). Make room on the disk, or raise the limit of the file's size")
         } else {
-            self.init(.inputOutput, "\(reason). Check the permissions and the disk")
+            self.init(.inputOutput, "\(what): \(error). Check the permissions and the disk")
         }
     }
 }
@@ -97,11 +83,13 @@ public struct PartialFile: Sendable {
         path = "\(prefix)\(SaveOrigin.thisProcess)-\(UUID().uuidString)"
         Self.removeLeftovers(of: target)
         let access = source.flatMap { FileAccess(of: $0) }
-        let mode: mode_t = access == nil ? 0o644 : 0o600
-        let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw failure("cannot be created: no temporary file can be created in its folder") }
-        access?.apply(to: descriptor)
-        close(descriptor)
+        let path = path
+        try Self.naming(target, "cannot be created: no temporary file can be created in its folder") { () throws(SystemError) in
+            let file = try OpenFile(
+                path, .write, [.create, .exclusive, .noFollow], permissions: access == nil ? 0o644 : 0o600)
+            access?.apply(to: file)
+            file.close()
+        }
     }
 
     /// The common prefix of the temporary names of a file.
@@ -110,19 +98,23 @@ public struct PartialFile: Sendable {
     }
 
     private static func checkFree(_ target: String, _ existing: ExistingFile) throws {
-        var status = stat()
-        if existing == .refuse, lstat(target, &status) == 0 { throw isThere(target) }
+        if existing == .refuse, (try? FileStatus(target, links: .notFollowed)) != nil { throw isThere(target) }
     }
 
     private static func isThere(_ target: String) -> StoreError {
         StoreError(.cannotOpen, "\(target) already exists. Choose another name, or remove or replace the file")
     }
 
+    /// Opens the temporary file for writing. The caller closes it.
+    package func openFile() throws -> OpenFile {
+        try Self.naming(target, "cannot be written: its temporary file cannot be opened") { () throws(SystemError) in
+            try OpenFile(path, .write, [.noFollow])
+        }
+    }
+
     /// Opens the temporary file for writing. The caller closes the descriptor.
     public func openForWriting() throws -> Int32 {
-        let descriptor = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("cannot be written: its temporary file cannot be opened") }
-        return descriptor
+        try openFile().descriptor
     }
 
     /// Syncs the file to disk and gives it its final name.
@@ -135,21 +127,27 @@ public struct PartialFile: Sendable {
     /// - Throws: `StoreError` `.cannotOpen` if a file of that name exists and must not be replaced.
     package static func name(_ path: String, _ target: String, existing: ExistingFile) throws {
         switch existing {
-        case .replace: guard rename(path, target) == 0 else { throw failure(target, "cannot be created from its temporary file") }
+        case .replace: try rename(path, target)
         case .refuse:
-            // Unlike a rename, a link never replaces a file that another process has created meanwhile.
-            if link(path, target) == 0 {
-                unlink(path)
-            } else if errno == EEXIST {
-                throw isThere(target)
-            } else {
+            do throws(SystemError) {
+                // Unlike a rename, a link never replaces a file that another process has created meanwhile.
+                try FileSystem.link(path, to: target)
+                try? FileSystem.remove(path)
+            } catch {
+                if error == .exists { throw isThere(target) }
                 // The file system has no hard links.
                 try checkFree(target, existing)
-                guard rename(path, target) == 0 else { throw failure(target, "cannot be created from its temporary file") }
+                try rename(path, target)
             }
         }
         // The name is on disk only after its folder is synced.
         try syncFolder(of: URL(fileURLWithPath: target, isDirectory: false))
+    }
+
+    private static func rename(_ path: String, _ target: String) throws {
+        try naming(target, "cannot be created from its temporary file") { () throws(SystemError) in
+            try FileSystem.rename(path, to: target)
+        }
     }
 
     /// Syncs the folder of a file to disk, which makes the names in it durable.
@@ -160,22 +158,22 @@ public struct PartialFile: Sendable {
 
     /// Removes the temporary file and its companions. Does nothing after ``finish()``.
     public func discard() {
-        for suffix in ["", "-lock", "-wal", "-shm", "-journal", "-signal"] { unlink(path + suffix) }
+        for suffix in ["", "-lock", "-wal", "-shm", "-journal", "-signal"] { try? FileSystem.remove(path + suffix) }
     }
 
     /// Syncs a file to disk.
     /// - Parameter target: The path to name in an error.
     package static func sync(_ path: String, for target: String) throws {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure(target, "cannot be opened to be synced") }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw failure(target, "cannot be synced") }
+        let file = try naming(target, "cannot be opened to be synced") { () throws(SystemError) in try OpenFile(path, .read) }
+        defer { file.close() }
+        try naming(target, "cannot be synced") { () throws(SystemError) in try file.sync() }
     }
 
-    private func failure(_ what: String) -> StoreError { Self.failure(target, what) }
-
-    private static func failure(_ target: String, _ what: String) -> StoreError {
-        StoreError(errorNumber: errno, "\(target) \(what)")
+    /// Runs calls of the system whose errors name a file and what cannot be done with it.
+    private static func naming<R>(
+        _ target: String, _ what: String, _ body: () throws(SystemError) -> R
+    ) throws(StoreError) -> R {
+        do throws(SystemError) { return try body() } catch { throw StoreError(error, "\(target) \(what)") }
     }
 
     /// Removes temporary files for the same name whose process has ended.
@@ -184,9 +182,9 @@ public struct PartialFile: Sendable {
         let (folder, prefix) = (start.deletingLastPathComponent().path, start.lastPathComponent)
         for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] where name.hasPrefix(prefix) {
             guard let process = name.dropFirst(prefix.count).split(separator: "-").first.flatMap({ Int32($0) }),
-                kill(process, 0) != 0, errno == ESRCH
+                CurrentProcess.isGone(process)
             else { continue }
-            unlink("\(folder)/\(name)")
+            try? FileSystem.remove("\(folder)/\(name)")
         }
     }
 }

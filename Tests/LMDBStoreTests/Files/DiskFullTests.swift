@@ -1,11 +1,18 @@
 import Foundation
 import LMDB
-import Platform
 import StoreInterface
 import Synchronization
 import Testing
 
 @testable import LMDBStore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// A full disk: a clear error, no loss of data, and deleting still works.
 @Suite struct DiskFullTests {

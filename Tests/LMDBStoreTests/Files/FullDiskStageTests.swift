@@ -1,11 +1,18 @@
 import Foundation
 import LMDB
-import Platform
 import StoreInterface
 import Synchronization
 import Testing
 
 @testable import LMDBStore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// Full disks during other writes than saves: an error that says so, no loss of data, and the operation continues when there is
 /// room.

@@ -1,12 +1,19 @@
 import Foundation
 import LMDB
 import PageCodec
-import Platform
 import StoreInterface
 import Synchronization
 import Testing
 
 @testable import LMDBStore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// Values that are stored out of line: how they are written and read, and damage.
 @Suite struct LargeValueTests {

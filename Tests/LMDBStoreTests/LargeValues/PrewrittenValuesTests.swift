@@ -1,12 +1,19 @@
 import Foundation
 import LMDB
 import PageCodec
-import Platform
 import StoreInterface
 import Synchronization
 import Testing
 
 @testable import LMDBStore
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// Large values beyond one transaction are written ahead of their save. The tests check the memory that this takes, and the
 /// remains of a save that fails, is killed, or meets another process.

@@ -1,9 +1,16 @@
 import Foundation
 import ObjectGraph
-import Platform
 import StoreInterface
 import TestSupport
 import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// Files and folders without a permission (S166). The superuser has all permissions. The tests therefore run as another user,
 /// in a process of their own that only the superuser can start.

@@ -1,11 +1,18 @@
 import Foundation
 import LMDBStore
 import ObjectGraph
-import Platform
 import SQLiteStore
 import StoreInterface
 import TestSupport
 import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// Stores that are opened read-only (S166).
 @Suite struct ReadOnlyTests {

@@ -1,9 +1,16 @@
 import Foundation
 import LMDBStore
-import Platform
 import SQLiteStore
 import StoreInterface
 import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// Files that are created, removed and exchanged while stores are open.
 @Suite struct FileReplacementTests {

@@ -1,9 +1,16 @@
 import Foundation
 import LMDBStore
-import Platform
 import SQLiteStore
 import StoreInterface
 import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// The stores that have a file. The raw value names the kind to a child process.
 enum FileKind: String, CaseIterable, Sendable {

@@ -1,8 +1,15 @@
 import Foundation
-import Platform
 import SQLiteStore
 import StoreInterface
 import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 /// Promises that only the store on SQLite makes.
 @Suite struct SQLiteFileTests {

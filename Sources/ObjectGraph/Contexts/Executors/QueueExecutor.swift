@@ -35,22 +35,13 @@ final class QueueExecutor: SerialExecutor {
 
     /// Marks the calling thread as the one on which the context may be used. The thread must be running a job of ``queue``.
     func running<R>(_ body: () throws -> R) rethrows -> R {
-        runner.store(Self.currentThread, ordering: .relaxed)
+        runner.store(CurrentThread.identifier, ordering: .relaxed)
         defer { runner.store(0, ordering: .relaxed) }
         return try body()
     }
 
-    var isCurrent: Bool { runner.load(ordering: .relaxed) == Self.currentThread }
+    var isCurrent: Bool { runner.load(ordering: .relaxed) == CurrentThread.identifier }
 
     /// Implements the check behind `assumeIsolated`.
     func checkIsolated() { precondition(isCurrent, "not on the executor of \(name)") }
-
-    /// A number that no other living thread has.
-    private static var currentThread: UInt {
-        #if canImport(Darwin)
-            UInt(bitPattern: pthread_self())
-        #else
-            UInt(pthread_self())
-        #endif
-    }
 }

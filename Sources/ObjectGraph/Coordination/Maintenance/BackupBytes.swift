@@ -24,29 +24,26 @@ public struct BackupBytes: AsyncSequence, Sendable {
 
 /// A pipe that one thread fills with the copy and another reads. Closing the reading end stops the copy.
 private final class BackupPipe: Sendable {
-    private let reading: Int32
+    private let reading: OpenFile
     private let queue = DispatchQueue(label: "strata.backup")
     private let failure = Mutex<(any Error)?>(nil)
     private static let partSize = 1 << 18
 
     init(_ store: any BackupableStore, _ pin: Snapshot) throws {
-        var ends: [Int32] = [0, 0]
-        guard pipe(&ends) == 0 else {
-            throw StoreError(.inputOutput, "cannot create a pipe: \(String(cString: strerror(errno))). Close some files.")
+        let writing: OpenFile
+        do throws(SystemError) { (reading, writing) = try OpenFile.pipe() } catch {
+            throw StoreError(.inputOutput, "cannot create a pipe: \(error). Close some files.")
         }
-        reading = ends[0]
-        let writing = ends[1]
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         // A weak reference, so that the copy ends when the reader is released.
         DispatchQueue.global().async { [weak self] in
-            do { try store.backup(to: writing) } catch { self?.note(error) }
+            do { try store.backup(to: writing.descriptor) } catch { self?.note(error) }
             // Close after recording the error, so that a reader at the end of the pipe finds it.
-            close(writing)
+            writing.close()
             withExtendedLifetime(pin) {}
         }
     }
 
-    deinit { close(reading) }
+    deinit { reading.close() }
 
     private func note(_ error: any Error) { failure.withLock { $0 = error } }
 
@@ -57,21 +54,16 @@ private final class BackupPipe: Sendable {
     }
 
     private func readNow() throws -> [UInt8]? {
-        var got = 0
-        let part = [UInt8](unsafeUninitializedCapacity: Self.partSize) { buffer, count in
-            repeat { got = bytes(from: reading, into: buffer) } while got < 0 && errno == EINTR
-            count = max(0, got)
+        do {
+            let part = try [UInt8](unsafeUninitializedCapacity: Self.partSize) { buffer, count in
+                count = try reading.read(into: UnsafeMutableRawBufferPointer(buffer))
+            }
+            if !part.isEmpty { return part }
+        } catch {
+            if let failure = failure.withLock({ $0 }) { throw failure }
+            throw StoreError(.inputOutput, "cannot read a backup: \(error). Start it again.")
         }
-        if got > 0 { return part }
-        if let error = failure.withLock({ $0 }) { throw error }
-        guard got == 0 else {
-            throw StoreError(.inputOutput, "cannot read a backup: \(String(cString: strerror(errno))). Start it again.")
-        }
+        if let failure = failure.withLock({ $0 }) { throw failure }
         return nil
     }
-}
-
-/// Reads from a descriptor. A method of `BackupPipe` would hide the C function `read`.
-private func bytes(from descriptor: Int32, into buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
-    read(descriptor, buffer.baseAddress, buffer.count)
 }

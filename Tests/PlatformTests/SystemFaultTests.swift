@@ -1,0 +1,85 @@
+import Foundation
+import Platform
+import StoreInterface
+import Testing
+
+/// Failures of the operating system, injected by path.
+@Suite struct SystemFaultTests {
+    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("strata-platform-\(UUID().uuidString)")
+
+    init() throws { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+
+    private func failing<R>(_ call: SystemCall, with error: SystemError, _ body: () throws -> R) rethrows -> R {
+        let path = folder.path
+        return try SystemFaults.withInjector({ $0 == call && $1.hasPrefix(path) ? error.number : nil }, body)
+    }
+
+    @Test func aFailedCallThrowsItsErrorNumber() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let error = #expect(throws: SystemError.self) { try OpenFile(folder.appendingPathComponent("none").path, .read) }
+        #expect(error == .notFound)
+        #expect(error?.isDiskFull == false)
+    }
+
+    @Test func anInjectedFailureReachesOtherThreads() async throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("file").path
+        let injected = try await withCheckedThrowingContinuation { (done: CheckedContinuation<SystemError?, any Error>) in
+            failing(.open, with: .noRoom) {
+                let ended = DispatchSemaphore(value: 0)
+                DispatchQueue.global().async {
+                    do throws(SystemError) {
+                        try OpenFile(path, .write, [.create]).close()
+                        done.resume(returning: nil)
+                    } catch {
+                        done.resume(returning: error)
+                    }
+                    ended.signal()
+                }
+                ended.wait()
+            }
+        }
+        #expect(injected == .noRoom)
+        // The injector has ended.
+        try OpenFile(path, .write, [.create]).close()
+    }
+
+    /// A file gets its name only after its bytes are on disk.
+    @Test(arguments: [SystemCall.sync, .rename])
+    func aFileWhoseFinishFailsGetsNoName(call: SystemCall) throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let url = folder.appendingPathComponent("copy")
+        let partial = try PartialFile(for: url, existing: .replace)
+        defer { partial.discard() }
+        let error = failing(call, with: .noRoom) { #expect(throws: StoreError.self) { try partial.finish() } }
+        #expect(error?.code == .full)
+        #expect(!FileManager.default.fileExists(atPath: url.path))
+    }
+
+    @Test func aFileSystemWithoutHardLinksRenames() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let url = folder.appendingPathComponent("copy")
+        let partial = try PartialFile(for: url, existing: .refuse)
+        try failing(.link, with: .accessDenied) { try partial.finish() }
+        #expect(FileManager.default.fileExists(atPath: url.path))
+    }
+
+    @Test func aByteThatAnotherOpenFileHasLockedIsSeen() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("locked").path
+        let (first, second) = (try OpenFile(path, .readAndWrite, [.create]), try OpenFile(path, .readAndWrite))
+        defer {
+            first.close()
+            second.close()
+        }
+        #if os(Linux)
+            #expect(try first.tryLock(byte: 8, .exclusive, owner: .openFile))
+            #expect(try !second.tryLock(byte: 8, .shared, owner: .openFile))
+            #expect(try second.isLockedElsewhere(byte: 8, owner: .openFile))
+            #expect(try second.tryLock(byte: 9, .exclusive, owner: .openFile))
+            first.unlock(byte: 8, owner: .openFile)
+            #expect(try second.tryLock(byte: 8, .shared, owner: .openFile))
+        #endif
+        #expect(try first.status().identity == FileStatus(path).identity)
+    }
+}
