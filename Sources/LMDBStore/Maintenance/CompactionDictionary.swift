@@ -36,7 +36,7 @@ struct CompactionDictionary {
             return try packer(record, number)
         } catch let error as PageError {
             let name = store.schema.entities[entity].name
-            throw StoreError.damaged(store, "the dictionary of \(name): \(error)")
+            throw StoreError.damaged(store, "the dictionary of \(name): \(error)", cause: error)
         }
     }
 

@@ -29,7 +29,8 @@ struct OpeningPages {
                 } catch let error as PageError {
                     throw StoreError(
                         .damaged,
-                        "\(path): page \(entry.number) of \(schema.entities[entity].name): \(error). Restore a copy")
+                        "\(path): page \(entry.number) of \(schema.entities[entity].name): \(error). Restore a copy", cause: error
+                    )
                 }
             }
         }

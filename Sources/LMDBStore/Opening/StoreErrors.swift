@@ -16,19 +16,19 @@ extension StoreError {
             case .system: .inputOutput
             default: .internalInconsistency
             }
-        self.init(code, "\(path): \(error)")
+        self.init(code, "\(path): \(error)", cause: error)
     }
 
     /// The error for a page that cannot be read.
     static func damagedPage(_ store: LMDBStore, _ entity: Int, _ number: UInt64, _ error: PageError) -> StoreError {
         StoreError(
             .damaged,
-            "\(store.url.path): page \(number) of \(store.schema.entities[entity].name): \(error). Restore a copy, or export what is left"
-        )
+            "\(store.url.path): page \(number) of \(store.schema.entities[entity].name): \(error). Restore a copy, or export what is left",
+            cause: error)
     }
 
-    static func damaged(_ store: LMDBStore, _ what: String) -> StoreError {
-        StoreError(.damaged, "\(store.url.path): \(what). Restore a copy, or export what is left")
+    static func damaged(_ store: LMDBStore, _ what: String, cause: (any Error)? = nil) -> StoreError {
+        StoreError(.damaged, "\(store.url.path): \(what). Restore a copy, or export what is left", cause: cause)
     }
 
     /// The error for an LMDB file of another program.

@@ -17,7 +17,7 @@ enum StoredLineage {
         do {
             return StoreLineage(store: store, copies: try LineageCodec.decode(bytes))
         } catch {
-            throw StoreError(.damaged, "\(path): its incarnations cannot be read (\(error)). Restore a copy")
+            throw StoreError(.damaged, "\(path): its incarnations cannot be read (\(error)). Restore a copy", cause: error)
         }
     }
 

@@ -51,7 +51,7 @@ private struct RestoredCopy {
         do {
             _ = try LMDBStore.checkCopy(partial)
         } catch let error as StoreError {
-            throw StoreError(error.code, "cannot restore from \(source): \(error). Restore from another backup")
+            throw StoreError(error.code, "cannot restore from \(source): \(error). Restore from another backup", cause: error)
         }
         // A file that was copied by hand has no mark, or the mark of an earlier copy.
         try CopyStamp().write(toFile: partial.path, for: partial.target)

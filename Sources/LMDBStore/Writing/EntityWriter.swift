@@ -102,7 +102,8 @@ struct EntityWriter {
             return MadePage(page: merge, dropped: try dropped(old, merge))
         } catch let error as PageError {
             if !error.isOfValue { throw StoreError.damagedPage(store, entity, number, error) }
-            throw StoreError(.valueTooLarge, "\(error.field) \(error.reason). Change the value or the column's type")
+            throw StoreError(
+                .valueTooLarge, "\(error.field) \(error.reason). Change the value or the column's type", cause: error)
         }
     }
 

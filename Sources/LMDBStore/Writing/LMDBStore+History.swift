@@ -15,7 +15,7 @@ extension LMDBStore {
             return schemas.count == 1
                 ? try ChangeSetCodec.decode(bytes) : schemas.translated(try ChangeSetCodec.decode(bytes), of: save)
         } catch {
-            throw StoreError.damaged(self, "the history of save \(save): \(error)")
+            throw StoreError.damaged(self, "the history of save \(save): \(error)", cause: error)
         }
     }
 }

@@ -83,7 +83,7 @@ public struct SchemaPath: Sendable {
         do {
             try walk(schemas, from: file, exchanged, model.migration)
         } catch let error as StoreError where error.code == .schemaMismatch && !error.message.contains(path) {
-            throw StoreError(error.code, "\(path) was written with another model: \(error.message)")
+            throw StoreError(error.code, "\(path) was written with another model: \(error.message)", cause: error)
         }
     }
 

@@ -1,5 +1,21 @@
-/// An error of a store: a code to switch on, and a message that names the thing, the reason and the remedy.
-public struct StoreError: Error, Sendable, CustomStringConvertible {
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// An error of a store: a code to switch on, and a line that names the file, the reason and the remedy.
+///
+/// Two errors are equal if their codes, messages and causes are equal. ``location`` does not count.
+///
+/// ```swift
+/// do {
+///     try await context.save()
+/// } catch let error as StoreError where error.code == .full {
+///     show(error.localizedDescription)
+/// }
+/// ```
+public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The code of a store's error.
     ///
     /// - `cannotOpen`: The file or its folder cannot be opened, created or found.
@@ -28,14 +44,42 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
         case valueTooLarge, internalInconsistency
     }
 
-    public var code: Code
-    public var message: String
+    /// The line of source code that created an error, for bug reports.
+    public struct Location: Sendable, Hashable, CustomStringConvertible {
+        /// The module and the file, in the form of `#fileID`.
+        public let fileID: String
+        /// The number of the line, from 1.
+        public let line: Int
 
-    public init(_ code: Code, _ message: String) {
-        self.code = code
-        self.message = message
+        public var description: String { "\(fileID):\(line)" }
     }
 
+    /// The kind of failure.
+    public var code: Code
+    /// One line: what failed, why, and what to do.
+    public var message: String
+    /// The error of a lower layer that caused this one, such as LMDB's. ``message`` includes its text.
+    public var cause: (any Error)?
+    /// The line of source code that created the error.
+    public let location: Location
+
+    /// - Parameters:
+    ///   - message: `<what failed>: <why>. <what to do>`.
+    ///   - cause: The error of a lower layer, if there is one.
+    public init(
+        _ code: Code, _ message: String, cause: (any Error)? = nil, fileID: String = #fileID, line: Int = #line
+    ) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+        location = Location(fileID: fileID, line: line)
+    }
+
+    public static func == (a: StoreError, b: StoreError) -> Bool {
+        a.code == b.code && a.message == b.message && ErrorComparison.areEqual(a.cause, b.cause)
+    }
+
+    /// The message.
     public var description: String { message }
 
     /// Creates the error for a file that was replaced or is missing.
@@ -46,6 +90,23 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
             "cannot save to \(path): it was \(isGone ? "deleted or moved" : "replaced by another file") while it was open. "
                 + "Close the store and open it again; unsaved changes are lost")
     }
+}
+
+extension StoreError: LocalizedError {
+    /// The message.
+    public var errorDescription: String? { message }
+}
+
+/// Compares errors of unknown types.
+package enum ErrorComparison {
+    /// Returns whether two errors are equal, if their type can tell, or else have the same type and the same text.
+    package static func areEqual(_ a: (any Error)?, _ b: (any Error)?) -> Bool {
+        guard let a, let b else { return a == nil && b == nil }
+        if let a = a as? any Equatable { return isEqual(a, b) }
+        return type(of: a) == type(of: b) && "\(a)" == "\(b)"
+    }
+
+    private static func isEqual<T: Equatable>(_ a: T, _ b: any Error) -> Bool { b as? T == a }
 }
 
 extension StoreError {

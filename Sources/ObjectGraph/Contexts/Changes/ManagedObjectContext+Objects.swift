@@ -281,7 +281,7 @@ extension ManagedObjectContext {
 }
 
 /// An error in the use of a context.
-public enum ContextError: Error, Sendable, CustomStringConvertible {
+public enum ContextError: Error, Sendable, Hashable, CustomStringConvertible {
     /// No object with this id exists in the context.
     case objectNotFound(ObjectID)
     /// The operation needs a child context, but the context with this name is a root.

@@ -35,9 +35,9 @@ public enum ConflictResolution: Sendable, Hashable {
 }
 
 /// A conflict: an object that the context changed and that also changed in the store since the context read it.
-public struct MergeConflict: Sendable, CustomStringConvertible {
+public struct MergeConflict: Sendable, Equatable, CustomStringConvertible {
     /// The values of one property in the three states. A value is nil if the object does not exist in that state.
-    public struct Property: Sendable {
+    public struct Property: Sendable, Equatable {
         /// The name of the property.
         public var name: String
         /// The value that the context read.
@@ -66,54 +66,5 @@ public struct MergeConflict: Sendable, CustomStringConvertible {
             : isDeletedInStore
                 ? "changed here, deleted in the store" : "changed here and in the store"
         return "\(entityName) \(objectID): \(what) (\(properties.map(\.name).joined(separator: ", ")))"
-    }
-}
-
-/// An error of a save. The context keeps its pending changes, and the store is unchanged.
-public enum SaveError: Error, Sendable, CustomStringConvertible {
-    /// Objects changed in the store since the context read them.
-    case conflicts([MergeConflict])
-    /// Another object already has these values of the properties of a unique constraint (S108).
-    case uniqueConstraint(entity: String, properties: [String], values: [Value], objects: [ObjectID])
-    /// An object cannot be deleted, because a relationship with delete rule deny still has destinations.
-    case deleteDenied(object: ObjectID, relationship: String, blocking: [ObjectID])
-    /// A relationship leads to an object that does not exist: this save or an earlier save deleted it (S050).
-    case danglingReference(object: ObjectID, property: String, target: ObjectID)
-    /// The validation of one or more objects failed. Contains each object's id and error.
-    case validation([(ObjectID, any Error)])
-    /// `willSave` changed objects in every round.
-    case willSaveDoesNotSettle(rounds: Int)
-    /// The parent of the context was released or reset.
-    case parentGone(context: String)
-    /// Acknowledged deferred saves could not be written. Thrown by a flush; all other saves are on disk.
-    case deferredSavesFailed([DeferredSaveFailure])
-
-    public var description: String {
-        switch self {
-        case .conflicts(let conflicts):
-            "\(conflicts.count) object(s) changed in the store since they were read: "
-                + conflicts.map(\.description).joined(separator: "; ")
-                + "; merge and save again, or choose a merge policy"
-        case .uniqueConstraint(let entity, let properties, let values, let objects):
-            "\(entity).\(properties.joined(separator: " + ")) must be unique, but "
-                + values.map { "\($0)" }.joined(separator: ", ") + " belongs to "
-                + objects.map(\.description).joined(separator: " and ")
-        case .deleteDenied(let object, let relationship, let blocking):
-            "\(object) cannot be deleted: its \(relationship) still has "
-                + blocking.map(\.description).joined(separator: ", ") + "; delete or move them first"
-        case .danglingReference(let object, let property, let target):
-            "\(property) of \(object) leads to \(target), which does not exist: it was deleted, or never saved; "
-                + "set another object or nil and save again"
-        case .validation(let failures):
-            "\(failures.count) object(s) are not valid: "
-                + failures.map { "\($0.0): \($0.1)" }.joined(separator: "; ")
-        case .willSaveDoesNotSettle(let rounds):
-            "willSave changed objects in each of \(rounds) rounds; it must stop changing them at some point"
-        case .parentGone(let context):
-            "the parent of the context \(context) was released or reset; nothing was saved"
-        case .deferredSavesFailed(let failures):
-            "\(failures.count) deferred save(s) could not be written: " + failures.map(\.description).joined(separator: "; ")
-                + ". Save those changes again"
-        }
     }
 }

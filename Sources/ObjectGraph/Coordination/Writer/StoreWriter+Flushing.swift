@@ -265,13 +265,17 @@ extension StoreWriter {
 }
 
 /// A deferred save that was acknowledged and could not be written, although the disk was in order.
-public struct DeferredSaveFailure: Sendable, CustomStringConvertible {
+public struct DeferredSaveFailure: Sendable, Equatable, CustomStringConvertible {
     /// The context that saved, its author and the time.
     public let origin: SaveOrigin
     /// The store's error.
     public let error: any Error
 
     public var description: String { "the save of \(origin.contextName) at \(origin.date): \(error)" }
+
+    public static func == (a: DeferredSaveFailure, b: DeferredSaveFailure) -> Bool {
+        a.origin == b.origin && ErrorComparison.areEqual(a.error, b.error)
+    }
 }
 
 extension PendingSave {

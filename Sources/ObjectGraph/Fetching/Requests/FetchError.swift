@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// An error in a request. Except as noted, it is thrown before any row is read.
 public enum FetchError: Error, Sendable, Hashable {
     /// A part of a predicate cannot be evaluated by any store; `part` describes it.
@@ -24,30 +30,84 @@ public enum FetchError: Error, Sendable, Hashable {
     case sortRequired(entity: String)
 }
 
-extension FetchError: CustomStringConvertible {
-    public var description: String {
+extension FetchError {
+    /// The kind of failure, without its values.
+    public enum Code: String, Sendable, Hashable {
+        case unsupportedPredicate, conditionTooDeep, unknownEntity, unknownProperty, unsupportedSort, unsupportedAggregate
+        case notGrouped, havingWithoutGroups, sumTooLarge, sortRequired
+    }
+
+    /// The kind of failure, without its values.
+    public var code: Code {
+        switch self {
+        case .unsupportedPredicate: .unsupportedPredicate
+        case .conditionTooDeep: .conditionTooDeep
+        case .unknownEntity: .unknownEntity
+        case .unknownProperty: .unknownProperty
+        case .unsupportedSort: .unsupportedSort
+        case .unsupportedAggregate: .unsupportedAggregate
+        case .notGrouped: .notGrouped
+        case .havingWithoutGroups: .havingWithoutGroups
+        case .sumTooLarge: .sumTooLarge
+        case .sortRequired: .sortRequired
+        }
+    }
+
+    /// One line: what failed, why, and what to do.
+    public var message: String { text.line }
+}
+
+extension FetchError: LocalizedError, CustomStringConvertible {
+    /// The message.
+    public var description: String { message }
+    /// The message.
+    public var errorDescription: String? { message }
+    /// The message without the remedy.
+    public var failureReason: String? { text.reason }
+    /// The remedy alone.
+    public var recoverySuggestion: String? { text.suggestion }
+
+    private var text: ErrorText {
         switch self {
         case .unsupportedPredicate(let part):
-            "cannot evaluate a predicate: it uses \(part), which stores do not support. Fetch more objects and filter them in Swift."
+            ErrorText(
+                "cannot evaluate a predicate: it uses \(part), which stores do not support",
+                remedy: "Fetch more objects and filter them in Swift.")
         case .conditionTooDeep(let entity, let depth, let limit):
-            "cannot evaluate a condition on \(entity): it is nested \(depth) levels deep, and \(limit) are supported. "
-                + "Put the parts of nested lists into one list, or fetch more and filter in Swift."
+            ErrorText(
+                "cannot evaluate a condition on \(entity): it is nested \(depth) levels deep, and \(limit) are supported",
+                remedy: "Put the parts of nested lists into one list, or fetch more and filter in Swift.")
         case .unknownEntity(let name):
-            "the model has no entity \(name); give the container that type"
+            ErrorText(
+                "the model has no entity \(name)", separator: "; ", remedy: "give the container that type")
         case .unknownProperty(let entity, let property):
-            "\(entity) has no stored property \(property). Computed and transient properties cannot be used in a request."
+            ErrorText(
+                "\(entity) has no stored property \(property)",
+                remedy: "Computed and transient properties cannot be used in a request.")
         case .unsupportedSort(let entity, let property):
-            "cannot sort \(entity) by \(property): it is a relationship. Sort by an attribute."
+            ErrorText(
+                "cannot sort \(entity) by \(property): it is a relationship",
+                remedy: "Sort by an attribute.")
         case .unsupportedAggregate(let function, let entity, let property):
-            "cannot compute \(function) of \(entity).\(property): it is not numeric. Use count, min or max."
+            ErrorText(
+                "cannot compute \(function) of \(entity).\(property): it is not numeric",
+                remedy: "Use count, min or max.")
         case .notGrouped(let entity, let property):
-            "cannot fetch \(property) of groups of \(entity): a group has several values of it. Group by it, or fetch its min or max."
+            ErrorText(
+                "cannot fetch \(property) of groups of \(entity): a group has several values of it",
+                remedy: "Group by it, or fetch its min or max.")
         case .havingWithoutGroups(let entity):
-            "cannot apply having to \(entity): the request has no groups. Group by a property, or use matching."
+            ErrorText(
+                "cannot apply having to \(entity): the request has no groups",
+                remedy: "Group by a property, or use matching.")
         case .sumTooLarge(let entity, let property):
-            "cannot compute the sum of \(entity).\(property): it is larger than a 64-bit number. Use the average and the count."
+            ErrorText(
+                "cannot compute the sum of \(entity).\(property): it is larger than a 64-bit number",
+                remedy: "Use the average and the count.")
         case .sortRequired(let entity):
-            "cannot create a live result of \(entity): the request has no sort. Add at least one."
+            ErrorText(
+                "cannot create a live result of \(entity): the request has no sort",
+                remedy: "Add at least one.")
         }
     }
 }

@@ -1,0 +1,162 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// An error of a save. The context keeps its pending changes, and the store is unchanged.
+///
+/// ```swift
+/// do {
+///     try await context.save()
+/// } catch SaveError.conflicts(let conflicts) {
+///     context.refreshAllObjects()
+/// }
+/// ```
+public enum SaveError: Error, Sendable, CustomStringConvertible {
+    /// Objects changed in the store since the context read them, and the merge policy is ``MergePolicy/error``.
+    case conflicts([MergeConflict])
+    /// Another object already has these values of the properties of a unique constraint (S108).
+    case uniqueConstraint(entity: String, properties: [String], values: [Value], objects: [ObjectID])
+    /// An object cannot be deleted, because a relationship with delete rule deny still has destinations.
+    case deleteDenied(object: ObjectID, relationship: String, blocking: [ObjectID])
+    /// A relationship leads to an object that does not exist: this save or an earlier save deleted it (S050).
+    case danglingReference(object: ObjectID, property: String, target: ObjectID)
+    /// The validation of one or more objects failed. Contains each object's id and error.
+    case validation([(ObjectID, any Error)])
+    /// `willSave` changed objects in every round.
+    case willSaveDoesNotSettle(rounds: Int)
+    /// The parent of the context was released or reset.
+    case parentGone(context: String)
+    /// Acknowledged deferred saves could not be written. Thrown by a flush; all other saves are on disk.
+    case deferredSavesFailed([DeferredSaveFailure])
+
+    /// The kind of failure, without its values.
+    public enum Code: String, Sendable, Hashable {
+        case conflicts, uniqueConstraint, deleteDenied, danglingReference, validation, willSaveDoesNotSettle, parentGone
+        case deferredSavesFailed
+    }
+
+    /// The kind of failure, without its values.
+    public var code: Code {
+        switch self {
+        case .conflicts: .conflicts
+        case .uniqueConstraint: .uniqueConstraint
+        case .deleteDenied: .deleteDenied
+        case .danglingReference: .danglingReference
+        case .validation: .validation
+        case .willSaveDoesNotSettle: .willSaveDoesNotSettle
+        case .parentGone: .parentGone
+        case .deferredSavesFailed: .deferredSavesFailed
+        }
+    }
+
+    /// One line: what failed, why, and what to do.
+    public var message: String { text.line }
+
+    /// The first underlying error: of a validation, or of a deferred save. nil for other codes.
+    public var cause: (any Error)? {
+        switch self {
+        case .validation(let failures): failures.first?.1
+        case .deferredSavesFailed(let failures): failures.first?.error
+        default: nil
+        }
+    }
+
+    /// The objects whose changes were refused. Empty for codes that concern no single object.
+    public var objectIDs: [ObjectID] {
+        switch self {
+        case .conflicts(let conflicts): conflicts.map(\.objectID)
+        case .uniqueConstraint(_, _, _, let objects): objects
+        case .deleteDenied(let object, _, _), .danglingReference(let object, _, _): [object]
+        case .validation(let failures): failures.map(\.0)
+        case .willSaveDoesNotSettle, .parentGone, .deferredSavesFailed: []
+        }
+    }
+
+    /// The message.
+    public var description: String { message }
+}
+
+extension SaveError: LocalizedError {
+    /// The message.
+    public var errorDescription: String? { message }
+    /// The message without the remedy.
+    public var failureReason: String? { text.reason }
+    /// The remedy alone; nil if the message has none.
+    public var recoverySuggestion: String? { text.suggestion }
+
+    private var text: ErrorText {
+        switch self {
+        case .conflicts(let conflicts):
+            ErrorText(
+                "\(conflicts.count) object(s) changed in the store since they were read: "
+                    + conflicts.map(\.description).joined(separator: "; "),
+                separator: "; ", remedy: "merge and save again, or choose a merge policy")
+        case .uniqueConstraint(let entity, let properties, let values, let objects):
+            ErrorText(
+                "\(entity).\(properties.joined(separator: " + ")) must be unique, but "
+                    + values.map { "\($0)" }.joined(separator: ", ") + " belongs to "
+                    + objects.map(\.description).joined(separator: " and "))
+        case .deleteDenied(let object, let relationship, let blocking):
+            ErrorText(
+                "\(object) cannot be deleted: its \(relationship) still has "
+                    + blocking.map(\.description).joined(separator: ", "),
+                separator: "; ", remedy: "delete or move them first")
+        case .danglingReference(let object, let property, let target):
+            ErrorText(
+                "\(property) of \(object) leads to \(target), which does not exist: it was deleted, or never saved",
+                separator: "; ", remedy: "set another object or nil and save again")
+        case .validation(let failures):
+            ErrorText("\(failures.count) object(s) are not valid: " + failures.map { "\($0.0): \($0.1)" }.joined(separator: "; "))
+        case .willSaveDoesNotSettle(let rounds):
+            ErrorText(
+                "willSave changed objects in each of \(rounds) rounds", separator: "; ",
+                remedy: "it must stop changing them at some point")
+        case .parentGone(let context):
+            ErrorText("the parent of the context \(context) was released or reset; nothing was saved")
+        case .deferredSavesFailed(let failures):
+            ErrorText(
+                "\(failures.count) deferred save(s) could not be written: " + failures.map(\.description).joined(separator: "; "),
+                remedy: "Save those changes again")
+        }
+    }
+}
+
+extension SaveError: Equatable {
+    /// Returns whether two errors have the same code and values. Underlying errors that are not `Equatable` are compared by type and text.
+    public static func == (a: SaveError, b: SaveError) -> Bool {
+        switch (a, b) {
+        case (.conflicts(let a), .conflicts(let b)): a == b
+        case (.uniqueConstraint(let a, let b, let c, let d), .uniqueConstraint(let e, let f, let g, let h)):
+            (a, b, c, d) == (e, f, g, h)
+        case (.deleteDenied(let a, let b, let c), .deleteDenied(let d, let e, let f)): (a, b, c) == (d, e, f)
+        case (.danglingReference(let a, let b, let c), .danglingReference(let d, let e, let f)): (a, b, c) == (d, e, f)
+        case (.validation(let a), .validation(let b)):
+            a.elementsEqual(b) { $0.0 == $1.0 && ErrorComparison.areEqual($0.1, $1.1) }
+        case (.willSaveDoesNotSettle(let a), .willSaveDoesNotSettle(let b)): a == b
+        case (.parentGone(let a), .parentGone(let b)): a == b
+        case (.deferredSavesFailed(let a), .deferredSavesFailed(let b)): a == b
+        default: false
+        }
+    }
+}
+
+/// The one line of an error, in its two halves.
+struct ErrorText {
+    var reason: String
+    var separator: String
+    var remedy: String?
+
+    init(_ reason: String, separator: String = ". ", remedy: String? = nil) {
+        self.reason = reason
+        self.separator = separator
+        self.remedy = remedy
+    }
+
+    var line: String { remedy.map { reason + separator + $0 } ?? reason }
+    /// The remedy as a sentence of its own.
+    var suggestion: String? { remedy.map { $0.prefix(1).uppercased() + $0.dropFirst() } }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import Testing
+
+@Suite struct ErrorTests {
+    private struct Plain: Error { var number: Int }
+
+    private static let object = ObjectID(store: StoreIdentity(UUID()), entity: 0, key: 1)
+
+    private static let saves: [SaveError] = [
+        .conflicts([]),
+        .uniqueConstraint(entity: "Track", properties: ["isrc"], values: ["A"], objects: [object]),
+        .deleteDenied(object: object, relationship: "tracks", blocking: [object]),
+        .danglingReference(object: object, property: "album", target: object),
+        .validation([(object, Plain(number: 1))]),
+        .validation([(object, Plain(number: 2))]),
+        .willSaveDoesNotSettle(rounds: 3),
+        .parentGone(context: "edit"),
+        .deferredSavesFailed([]),
+    ]
+
+    @Test func `save errors are equal only if their values are`() {
+        for (left, one) in Self.saves.enumerated() {
+            for (right, other) in Self.saves.enumerated() { #expect((one == other) == (left == right), "\(one), \(other)") }
+        }
+    }
+
+    @Test func `the one line of an error is its description message and localized text`() {
+        for error in Self.saves {
+            #expect(error.description == error.message)
+            #expect((error as any Error).localizedDescription == error.message)
+            if let remedy = error.recoverySuggestion, let reason = error.failureReason {
+                #expect(error.message.hasPrefix(reason))
+                #expect(error.message.lowercased().hasSuffix(remedy.lowercased()))
+            }
+        }
+        let fetch = FetchError.sortRequired(entity: "Track")
+        #expect((fetch as any Error).localizedDescription == fetch.description)
+        #expect(fetch.code == .sortRequired)
+        #expect(fetch.recoverySuggestion == "Add at least one.")
+        let context = ContextError.notAChild(context: "main")
+        #expect((context as any Error).localizedDescription == context.description)
+    }
+
+    @Test func `a save error tells its code its objects and its cause`() {
+        #expect(Set(Self.saves.map(\.code)).count == 8)
+        #expect(Self.saves[4].objectIDs == [Self.object])
+        #expect((Self.saves[4].cause as? Plain)?.number == 1)
+        #expect(Self.saves[6].cause == nil && Self.saves[6].objectIDs == [])
+    }
+
+    @Test func `store errors are equal by code message and cause and not by place`() {
+        let error = StoreError(.full, "no room", cause: Plain(number: 1))
+        #expect(error == StoreError(.full, "no room", cause: Plain(number: 1)))
+        #expect(error != StoreError(.full, "no room", cause: Plain(number: 2)))
+        #expect(error != StoreError(.full, "no room"))
+        #expect(error != StoreError(.readOnly, "no room", cause: Plain(number: 1)))
+        #expect(error != StoreError(.full, "some room", cause: Plain(number: 1)))
+        #expect(
+            StoreError(.full, "a", cause: StoreError(.damaged, "b")) == StoreError(.full, "a", cause: StoreError(.damaged, "b")))
+        #expect(error.location.fileID == "ObjectGraphTests/ErrorTests.swift")
+        #expect((error as any Error).localizedDescription == "no room")
+    }
+}
