@@ -29,6 +29,9 @@ public final class FetchedResultsController<Element> {
     private var fetch = 0
     private var continuations: [Int: AsyncStream<ResultUpdate>.Continuation] = [:]
     private var nextContinuation = 0
+    private var observers: [Int: (ResultUpdate) -> Void] = [:]
+    private var nextObserver = 0
+    private let door: WeakBox
 
     /// The worker's weak reference to the controller.
     private final class WeakBox: @unchecked Sendable {
@@ -46,6 +49,7 @@ public final class FetchedResultsController<Element> {
         self.element = element
         minimumInterval = .milliseconds(16)
         let door = WeakBox()
+        self.door = door
         worker = ResultWorker(host: context.requiredHost, store: context.storeIdentity, interval: .milliseconds(16)) {
             door.controller?.take($0, $1)
         }
@@ -114,6 +118,17 @@ public final class FetchedResultsController<Element> {
         return stream
     }
 
+    /// Calls `observer` on the context's executor with every update until the token is cancelled or released.
+    ///
+    /// ``snapshot`` is set and ``onChange`` is called before. The observation also ends with the controller, which the token does not retain.
+    public func observe(_ observer: @escaping (ResultUpdate) -> Void) -> ObservationToken {
+        nextObserver += 1
+        let (number, end, door) = (nextObserver, ObservationEnd(), door)
+        observers[number] = { if !end.isReached { observer($0) } }
+        let host = WeakContext(host: context.host)
+        return ObservationToken(end) { host.host?.enqueue { _ in door.controller?.observers[number] = nil } }
+    }
+
     // MARK: Delivery
 
     private func take(_ delivery: ResultWorker.Delivery, _ number: Int) {
@@ -125,6 +140,7 @@ public final class FetchedResultsController<Element> {
             guard number == fetch else { return }
             snapshot = update.snapshot
             onChange?(update)
+            for observer in observers.sorted(by: { $0.key < $1.key }) { observer.value(update) }
             for (key, continuation) in continuations {
                 if case .terminated = continuation.yield(update) { continuations[key] = nil }
             }

@@ -40,9 +40,26 @@ extension ViewObserver {
 extension ManagedObjectContext {
     // MARK: Observing
 
-    /// Calls `observer` on the context's executor, synchronously, for every notice (S120).
+    /// Calls `observer` on the context's executor, synchronously, for every notice until the token is cancelled or released (S120).
     ///
-    /// - Returns: A token for ``removeObserver(_:)``, which ends the calls.
+    /// The observation also ends with the context. The token does not retain the context.
+    ///
+    /// ```swift
+    /// observation = context.observe { notice in
+    ///     if notice.kind == .didSave { upload(notice.changes) }
+    /// }
+    /// ```
+    public func observe(_ observer: @escaping (ContextNotice) -> Void) -> ObservationToken {
+        let end = ObservationEnd()
+        let number = addObserver { if !end.isReached { observer($0) } }
+        let host = WeakContext(host: host)
+        return ObservationToken(end) { host.host?.enqueue { $0.removeObserver(number) } }
+    }
+
+    /// Calls `observer` as ``observe(_:)`` does, until the context is released or ``removeObserver(_:)`` is called.
+    ///
+    /// Prefer ``observe(_:)``, which ends with the owner of its token.
+    /// - Returns: A number for ``removeObserver(_:)``.
     public func addObserver(_ observer: @escaping (ContextNotice) -> Void) -> UInt64 {
         checkIsolation()
         nextObserver += 1
@@ -51,7 +68,7 @@ extension ManagedObjectContext {
         return nextObserver
     }
 
-    /// Removes the observer with this token.
+    /// Removes an observer that ``addObserver(_:)`` added.
     public func removeObserver(_ token: UInt64) {
         noticeObservers[token] = nil
         noticeStreams[token] = nil

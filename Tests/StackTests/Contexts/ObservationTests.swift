@@ -1,0 +1,90 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+@Suite struct ObservationTests {
+    private final class Witness: Sendable {}
+
+    @Test(arguments: Combination.all)
+    func `an observation ends with its token`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        let (kept, cancelled, released) = (Counter(), Counter(), Counter())
+        let first = await worker.perform { $0.observe { kept.note($0) } }
+        let second = await worker.perform { $0.observe { cancelled.note($0) } }
+        var third: ObservationToken? = await worker.perform { $0.observe { released.note($0) } }
+        await worker.perform { _ = $0.makeTrack("a") }
+        #expect([kept, cancelled, released].map { $0.count(.objectsDidChange) } == [1, 1, 1])
+        second.cancel()
+        second.cancel()
+        withExtendedLifetime(third) {}
+        third = nil
+        await worker.perform { _ = $0.makeTrack("b") }
+        #expect([kept, cancelled, released].map { $0.count(.objectsDidChange) } == [2, 1, 1])
+        first.cancel()
+    }
+
+    /// What an observer holds is released when its token ends, and not only with the context.
+    @Test(arguments: StoreKind.allCases)
+    func `an ended observation releases its closure`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = await container.newBackgroundContext()
+        weak var witness: Witness?
+        var token: ObservationToken? = await {
+            let held = Witness()
+            witness = held
+            return await worker.perform { $0.observe { _ in withExtendedLifetime(held) {} } }
+        }()
+        #expect(witness != nil)
+        withExtendedLifetime(token) {}
+        token = nil
+        await worker.perform { _ in }
+        #expect(witness == nil)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `an observer may end itself while it is called`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let counter = Counter()
+        await MainActor.run {
+            let main = container.mainContext
+            var token: ObservationToken?
+            token = main.observe { notice in
+                counter.note(notice)
+                token = nil
+            }
+            for title in ["a", "b"] {
+                main.makeTrack(title)
+                main.processPendingChanges()
+            }
+            #expect(token == nil)
+        }
+        #expect(counter.all.count == 1)
+    }
+
+    @Test(arguments: Combination.all) @MainActor
+    func `a live result is observed until the token ends`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let request = EntityFetchRequest("Track", sortBy: [AttributeSort("title")])
+        let controller = try FetchedResultsController(request, context: main)
+        try controller.performFetch()
+        var (kept, ended) = (0, 0)
+        let first = controller.observe { kept = $0.snapshot.count }
+        let second = controller.observe { ended = $0.snapshot.count }
+        main.makeTrack("a")
+        main.processPendingChanges()
+        try await until("both observers are called") { kept == 1 && ended == 1 }
+        second.cancel()
+        main.makeTrack("b")
+        main.processPendingChanges()
+        try await until("the first observer is called") { kept == 2 }
+        #expect(ended == 1)
+        first.cancel()
+    }
+}
