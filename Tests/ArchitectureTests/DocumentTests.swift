@@ -58,6 +58,14 @@ import Testing
         #expect(readme.lines[start + 1..<end] == compiled.lines[marks[0] + 1..<marks[1]])
     }
 
+    /// The compiled copies are in a test that also runs them, each between a line that names the document and one that ends it.
+    @Test func `the code of the page on concurrency compiles`() throws {
+        let page = SourceFile(path: "Docs/Concurrency.md", root: Repository.root)
+        let path = "Tests/StackTests/Contexts/ConcurrencyExample.swift"
+        let compiled = try #require(Repository.swiftFiles.first { $0.path == path })
+        #expect(page.blocks(from: "```swift", to: "```") == compiled.blocks(from: "// Docs/Concurrency.md", to: "// end"))
+    }
+
     /// Every target of the library must be in the table, in the order of the manifest.
     @Test(arguments: ["CONTRIBUTING.md", "Docs/Internals/Architecture.md"])
     func aTableOfLayersNamesEveryTargetInOrder(path: String) throws {
@@ -83,5 +91,27 @@ import Testing
                 #expect(isTested, "S\(match.1) has no test")
             }
         }
+    }
+}
+
+extension SourceFile {
+    /// The lines between two marks, for each pair of marks, without the indentation of the first mark.
+    fileprivate func blocks(from start: String, to end: String) -> [[String]] {
+        var blocks: [[String]] = []
+        var indentation: Int?
+        for line in lines {
+            let text = line.drop { $0 == " " }
+            if let depth = indentation {
+                if text == end {
+                    indentation = nil
+                } else {
+                    blocks[blocks.count - 1].append(String(line.dropFirst(depth)))
+                }
+            } else if text == start {
+                indentation = line.count - text.count
+                blocks.append([])
+            }
+        }
+        return blocks
     }
 }

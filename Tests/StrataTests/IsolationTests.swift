@@ -42,6 +42,10 @@ struct IsolationTests {
         "let context = await container.mainContext; print(context.hasChanges)",
         "try await onMain { let track = try $0.fetch(FetchRequest<Track>())[0]; await work.perform { $0.delete(track) } }",
         "let stream = AsyncStream<Track>.makeStream(); await work.perform { _ in _ = stream.continuation }",
+        "_ = try await work.perform { _, context in await Task.yield(); return try context.fetch(FetchRequest<Track>()) }",
+        "_ = try await work.perform(andSave: .durable) { try $0.fetch(FetchRequest<Track>()) }",
+        "_ = try await container.read { try $0.fetch(FetchRequest<Track>()).first }",
+        "_ = try await container.write { context in context }",
     ]
 
     /// Code that the check of isolation regions forbids.
@@ -52,6 +56,11 @@ struct IsolationTests {
         "await work.perform { let track = Track(title: \"a\"); $0.insert(track); Task { print(track.title) } }",
         "await work.perform { let track = Track(title: \"a\"); $0.insert(track); Task { @MainActor in print(track.title) } }",
         "await work.perform { context in Task { @MainActor in print(context.hasChanges) } }",
+        "await work.perform { _, context in await Task.yield(); Task { print(context.hasChanges) } }",
+        "try await work.perform { let track = try $1.fetch(FetchRequest<Track>())[0]; await use(track) }",
+        "try await work.perform { let track = try $1.fetch(FetchRequest<Track>())[0]; await Keeper().keep(track) }",
+        "try await container.write { context in Task { @MainActor in print(context.hasChanges) } }",
+        "await work.perform { _, context in async let count = context.hasChanges; _ = await count }",
         """
         let box = Mutex<[Track]>([])
         try await work.perform { context in let tracks = try context.fetch(FetchRequest<Track>()); box.withLock { $0 = tracks } }
@@ -72,6 +81,10 @@ struct IsolationTests {
         "_ = try await work.perform { try $0.fetch(FetchRequest<Track>()).map(\\.id) }",
         "_ = try await work.perform { try $0.count(FetchRequest<Track>()) }",
         "await work.perform { $0.insert(Track(title: \"a\")) }; try await work.save()",
+        "try await work.perform { [container] in let track = try $1.fetch(FetchRequest<Track>())[0]; _ = container; try await $1.save(); print(track.title) }",
+        "_ = try await work.perform(andSave: .durable) { context in let track = Track(title: \"a\"); context.insert(track); return track.id }",
+        "_ = try await container.read { try $0.fetch(FetchRequest<Track>()).map(\\.title) }",
+        "try await container.write(retrying: 2) { context in context.insert(Track(title: \"a\")) }",
         "try await onMain { let track = try $0.fetch(FetchRequest<Track>())[0]; try await $0.save(); print(track.title) }",
         "try await onMain { main in let track = Track(title: \"a\"); Task { @MainActor in print(track.title) } }",
     ]

@@ -14,8 +14,8 @@ public final class PersistentContainer: Sendable {
     public let coordinator: PersistentStoreCoordinator
     /// The coordinator of background contexts in `.split` and of batch contexts in `.hybrid`; otherwise ``coordinator``.
     public let backgroundCoordinator: PersistentStoreCoordinator
-    private let master: BackgroundContext?
-    private let main: MainContextHost
+    let master: BackgroundContext?
+    let main: MainContextHost
     private let bridges: [CoordinatorBridge]
     let closing = Mutex<Task<Void, any Error>?>(nil)
 
@@ -80,11 +80,23 @@ public final class PersistentContainer: Sendable {
     @MainActor public var mainContext: ManagedObjectContext { main.context }
 
     /// Creates a context with its own executor, at the place that ``stack`` determines. O(1), whatever the size of the main context.
+    /// Off the main actor, use ``makeBackgroundContext(name:)``.
     @MainActor public func newBackgroundContext(name: String = "background") -> BackgroundContext {
         switch stack {
         case .nested, .masterMainWorker, .hybrid: mainContext.newBackgroundChild(name: name)
         case .siblings: coordinator.newBackgroundContext(name: name)
         case .split: backgroundCoordinator.newBackgroundContext(name: name)
+        }
+    }
+
+    /// Creates a context as ``newBackgroundContext(name:)`` does, from any executor.
+    ///
+    /// Waits for the main actor only in stacks whose background contexts are children of the main context: `.nested`,
+    /// `.masterMainWorker` and `.hybrid`.
+    public func makeBackgroundContext(name: String = "background") async -> BackgroundContext {
+        switch stack {
+        case .nested, .masterMainWorker, .hybrid: await newBackgroundContext(name: name)
+        case .siblings, .split: backgroundCoordinator.newBackgroundContext(name: name)
         }
     }
 

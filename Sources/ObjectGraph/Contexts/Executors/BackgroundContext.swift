@@ -25,10 +25,75 @@ public actor BackgroundContext: ContextExecutor {
 
     /// Runs `body` on the context's executor with exclusive access to the context, then processes pending changes.
     ///
-    /// The result must be `Sendable`, so objects cannot leave the closure. Return their ids instead. Rethrows the error of `body`.
+    /// The result must be `Sendable`, so objects cannot leave the closure. Return their ids instead. Rethrows the error of `body`;
+    /// changes made before the error stay in the context, unsaved.
     public func perform<T: Sendable, E: Error>(_ body: @Sendable (ManagedObjectContext) throws(E) -> T) throws(E) -> T {
         defer { context.processPendingChanges() }
         return try body(context)
+    }
+
+    /// Runs an asynchronous `body` on the context's executor, then processes pending changes.
+    ///
+    /// Between two suspensions, `body` has exclusive access to the context. While it is suspended, other work of the context may run, as in
+    /// every actor: another `perform` may change objects, save or roll back, and a context that merges automatically may move to a newer
+    /// state. After a suspension, read again what must be current. For steps that belong together, use ``perform(andSave:through:_:)`` or
+    /// ``perform(_:)`` with a synchronous body.
+    ///
+    /// ```swift
+    /// try await importer.perform { _, context in
+    ///     for try await line in url.lines { context.insert(Track(title: line)) }
+    ///     try await context.save()
+    /// }
+    /// ```
+    /// - Parameter body: Gets this actor, which makes the closure run on its executor, and the context. Rules for the result and for errors are
+    ///   those of a synchronous body.
+    public func perform<T: Sendable, E: Error>(
+        _ body: @Sendable (isolated BackgroundContext, ManagedObjectContext) async throws(E) -> T
+    ) async throws(E) -> T {
+        // The two parameters keep this overload apart from the other: with closures of one parameter, the compiler would choose among the
+        // overloads and not see objects among the results.
+        defer { context.processPendingChanges() }
+        return try await body(self, context)
+    }
+
+    /// Runs `body` and saves its changes without a gap.
+    ///
+    /// No other work of the context runs between the beginning of `body` and the moment at which its changes are handed over. A running save
+    /// is awaited first. Earlier unsaved changes are saved too. If `body` or the save throws, nothing is saved and all changes stay in
+    /// the context: see ``ManagedObjectContext/save(_:)``.
+    ///
+    /// ```swift
+    /// let id = try await importer.perform(andSave: .durable) { context in
+    ///     let track = Track(title: "Baguette")
+    ///     context.insert(track)
+    ///     return track.id
+    /// }
+    /// ```
+    /// - Parameters:
+    ///   - durability: When the save counts as done.
+    ///   - target: `.store` saves a child, its parents and the root as one step (S064). nil, the default, saves one level.
+    /// - Returns: The result of `body`, after the save.
+    public func perform<T: Sendable>(
+        andSave durability: Durability, through target: SaveTarget? = nil,
+        _ body: @Sendable (ManagedObjectContext) throws -> T
+    ) async throws -> T {
+        try await context.save(durability, through: target) {
+            defer { context.processPendingChanges() }
+            return try body(context)
+        }
+    }
+
+    /// Creates a child with its own executor, which shows the present state of this context (S071). O(layers), whatever their size.
+    public func newBackgroundChild(name: String = "child") -> BackgroundContext { context.newBackgroundChild(name: name) }
+
+    /// Runs `body`, and saves its changes if `durability` is given. Then resets the context on this executor, so that its objects are not
+    /// deallocated on the caller's executor and the snapshot is released. For contexts with a single user.
+    func performOnce<T: Sendable>(
+        andSave durability: Durability?, _ body: @Sendable (ManagedObjectContext) throws -> T
+    ) async throws -> T {
+        defer { context.reset() }
+        guard let durability else { return try body(context) }
+        return try await context.save(durability, through: nil) { try body(context) }
     }
 
     /// Saves one level: a root context to the store, a child to its parent. See ``ManagedObjectContext/save(_:)``.
@@ -44,7 +109,7 @@ public actor BackgroundContext: ContextExecutor {
     /// Moves a child to its parent's present state (S072).
     public func refreshFromParent() async throws { try await context.refreshFromParent() }
 
-    public nonisolated func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void) {
+    nonisolated func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void) {
         executor.queue.async { self.runIsolated(job) }
     }
 

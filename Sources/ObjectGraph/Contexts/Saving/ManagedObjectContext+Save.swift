@@ -15,35 +15,45 @@ extension ManagedObjectContext {
     ///
     /// - Throws: ``SaveError`` or the store's error. Then the context and the store are unchanged (S062).
     nonisolated(nonsending) public func save(_ durability: Durability = .durable) async throws {
-        checkIsolation()
-        await beginSave()
-        defer { endSave() }
-        try checkOpen()
-        guard try moving(prepareSave) else { return }
-        if isRoot {
-            let outcome = try await write(sealed, durability)
-            moving { didWrite(outcome) }
-        } else {
-            let push = makePush()
-            let place = try await pushOneLevel(push)
-            moving { didPush(push, place) }
-        }
+        try await save(durability, through: nil) {}
     }
 
     /// Saves the context, its parents and the root as one atomic step (S064). In a root context, this is the same as `save`.
     ///
     /// - Throws: The same errors as ``save(_:)``. Then every level is unchanged.
     nonisolated(nonsending) public func save(through target: SaveTarget, _ durability: Durability = .durable) async throws {
-        guard !isRoot else { return try await save(durability) }
+        try await save(durability, through: target) {}
+    }
+
+    /// Runs `body` and saves. Running saves are awaited before `body`, and from its beginning until the changes are handed over nothing
+    /// else runs on the context's executor.
+    ///
+    /// - Parameter target: nil: one level.
+    nonisolated(nonsending) func save<T>(
+        _ durability: Durability, through target: SaveTarget?, after body: () throws -> T
+    ) async throws -> T {
         checkIsolation()
         await beginSave()
         defer { endSave() }
         try checkOpen()
-        // The parents may have changes to save even when this context has none.
-        _ = try moving(prepareSave)
-        let push = makePush()
-        let place = try await pushThrough(push, durability)
-        moving { didPush(push, place) }
+        let result = try body()
+        let hasOwn = try moving(prepareSave)
+        if isRoot {
+            guard hasOwn else { return result }
+            let outcome = try await write(sealed, durability)
+            moving { didWrite(outcome) }
+        } else if target == nil {
+            guard hasOwn else { return result }
+            let push = makePush()
+            let place = try await pushOneLevel(push)
+            moving { didPush(push, place) }
+        } else {
+            // The parents may have changes to save even when this context has none.
+            let push = makePush()
+            let place = try await pushThrough(push, durability)
+            moving { didPush(push, place) }
+        }
+        return result
     }
 
     /// Includes an unchanged object in the version check of the next save (S100).
