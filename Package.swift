@@ -83,7 +83,7 @@ let package = Package(
         .testTarget(
             name: "CrashTests",
             dependencies: ["LMDB", "LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport", "Platform"]),
-        .testTarget(name: "ArchitectureTests"),
+        .testTarget(name: "ArchitectureTests", exclude: ["Fixtures"]),
 
         // Simulated power cuts and kills: processes that crash, run by the Makefile.
         .executableTarget(

@@ -49,7 +49,7 @@ public final class PersistentStoreCoordinator: Sendable {
     }
 
     /// The store of the coordinator.
-    public var store: any ObjectStore { writer.store }
+    package var store: any ObjectStore { writer.store }
 
     /// Waits until every save made so far, including deferred saves, is on disk.
     public func flush() async throws {
