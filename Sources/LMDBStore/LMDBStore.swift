@@ -61,7 +61,7 @@ public final class LMDBStore: ObjectStore {
     public let lineage: StoreLineage
     public let schema: StoreSchema
     public let url: URL
-    public var deferralStyle: DeferralStyle { .layered }
+    public var capabilities: StoreCapabilities { [.layeredDeferral, .externalSaves, .history, .backup, .compaction] }
 
     let options: Options
     let environment: Environment

@@ -14,7 +14,8 @@ import StoreInterface
 public final class MemoryStore: ObjectStore {
     public let identity = StoreIdentity(UUID())
     public let schema: StoreSchema
-    public var deferralStyle: DeferralStyle { .layered }
+    /// Nobody else can save, and the history is kept in memory.
+    public var capabilities: StoreCapabilities { [.layeredDeferral, .history] }
     private let state: Mutex<MemoryState>
     /// Acquired while a transaction runs. The keys of a deallocated writer may be returned while the next writer runs.
     private let writing = Mutex(())

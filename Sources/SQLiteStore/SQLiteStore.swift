@@ -16,7 +16,7 @@ public final class SQLiteStore: ObjectStore {
     public var schema: StoreSchema { layout.schema }
     public let isReadOnly: Bool
     public var name: String { path }
-    public var deferralStyle: DeferralStyle { .native }
+    public var capabilities: StoreCapabilities { [.externalSaves, .history, .backup] }
     let layout: SQLiteLayout
     let path: String
     private let routing: Routing

@@ -34,7 +34,12 @@ final class FaultyStore: ObjectStore {
     private let memory: MemoryStore
     private let state = Mutex(State())
 
-    init(schema: StoreSchema) { memory = MemoryStore(schema: schema) }
+    let capabilities: StoreCapabilities
+
+    init(schema: StoreSchema, capabilities: StoreCapabilities = [.layeredDeferral, .externalSaves, .history]) {
+        memory = MemoryStore(schema: schema)
+        self.capabilities = capabilities
+    }
 
     /// Sets the function that decides which calls fail. nil means that none fails.
     func fail(_ fault: (@Sendable (Call, Int) -> (any Error)?)?) { state.withLock { $0.fault = fault } }
@@ -82,7 +87,6 @@ final class FaultyStore: ObjectStore {
 
     var identity: StoreIdentity { memory.identity }
     var schema: StoreSchema { memory.schema }
-    var deferralStyle: DeferralStyle { .layered }
 
     func snapshot() throws -> any StoreSnapshot {
         try note(.snapshot)

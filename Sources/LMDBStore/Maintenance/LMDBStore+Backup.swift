@@ -9,7 +9,7 @@ import StoreInterface
     import Foundation
 #endif
 
-extension LMDBStore: BackupableStore {
+extension LMDBStore {
     /// Writes LMDB's own copy of one read transaction, without free pages. The copy's trees are checked before it gets its
     /// name. Writing takes as long as the disk takes. Meanwhile, the copied state is kept alive.
     ///

@@ -8,7 +8,7 @@ import StoreInterface
     import Foundation
 #endif
 
-extension LMDBStore: CompactableStore {
+extension LMDBStore {
     /// Packs pages with zstd and a dictionary trained per entity.
     ///
     /// Runs on a queue of its own. Each transaction writes some pages and takes some milliseconds, mostly for the disk. A

@@ -9,7 +9,7 @@ import StoreInterface
     import Foundation
 #endif
 
-extension MigratableLMDBFile: RestorableFile {
+extension MigratableLMDBFile {
     /// Copies the backup beside the file, checks its trees, marks it as a copy, and renames it to the file's name.
     ///
     /// The lock file is kept and locked meanwhile. A process that opens the store waits, and then finds the new file. The

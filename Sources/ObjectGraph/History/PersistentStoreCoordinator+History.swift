@@ -20,6 +20,9 @@ extension PersistentStoreCoordinator {
     /// - Throws: ``HistoryError`` if the token belongs to another store or copy, or is older than the kept history; `StoreError`.
     public func history(_ request: HistoryRequest = HistoryRequest()) async throws -> [HistoryTransaction] {
         try checkOpen()
+        guard writer.capabilities.contains(.history) else {
+            throw StoreError(.unsupported, "cannot read the history of \(name): its store keeps none. Use a store with a history")
+        }
         let start = try request.after?.place(in: store)
         let wanted = request.entities.map { names in Set(names.compactMap { model.entity(named: $0)?.number }) }
         return try await offExecutor { [self] in

@@ -25,7 +25,7 @@ extension PersistentContainer {
     /// - Throws: `StoreError` `.inUseElsewhere` if the store is open, `.unsupported` if it has no file. `.notAStore` or `.damaged`
     ///   if the backup cannot be used. `.full`, `.inputOutput`; `CancellationError`.
     public static func restore(_ store: StoreDescription, from backup: URL) async throws {
-        guard let file = store.migration as? any RestorableFile else {
+        guard let file = store.migration else {
             throw StoreError(
                 .unsupported,
                 "cannot restore a \(store.name) store: it has no file, or is described as read-only. Use a store in a file that may be "

@@ -1,7 +1,7 @@
 import Foundation
 import StoreInterface
 
-extension SQLiteStore: BackupableStore {
+extension SQLiteStore {
     /// Copies the store with SQLite's backup API, in one read transaction of a separate connection.
     /// - Throws: `StoreError` `.cannotOpen` if the file exists or is this store's file, `.full`, `.inputOutput`, `.damaged`;
     ///   `CancellationError`.

@@ -2,7 +2,7 @@ import Foundation
 internal import Platform
 import StoreInterface
 
-extension MigratableSQLiteFile: RestorableFile {
+extension MigratableSQLiteFile {
     /// Copies the backup to a temporary file beside the target, marks the copy, and renames it to the target.
     ///
     /// SQLite's backup API also copies changes that are only in the backup's log. The target's log is written back and

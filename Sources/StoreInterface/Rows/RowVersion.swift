@@ -50,11 +50,14 @@ public struct CommitNumbers: Sendable {
     public let first: Generation
     private let isContiguous: Bool
 
-    public init(_ sequences: [SaveSequence], after generation: Generation) {
+    /// - Parameter first: ``StoreTransaction/nextGeneration`` before the first of the saves is written.
+    public init(_ sequences: [SaveSequence], first: Generation) {
         self.sequences = sequences
-        first = generation + 1
+        self.first = first
         isContiguous = sequences.isEmpty || sequences[sequences.count - 1].rawValue - sequences[0].rawValue == sequences.count - 1
     }
+
+    public init(_ sequences: [SaveSequence], after generation: Generation) { self.init(sequences, first: generation + 1) }
 
     /// The numbers for layers that are already stamped with generations.
     public static let none = CommitNumbers([], after: 0)

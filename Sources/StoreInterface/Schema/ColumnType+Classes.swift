@@ -26,7 +26,7 @@ extension ColumnType {
 
     /// Returns a value as a column of this type stores it. For example, a `float` column stores fewer digits than the double
     /// passed to it.
-    package func stored(_ value: Value) -> Value {
+    public func stored(_ value: Value) -> Value {
         if self == .float, case .double(let number) = value { return .double(Double(Float(number))) }
         return value
     }

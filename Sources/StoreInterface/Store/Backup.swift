@@ -6,29 +6,24 @@ package import Platform
     import Foundation
 #endif
 
-/// A store that can be copied while it is in use.
-public protocol BackupableStore: ObjectStore {
-    /// Writes one committed state of the store to a new file, which opens like the store itself and has its identity.
-    ///
-    /// The file is marked as a copy: its first opening for writing begins a new incarnation of the store, see
-    /// ``StoreLineage``. The file gets its name only when the whole copy is on disk and checked. Until then, the name has no
-    /// file or the previous file.
-    ///
-    /// This method blocks; call it on a background thread. It does not block readers and writers.
-    /// - Returns: The newest save in the copy.
-    /// - Throws: `CancellationError` soon after the cancellation. No file is left in that case.
-    func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation
-    /// Writes the bytes of such a file to the descriptor of a file, pipe or socket. Blocks until the last byte is written.
-    /// Throws if the reading end is closed.
-    func backup(to descriptor: Int32, cancellation: Cancellation) throws
-}
+@available(*, deprecated, renamed: "ObjectStore", message: "Ask whether capabilities contains .backup")
+public typealias BackupableStore = ObjectStore
 
-extension BackupableStore {
+extension ObjectStore {
+    public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
+        throw StoreError(.unsupported, "cannot back up \(name): it has no file that can be copied. Use a store in a file")
+    }
+
+    public func backup(to descriptor: Int32, cancellation: Cancellation) throws {
+        throw StoreError(.unsupported, "cannot back up \(name): it has no file that can be copied. Use a store in a file")
+    }
+
     /// Writes a copy to a new file, without a way to cancel.
     public func backup(to url: URL, existing: ExistingFile) throws -> Generation {
         try backup(to: url, existing: existing, cancellation: Cancellation())
     }
 
+    /// Writes a copy to a descriptor, without a way to cancel.
     public func backup(to descriptor: Int32) throws { try backup(to: descriptor, cancellation: Cancellation()) }
 }
 

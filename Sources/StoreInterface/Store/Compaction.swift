@@ -4,23 +4,19 @@
     import Foundation
 #endif
 
-/// A store that can make its file smaller while it is in use.
-public protocol CompactableStore: ObjectStore {
-    /// Packs pages that have not been written for a while, in small write transactions. Readers never wait, and a writer
-    /// waits for one of these transactions at most.
-    ///
-    /// The file keeps its length. Later saves reuse the freed space when no reader needs it any more. Runs off the calling
-    /// executor; a store runs one compaction at a time. `progress` is called after each transaction.
-    /// - Throws: `CancellationError` when the task is cancelled; pages packed so far stay packed. `StoreError`.
-    func compact(
-        _ options: CompactionOptions, progress: @escaping @Sendable (CompactionProgress) -> Void
-    ) async throws -> CompactionProgress
+@available(*, deprecated, renamed: "ObjectStore", message: "Ask whether capabilities contains .compaction")
+public typealias CompactableStore = ObjectStore
 
-    /// Writes a copy of the newest state to a new file without free space. Readers and writers continue. Space that they free
-    /// meanwhile is reused only afterwards. The copy gets its name when it is complete, on disk and verified.
-    ///
-    /// - Throws: `StoreError` `.cannotOpen` if a file of that name exists, `.inputOutput`, `.damaged`; `CancellationError`.
-    func compactCopy(to url: URL) async throws
+extension ObjectStore {
+    public func compact(
+        _ options: CompactionOptions, progress: @escaping @Sendable (CompactionProgress) -> Void
+    ) async throws -> CompactionProgress {
+        throw StoreError(.unsupported, "cannot compact \(name): it has no file. Use a store in a file")
+    }
+
+    public func compactCopy(to url: URL) async throws {
+        throw StoreError(.unsupported, "cannot copy \(name): it has no file. Use a store in a file")
+    }
 }
 
 /// The pages that a compaction packs, and the effort that it takes.

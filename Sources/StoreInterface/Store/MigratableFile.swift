@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// A store's file, for a staged migration: a copy is migrated, and replaces the file when all stages have succeeded.
 ///
 /// The file stays unchanged until that one atomic step, however large it is and wherever the work is interrupted. The disk
@@ -8,7 +14,24 @@ public protocol MigratableFile: Sendable {
     /// Creates a copy beside the file, and replaces a copy left by an interrupted migration.
     /// - Throws: `StoreError` `.inUseElsewhere` while the file is open anywhere.
     func makeCopy() throws -> any MigrationCopy
+    /// Replaces the file with a copy of a backup, or creates the file.
+    ///
+    /// The copy is a new incarnation of the store. The file stays unchanged until the whole copy is on disk and checked, and
+    /// is then replaced in one step. This method blocks.
+    /// - Throws: `StoreError` `.inUseElsewhere` while this or another process has the file open; `.notAStore` or `.damaged`
+    ///   for a backup that is not a sound store; `CancellationError`. The default throws `.unsupported`.
+    func restore(from backup: URL, cancellation: Cancellation) throws
 }
+
+extension MigratableFile {
+    public func restore(from backup: URL, cancellation: Cancellation) throws {
+        throw StoreError(
+            .unsupported, "cannot restore from \(backup.path): this kind of store has no backups. Use a store on LMDB or SQLite")
+    }
+}
+
+@available(*, deprecated, renamed: "MigratableFile")
+public typealias RestorableFile = MigratableFile
 
 /// The copy on which a migration works.
 public protocol MigrationCopy: Sendable {

@@ -11,7 +11,7 @@ public struct BackupBytes: AsyncSequence, Sendable {
 
     private let pipe: BackupPipe
 
-    init(_ store: any BackupableStore, _ pin: Snapshot) throws { pipe = try BackupPipe(store, pin) }
+    init(_ store: any ObjectStore, _ pin: Snapshot) throws { pipe = try BackupPipe(store, pin) }
 
     public func makeAsyncIterator() -> Iterator { Iterator(pipe: pipe) }
 
@@ -29,7 +29,7 @@ private final class BackupPipe: Sendable {
     private let failure = Mutex<(any Error)?>(nil)
     private static let partSize = 1 << 18
 
-    init(_ store: any BackupableStore, _ pin: Snapshot) throws {
+    init(_ store: any ObjectStore, _ pin: Snapshot) throws {
         let writing: OpenFile
         do throws(SystemError) { (reading, writing) = try OpenFile.pipe() } catch {
             throw StoreError(.inputOutput, "cannot create a pipe: \(error). Close some files.")

@@ -54,8 +54,8 @@ extension PersistentStoreCoordinator {
         }
     }
 
-    private func storeToBackUp() async throws -> any BackupableStore {
-        guard let store = store as? any BackupableStore else {
+    private func storeToBackUp() async throws -> any ObjectStore {
+        guard writer.capabilities.contains(.backup) else {
             throw StoreError(.unsupported, "\(name): its store has no file that can be copied. Use a store in a file")
         }
         try await flush()

@@ -7,7 +7,7 @@ import StoreInterface
 #endif
 
 extension PersistentStoreCoordinator {
-    /// Reduces the size of the store's file while the store is in use: see `CompactableStore`. A store that cannot be compacted is left
+    /// Reduces the size of the store's file while the store is in use: see `ObjectStore`. A store that cannot be compacted is left
     /// unchanged.
     ///
     /// Saves continue between the transactions of the compaction. Deferred saves that are not on disk are not compacted. Runs off
@@ -22,23 +22,23 @@ extension PersistentStoreCoordinator {
     ) async throws -> CompactionProgress {
         try checkOpen()
         if store.isReadOnly { throw StoreError.openReadOnly(store.name) }
-        guard let compactable = store as? any CompactableStore else { return CompactionProgress() }
+        guard writer.capabilities.contains(.compaction) else { return CompactionProgress() }
         let writer = writer
-        return try await compactable.compact(options) { step in
+        return try await store.compact(options) { step in
             writer.renewSnapshot { [weak self] in self?.didSave(0) }
             progress(step)
         }
     }
 
-    /// Writes a copy of the store without free space, with all saves made so far: see `CompactableStore`.
+    /// Writes a copy of the store without free space, with all saves made so far: see `ObjectStore`.
     ///
     /// - Throws: `StoreError` `.unsupported` for stores without such a copy, and errors of the store; `CancellationError`.
     public func compactCopy(to url: URL) async throws {
-        guard let compactable = store as? any CompactableStore else {
+        guard writer.capabilities.contains(.compaction) else {
             throw StoreError(.unsupported, "\(name): its store has no file that can be copied. Use a store in a file")
         }
         try await flush()
-        try await compactable.compactCopy(to: url)
+        try await store.compactCopy(to: url)
     }
 }
 
@@ -72,7 +72,7 @@ extension PersistentContainer {
         try await coordinator.compact(options, progress: progress)
     }
 
-    /// Writes a copy of the store without free space, with all saves made so far: see `CompactableStore`.
+    /// Writes a copy of the store without free space, with all saves made so far: see `ObjectStore`.
     public func compactCopy(to url: URL) async throws {
         try await flush()
         try await coordinator.compactCopy(to: url)

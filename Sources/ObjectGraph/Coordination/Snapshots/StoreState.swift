@@ -26,7 +26,7 @@ final class StoreState: Sendable {
         self.sequence = sequence
     }
 
-    /// The generation of the newest save in this state, now or after its commit.
+    /// The generation of the newest save in this state. Pending saves count as one each, until the store numbers them at the commit.
     var generation: Generation { committed + UInt64(pendingSaves) }
 
     var view: LayeredView { LayeredView(base: base, layers: deferred) }

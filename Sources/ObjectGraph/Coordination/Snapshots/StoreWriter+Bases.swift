@@ -96,7 +96,9 @@ extension StoreWriter {
     /// Returns the newest state, including saves of other processes and connections. Never waits.
     func newestState() -> StoreState {
         let current = state
-        guard current.pendingSaves == 0, store.mayHaveCommitted(after: current.committed) else { return current }
+        guard capabilities.contains(.externalSaves), current.pendingSaves == 0,
+            store.mayHaveCommitted(after: current.committed)
+        else { return current }
         // If the store cannot be read, the known state is the newest.
         try? adoptExternalSaves()
         return state

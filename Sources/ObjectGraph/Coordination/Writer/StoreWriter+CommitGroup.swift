@@ -27,19 +27,27 @@ extension StoreWriter {
         func write(in transaction: any StoreTransaction) throws {
             // Only a flush can check saves whose predecessors were left out. Throwing starts a flush.
             if !pending.allSatisfy(\.leftOut.isEmpty) { throw writer.shared.withLock { $0.flushError } ?? Overtaken() }
-            committed = CommitNumbers(pending.map(\.sequence), after: transaction.generation)
+            committed = CommitNumbers(pending.map(\.sequence), first: transaction.nextGeneration)
             try state.writePending(pending, committed, in: transaction)
         }
 
-        /// Updates the group after all its saves are on disk.
+        /// Updates the group after all its saves are on disk. From here on its changes have the generations that the store gave them.
         func didWrite(_ base: LazySnapshot) {
+            var own = pending.suffix(results.count { (try? $0.get())?.isEmpty == false })
+            for position in results.indices {
+                guard case .success(var changes) = results[position], !changes.isEmpty, let save = own.popFirst() else {
+                    continue
+                }
+                changes.generation = committed.generation(of: .accepted(save.sequence))
+                results[position] = .success(changes)
+            }
             state = StoreState(base: base, sequence: state.sequence)
             pending = []
         }
 
         /// Whether a job waits for the disk, or the store does not support saves in memory.
         var mustWrite: Bool {
-            writer.store.deferralStyle == .native
+            !writer.capabilities.contains(.layeredDeferral)
                 || jobs.contains { job in
                     guard let request = job.request else { return state.pendingSaves > 0 }
                     return request.durability == .durable
@@ -51,7 +59,7 @@ extension StoreWriter {
 
         /// The strictest durability that the jobs ask for.
         var durability: Durability {
-            guard writer.store.deferralStyle == .native else { return .durable }
+            if writer.capabilities.contains(.layeredDeferral) { return .durable }
             return bound == nil || jobs.contains { $0.request?.durability == .durable || $0.request == nil }
                 ? .durable : .deferred
         }

@@ -19,6 +19,7 @@ extension StoreWriter {
 
     /// Starts to check for saves of other processes and connections whenever they happen.
     func followExternalCommits() throws {
+        guard capabilities.contains(.externalSaves) else { return }
         try externalCommits.watch.withLock { watch in
             guard watch == nil else { return }
             watch = try store.watch { [weak self] in self?.lookForExternalCommits() }

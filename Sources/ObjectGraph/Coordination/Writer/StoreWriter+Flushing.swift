@@ -95,7 +95,7 @@ extension StoreWriter {
         try takeSnapshots()
         let (numbers, generation) = try store.write(.durable) { transaction in
             guard transaction.generation == state.committed else { throw Overtaken() }
-            let numbers = CommitNumbers(pending.map(\.sequence), after: transaction.generation)
+            let numbers = CommitNumbers(pending.map(\.sequence), first: transaction.nextGeneration)
             try state.writePending(pending, numbers, in: transaction)
             return (numbers, transaction.generation)
         }
@@ -136,17 +136,18 @@ extension StoreWriter {
         let known = written.committed
         let mustCheck = !save.leftOut.isEmpty || !written.leftOut.isEmpty || written.isOvertaken
         try takeSnapshots()
-        let (numbers, generation) = try store.write(.durable) { transaction in
+        let (numbers, newest, generation) = try store.write(.durable) { transaction in
             var save = save
-            if mustCheck || transaction.generation != known { save = try checked(save, above: before) }
+            let newest = transaction.generation
+            if mustCheck || newest != known { save = try checked(save, above: before) }
             let state = StoreState(base: before.base, deferred: [save.layer], sequence: before.sequence)
-            let numbers = CommitNumbers([save.sequence], after: transaction.generation)
+            let numbers = CommitNumbers([save.sequence], first: transaction.nextGeneration)
             try state.writePending([save], numbers, in: transaction)
-            return (numbers, transaction.generation)
+            return (numbers, newest, transaction.generation)
         }
         // Record the number now, because the check of the next save compares versions.
         shared.withLock { $0.numbers.note(numbers) }
-        if numbers.first != known + 1 { written.isOvertaken = true }
+        if newest != known { written.isOvertaken = true }
         written.base = lazySnapshot(after: generation)
         written.committed = generation
     }
@@ -257,7 +258,7 @@ extension StoreWriter {
             return true
         }
         guard isDue else { return }
-        guard store.deferralStyle == .native else { return startFlush() }
+        if capabilities.contains(.layeredDeferral) { return startFlush() }
         // The store has committed these saves without a sync. No caller waits for them.
         shared.withLock { $0.deadline = nil }
         enqueue(SaveJob(request: nil, origin: .max, completion: { _ in }))

@@ -26,7 +26,7 @@ extension StoreWriter {
                 let base = try currentBase(start, transaction)
                 let pending = shared.withLock { $0.pending }
                 try base.writePending(
-                    pending, CommitNumbers(pending.map(\.sequence), after: transaction.generation), in: transaction)
+                    pending, CommitNumbers(pending.map(\.sequence), first: transaction.nextGeneration), in: transaction)
                 var check = SaveCheck(request: request, state: base, writer: self)
                 // Also if the check throws: the conflicts are the result then.
                 defer { preview.conflicts = check.met }
@@ -34,7 +34,8 @@ extension StoreWriter {
                 let layer = try check.resolvedLayer().copied(schema: store.schema)
                 guard !layer.isEmpty else { throw PreviewRollback() }
                 preview.changes = try stamp(layer, request, after: base)
-                let numbers = CommitNumbers([base.sequence.next], after: transaction.generation)
+                let numbers = CommitNumbers([base.sequence.next], first: transaction.nextGeneration)
+                preview.changes.generation = numbers.first
                 try transaction.apply(layer, changes: preview.changes, numbers: numbers)
                 throw PreviewRollback()
             }
@@ -52,6 +53,7 @@ extension StoreWriter {
         layer.stamp(.accepted(state.sequence.next))
         var changes = layer.changeSet(
             origin: .now(author: request.origin.author, contextName: request.origin.contextName))
+        // Provisional: the store numbers the save when it is committed.
         changes.generation = state.generation + 1
         if !request.preserved.isEmpty, layer.mayDelete {
             try changes.markDeleted(preserving: request.preserved, from: state.view)

@@ -30,7 +30,9 @@ extension StoreWriter {
     private func process(_ jobs: [SaveJob]) throws {
         // Before writing, finish the running flush. Also write if memory is full, or if another process waits.
         let isWanted = claim.withLock { $0 }?.isWanted ?? false
-        if store.deferralStyle == .layered || store.isReadOnly, state.pendingSaves == 0, jobs.allSatisfy({ $0.request == nil }) {
+        if capabilities.contains(.layeredDeferral) || store.isReadOnly, state.pendingSaves == 0,
+            jobs.allSatisfy({ $0.request == nil })
+        {
             for job in jobs { job.completion(outcome(of: job, .success(ChangeSet()), state)) }
             return
         }
@@ -60,7 +62,7 @@ extension StoreWriter {
 
     private func write(_ jobs: [SaveJob]) throws {
         let isHeld = claim.withLock { $0 != nil }
-        let turn = isHeld ? nil : try store.claimSaves(.committing)
+        let turn = isHeld || !capabilities.contains(.externalSaves) ? nil : try store.claimSaves(.committing)
         defer { turn?.release() }
         let group = CommitGroup(jobs: jobs, writer: self)
         var start = group.start
@@ -88,7 +90,9 @@ extension StoreWriter {
 
     /// Acquires the claim, so that no other process commits before the deferred saves of this process. Runs on the queue.
     private func claimHoldingBack() throws {
-        guard claim.withLock({ $0 == nil }), let made = try store.claimSaves(.holdingBack) else { return }
+        guard capabilities.contains(.externalSaves), claim.withLock({ $0 == nil }),
+            let made = try store.claimSaves(.holdingBack)
+        else { return }
         do {
             try adoptExternalSaves()
             try claimRequests.withLock { watch in

@@ -11,6 +11,7 @@ import StoreInterface
 /// saves are accepted while older saves are written.
 final class StoreWriter: Sendable {
     let store: any ObjectStore
+    let capabilities: StoreCapabilities
     let keys: KeyAllocator
     let entityNames: [String]
     /// The value rules of each entity.
@@ -85,6 +86,7 @@ final class StoreWriter: Sendable {
 
     init(store: any ObjectStore, clock: any WriterClock = SystemClock()) throws {
         self.store = store
+        capabilities = store.capabilities
         self.clock = clock
         keys = KeyAllocator(entityCount: store.schema.entities.count)
         entityNames = store.schema.entities.map(\.name)

@@ -1,0 +1,43 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The identity of the store that an object belongs to: the UUID in the file, interned to a small number that is unique in
+/// the process.
+public struct StoreIdentity: Sendable, Hashable {
+    public let number: UInt32
+    public var uuid: UUID { StoreIdentityTable.uuid(of: number) }
+
+    public init(_ uuid: UUID) { number = StoreIdentityTable.number(of: uuid) }
+}
+
+/// A description of how to open a store, made by `.lmdb(url)`, `.memory` or `.sqlite(url)` in the modules of those stores.
+public struct StoreDescription: Sendable {
+    public var name: String
+    /// The way contexts read: from their own snapshots, or through their parents as in Core Data.
+    public var routing: Routing
+    /// Opens the store. Blocks; called off the cooperative threads.
+    public var open: @Sendable (StoreSchema) throws -> any ObjectStore
+    /// The file of the store, for migrations in stages; nil if the data does not outlive the process.
+    public var migration: (any MigratableFile)?
+
+    public init(
+        name: String, routing: Routing = .snapshot, migration: (any MigratableFile)? = nil,
+        open: @escaping @Sendable (StoreSchema) throws -> any ObjectStore
+    ) {
+        self.name = name
+        self.routing = routing
+        self.migration = migration
+        self.open = open
+    }
+}
+
+/// The way that contexts read from a store.
+public enum Routing: String, Sendable, Hashable, CaseIterable {
+    /// Each context reads layers over a snapshot. No reader waits for another reader or a writer.
+    case snapshot
+    /// Each request goes through every ancestor's executor to the coordinator's single connection, as in Core Data.
+    case ancestors
+}
