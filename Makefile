@@ -8,7 +8,7 @@ POWER_STATES ?= 10000
 KILLS ?= 10000
 # SEED=n repeats a run of crashes.
 CRASH_SEED := $(if $(SEED),seed=$(SEED))
-SOURCES := $(wildcard Package.swift Sources Tests Benchmarks fuzz)
+SOURCES := $(wildcard Package.swift Sources Tests Examples Benchmarks fuzz)
 DOCUMENTED := StoreInterface ObjectGraph LMDBStore Strata
 # Progress for people; in a log, errors only.
 QUIET := $(shell test -t 2 || echo --quiet)

@@ -18,6 +18,7 @@ let package = Package(
         .library(name: "ObjectGraph", targets: ["ObjectGraph", "LMDBStore", "MemoryStore"]),
         .library(name: "SQLiteStore", targets: ["SQLiteStore"]),
         .library(name: "StoreInterface", targets: ["StoreInterface"]),
+        .library(name: "StoreContract", targets: ["StoreContract"]),
         .library(name: "PageCodec", targets: ["PageCodec"]),
     ],
     dependencies: [
@@ -48,6 +49,9 @@ let package = Package(
         // Layer 3: conversion of bytes to records and back; the only importer of CZstd.
         .target(name: "PageCodec", dependencies: ["StoreInterface", "CZstd", "Platform"]),
 
+        // Layer 3: the suite that every store passes, for authors of other stores.
+        .target(name: "StoreContract", dependencies: ["StoreInterface"]),
+
         // Layer 4: stores; SQLiteStore is the only importer of CSQLite.
         .target(
             name: "MemoryStore",
@@ -67,6 +71,12 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreInterface", "Platform"],
             path: "Tests/TestSupport"),
+        // The example of a store by another author, which has a manifest of its own. Compiled here so that it passes the contract.
+        .target(
+            name: "DictionaryStore", dependencies: ["StoreInterface"], path: "Examples/DictionaryStore/Sources/DictionaryStore"),
+        .testTarget(
+            name: "DictionaryStoreTests", dependencies: ["DictionaryStore", "StoreContract", "ObjectGraph"],
+            path: "Examples/DictionaryStore/Tests/DictionaryStoreTests"),
         .testTarget(name: "PlatformTests", dependencies: ["Platform", "StoreInterface"]),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
         .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreInterface", "TestSupport"]),
@@ -76,7 +86,9 @@ let package = Package(
             exclude: ["Fixtures"]),
         .testTarget(
             name: "StoreContractTests",
-            dependencies: ["MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface", "Platform"]),
+            dependencies: [
+                "StoreContract", "MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface", "Platform",
+            ]),
         .testTarget(name: "ObjectGraphTests", dependencies: ["ObjectGraph", "TestSupport", "Platform"]),
         .testTarget(name: "CoordinationTests", dependencies: ["ObjectGraph", "MemoryStore", "TestSupport", "Platform"]),
         .testTarget(name: "StackTests", dependencies: ["ObjectGraph", "TestSupport", "Platform"]),

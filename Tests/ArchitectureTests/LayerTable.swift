@@ -14,6 +14,7 @@ enum LayerTable {
         Module(name: "LMDB", below: ["Platform"], outside: ["CLMDB"]),
         Module(name: "StoreInterface", below: ["Platform"]),
         Module(name: "PageCodec", below: ["StoreInterface", "Platform"], outside: ["CZstd"]),
+        Module(name: "StoreContract", below: ["StoreInterface"]),
         Module(name: "MemoryStore", below: ["StoreInterface", "Platform"], outside: ["HashTreeCollections"]),
         Module(name: "LMDBStore", below: ["PageCodec", "StoreInterface", "LMDB", "Platform"]),
         Module(name: "SQLiteStore", below: ["StoreInterface", "Platform"], outside: ["CSQLite"]),

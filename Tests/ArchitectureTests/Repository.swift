@@ -6,7 +6,7 @@ enum Repository {
         .deletingLastPathComponent()
 
     /// All Swift files of the repository, including nested packages.
-    static let swiftFiles: [SourceFile] = ["Sources", "Tests", "Benchmarks", "fuzz"].flatMap {
+    static let swiftFiles: [SourceFile] = ["Sources", "Tests", "Examples", "Benchmarks", "fuzz"].flatMap {
         files(under: $0, endingIn: "swift")
     }
 

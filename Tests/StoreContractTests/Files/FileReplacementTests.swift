@@ -1,6 +1,7 @@
 import Foundation
 import LMDBStore
 import SQLiteStore
+import StoreContract
 import StoreInterface
 import Testing
 
@@ -36,7 +37,7 @@ import Testing
         let file = inner.appendingPathComponent("store")
         let store = try kind.open(file.path)
         try Self.insert(store, 64)
-        _ = try (store as? any BackupableStore)?.backup(to: copy, existing: .refuse)
+        _ = try store.backup(to: copy, existing: .refuse)
         switch change {
         case .deleted: unlink(file.path)
         case .moved: try FileManager.default.moveItem(at: file, to: folder.url.appendingPathComponent("moved"))
@@ -65,7 +66,7 @@ import Testing
         var store: (any ObjectStore)? = try FileKind.lmdb.open(path)
         for key in 64..<70 as Range<ObjectKey> { try Self.insert(try #require(store), key) }
         let copy = folder.url.appendingPathComponent("copy")
-        _ = try (store as? any BackupableStore)?.backup(to: copy, existing: .refuse)
+        _ = try store?.backup(to: copy, existing: .refuse)
         rename(copy.path, path)
         // The two stores would share a lock file.
         #expect(code { _ = try FileKind.lmdb.open(path) } == .inUseElsewhere)
@@ -80,7 +81,7 @@ import Testing
         let store = try FileKind.lmdb.open(path)
         for key in 64..<70 as Range<ObjectKey> { try Self.insert(store, key) }
         let copy = folder.url.appendingPathComponent("copy")
-        _ = try (store as? any BackupableStore)?.backup(to: copy, existing: .refuse)
+        _ = try store.backup(to: copy, existing: .refuse)
         rename(copy.path, path)
         await #expect(processExitsWith: .success) { [path = path as String] in
             let error = #expect(throws: StoreError.self) { try FileKind.lmdb.open(path) }

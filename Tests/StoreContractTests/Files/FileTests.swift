@@ -1,6 +1,7 @@
 import Foundation
 import LMDBStore
 import SQLiteStore
+import StoreContract
 import StoreInterface
 import Testing
 
@@ -193,10 +194,10 @@ enum FileKind: String, CaseIterable, Sendable {
             #expect(mode(path(folder, name)) == 0o600, "\(name)")
         }
         let backup = folder.url.appendingPathComponent("backup")
-        _ = try (store as? any BackupableStore)?.backup(to: backup, existing: .refuse)
-        _ = try (store as? any BackupableStore)?.backup(to: backup, existing: .replace)
+        _ = try store.backup(to: backup, existing: .refuse)
+        _ = try store.backup(to: backup, existing: .replace)
         #expect(mode(backup.path) == 0o600)
-        if let store = store as? any CompactableStore {
+        if store.capabilities.contains(.compaction) {
             try await store.compactCopy(to: folder.url.appendingPathComponent("compact"))
             #expect(mode(path(folder, "compact")) == 0o600)
         }
@@ -222,11 +223,10 @@ enum FileKind: String, CaseIterable, Sendable {
         let target = path(folder, "target")
         let link = folder.url.appendingPathComponent("link")
         try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: target)
-        let backups = try #require(store as? any BackupableStore)
-        #expect(code { _ = try backups.backup(to: link, existing: .refuse) } == .cannotOpen)
+        #expect(code { _ = try store.backup(to: link, existing: .refuse) } == .cannotOpen)
         #expect(mode(target) == -1)
-        _ = try backups.backup(to: link, existing: .replace)
+        _ = try store.backup(to: link, existing: .replace)
         #expect(try kind.open(target).snapshot().generation == 1)
-        #expect(code { _ = try backups.backup(to: URL(fileURLWithPath: path(folder)), existing: .replace) } == .cannotOpen)
+        #expect(code { _ = try store.backup(to: URL(fileURLWithPath: path(folder)), existing: .replace) } == .cannotOpen)
     }
 }

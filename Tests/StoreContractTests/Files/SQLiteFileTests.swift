@@ -1,5 +1,6 @@
 import Foundation
 import SQLiteStore
+import StoreContract
 import StoreInterface
 import Testing
 

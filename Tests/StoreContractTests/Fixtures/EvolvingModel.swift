@@ -1,4 +1,5 @@
 import Foundation
+import StoreContract
 import StoreInterface
 
 /// A schema that changes step by step, and the expected content of its store: the reference of the migration tests.

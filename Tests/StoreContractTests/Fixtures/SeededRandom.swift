@@ -1,24 +1,14 @@
 import Foundation
+import StoreContract
 
-/// SplitMix64. The seed is STRATA_SEED, or new and printed.
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
+/// The seed of random tests: given by STRATA_SEED, else random.
+let givenSeed: UInt64? = ProcessInfo.processInfo.environment["STRATA_SEED"].flatMap { UInt64($0) }
 
+extension SeededRandom {
+    /// Prints the seed, with which the test can be repeated.
     init(_ test: String) {
-        let given = ProcessInfo.processInfo.environment["STRATA_SEED"].flatMap { UInt64($0) }
-        state = given ?? UInt64.random(in: 1...999_999)
-        print("\(test): STRATA_SEED=\(state)")
+        let seed = givenSeed ?? UInt64.random(in: 1...999_999)
+        self.init(seed: seed)
+        print("\(test): STRATA_SEED=\(seed)")
     }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
-
-    mutating func pick<T>(_ values: [T]) -> T { values[Int.random(in: 0..<values.count, using: &self)] }
 }

@@ -1,39 +1,45 @@
-import Testing
 import Foundation
 import LMDBStore
 import MemoryStore
 import SQLiteStore
+import StoreContract
 import StoreInterface
+import Testing
 
-/// The stores that the contract suite tests.
+/// The stores that the contract is checked on.
 enum StoreKind: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case memory, lmdb, sqlite, sqliteAncestors
 
-    /// The stores whose snapshots do not change.
-    static let isolated: [StoreKind] = [.memory, .lmdb, .sqlite]
     /// The stores whose data outlives the store object.
     static let persistent: [StoreKind] = [.lmdb, .sqlite, .sqliteAncestors]
 
     var testDescription: String { rawValue }
 
-    func description(in folder: TemporaryFolder) -> StoreDescription {
+    func description(in folder: TemporaryFolder) -> StoreDescription { description(in: folder.url) }
+
+    func description(in folder: URL) -> StoreDescription {
         switch self {
-        case .memory: .memory(name: folder.url.path)
-        case .lmdb: .lmdb(folder.url.appendingPathComponent("store.strata"))
-        case .sqlite: .sqlite(folder.url.appendingPathComponent("store.sqlite"))
-        case .sqliteAncestors: .sqlite(folder.url.appendingPathComponent("store.sqlite"), routing: .ancestors)
+        case .memory: .memory(name: folder.path)
+        case .lmdb: .lmdb(folder.appendingPathComponent("store.strata"))
+        case .sqlite: .sqlite(folder.appendingPathComponent("store.sqlite"))
+        case .sqliteAncestors: .sqlite(folder.appendingPathComponent("store.sqlite"), routing: .ancestors)
+        }
+    }
+
+    var subject: StoreContract.Subject {
+        switch self {
+        case .memory: .volatile { schema in MemoryStore(schema: schema) }
+        default:
+            .persistent { schema, location in
+                try description(in: location.deletingLastPathComponent()).open(schema)
+            }
         }
     }
 }
 
-/// A temporary folder. It is removed with the value.
-final class TemporaryFolder: Sendable {
-    let url: URL
+/// An open store of the contract's sample model.
+typealias ContractStore = StoreUnderTest
 
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appendingPathComponent("strata-" + UUID().uuidString)
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
+extension StoreUnderTest {
+    init(_ kind: StoreKind) throws { try self.init(kind.subject) }
 }

@@ -1,8 +1,18 @@
 import StoreInterface
-import Testing
 
-/// Compares the aggregates of every store with a plain computation, on random objects, conditions and groups (S133).
-@Suite struct AggregateTests {
+/// Groups and aggregates against a plain loop, on random objects, conditions and groups.
+enum AggregateChecks {
+    static let all: [Check] = [
+        Check(
+            "S133: aggregates of groups are those of a plain loop",
+            "StoreSnapshot.groups returns each group once, with the state of each aggregate.",
+            aggregatesOfGroupsAreThoseOfAPlainLoop),
+        Check(
+            "S133: the least and greatest values are those of a plain loop",
+            "StoreSnapshot.groups returns one group if nothing is grouped, also of no objects.",
+            theLeastAndGreatestOfAllObjectsAreThoseOfAPlainLoop),
+    ]
+
     private static let columns = [
         Sample.name, Sample.number, Sample.ratio, Sample.unsigned, Sample.flag, Sample.note, Sample.owned, Sample.second,
     ]
@@ -19,11 +29,11 @@ import Testing
         }
     }
 
-    @Test(arguments: StoreKind.allCases) func S133_aggregatesOfGroupsAreThoseOfAPlainLoop(_ kind: StoreKind) throws {
-        var random = SeededRandom("aggregates on \(kind)")
-        let contract = try ContractStore(kind)
-        try contract.save { Population.fill($0, items: 64..<300, owners: 64..<80, &random) }
-        let snapshot = try contract.snapshot()
+    static func aggregatesOfGroupsAreThoseOfAPlainLoop(_ trial: Trial) throws {
+        var random = trial.random
+        let tested = try trial.newStore()
+        try tested.save { Population.fill($0, items: 64..<300, owners: 64..<80, &random) }
+        let snapshot = try tested.snapshot()
         let all = try snapshot.all(Sample.item)
         for round in 0..<250 {
             let predicate = round % 5 == 0 ? .constant(true) : RandomPredicate.make(depth: 2, &random)
@@ -36,12 +46,12 @@ import Testing
         }
     }
 
-    @Test(arguments: StoreKind.allCases) func S133_theLeastAndGreatestOfAllObjectsAreThoseOfAPlainLoop(_ kind: StoreKind) throws {
-        var random = SeededRandom("least and greatest on \(kind)")
+    static func theLeastAndGreatestOfAllObjectsAreThoseOfAPlainLoop(_ trial: Trial) throws {
+        var random = trial.random
         for items: ObjectKey in [64, 67, 300] {
-            let contract = try ContractStore(kind)
-            try contract.save { Population.fill($0, items: 64..<items, owners: 64..<68, &random) }
-            let snapshot = try contract.snapshot()
+            let tested = try trial.newStore()
+            try tested.save { Population.fill($0, items: 64..<items, owners: 64..<68, &random) }
+            let snapshot = try tested.snapshot()
             let all = try snapshot.all(Sample.item)
             for column in Self.columns {
                 let aggregation = StoreAggregation(entity: Sample.item, aggregates: [.minimum(column), .maximum(column)])
@@ -56,23 +66,23 @@ import Testing
         func value(_ key: ObjectKey, _ column: Int) throws -> Value { try snapshot.value(Sample.item, key, column) ?? .null }
         let groups = try Dictionary(grouping: keys) { key in try GroupKey(aggregation.groupBy.map { try value(key, $0) }) }
         let found = try snapshot.groups(aggregation)
-        #expect(Set(found.keys) == (aggregation.groupBy.isEmpty ? [GroupKey([])] : Set(groups.keys)), "\(aggregation)")
-        #expect(Set(found.keys).count == found.keys.count)
+        try expect(Set(found.keys), equals: aggregation.groupBy.isEmpty ? [GroupKey([])] : Set(groups.keys), "\(aggregation)")
+        try expect(Set(found.keys).count, equals: found.keys.count)
         for (key, states) in zip(found.keys, found.states) {
             for (aggregate, state) in zip(aggregation.aggregates, states) {
                 let values = try (groups[key] ?? []).map { key in try aggregate.column.map { try value(key, $0) } ?? .bool(true) }
-                expectState(state, aggregate, values.filter { !$0.isNull })
+                try expectState(state, aggregate, values.filter { !$0.isNull })
             }
         }
     }
 
     /// Compares a state with a plain computation over values without nulls.
-    private static func expectState(_ state: AggregateState, _ aggregate: StoreAggregate, _ values: [Value]) {
+    private static func expectState(_ state: AggregateState, _ aggregate: StoreAggregate, _ values: [Value]) throws {
         let sorted = values.sorted { $0.order($1) < 0 }
         switch aggregate {
-        case .count, .countValues: #expect(state.count == values.count)
-        case .minimum: #expect(state.extreme.order(sorted.first ?? .null) == 0)
-        case .maximum: #expect(state.extreme.order(sorted.last ?? .null) == 0)
+        case .count, .countValues: try expect(state.count, equals: values.count)
+        case .minimum: try expect(state.extreme.order(sorted.first ?? .null), equals: 0)
+        case .maximum: try expect(state.extreme.order(sorted.last ?? .null), equals: 0)
         case .sum, .average:
             var integers: Int128 = 0
             var doubles = 0.0
@@ -81,23 +91,14 @@ import Testing
                 case .int(let number): integers += Int128(number)
                 case .uint(let number): integers += Int128(number)
                 case .double(let number): doubles += number
-                default: Issue.record("\(value) is no number")
+                default: try expect(false, "a number, not \(value)")
                 }
             }
-            #expect(state.count == values.count)
-            #expect(state.integers == integers)
-            #expect(state.doubles == doubles || (state.doubles.isNaN && doubles.isNaN))
+            try expect(state.count, equals: values.count)
+            try expect(state.integers, equals: integers)
+            try expect(
+                state.doubles == doubles || (state.doubles.isNaN && doubles.isNaN),
+                "a sum of \(doubles), but found \(state.doubles)")
         }
-    }
-
-    @Test func S133_aSumThatFitsNoNumberOfTheColumnIsToldApart() {
-        var state = AggregateState()
-        state.add(.int(.max), to: .sum(0))
-        #expect(state.result(.sum(0), of: .int64) == .int(.max))
-        state.add(.int(1), to: .sum(0))
-        #expect(state.result(.sum(0), of: .int64) == nil)
-        #expect(state.result(.sum(0), of: .uint64) == .uint(1 << 63))
-        #expect(AggregateState().result(.sum(0), of: .double) == .double(0))
-        #expect(AggregateState().result(.average(0), of: .double) == .null)
     }
 }

@@ -1,25 +1,24 @@
-import Foundation
 import StoreInterface
 
-/// The model of the contract suite.
-enum Sample {
-    static let item = 0
-    static let owner = 1
-    static let everything = 2
-    static let tags = 0
+/// The model of the checks.
+package enum Sample {
+    package static let item = 0
+    package static let owner = 1
+    package static let everything = 2
+    package static let tags = 0
 
     // Columns of an item.
-    static let name = 0
-    static let number = 1
-    static let ratio = 2
-    static let unsigned = 3
-    static let flag = 4
-    static let note = 5
-    static let parent = 6
-    static let owned = 7
-    static let second = 8
+    package static let name = 0
+    package static let number = 1
+    package static let ratio = 2
+    package static let unsigned = 3
+    package static let flag = 4
+    package static let note = 5
+    package static let parent = 6
+    package static let owned = 7
+    package static let second = 8
 
-    static let schema = StoreSchema(
+    package static let schema = StoreSchema(
         entities: [
             EntitySchema(
                 name: "Item",
@@ -50,57 +49,14 @@ enum Sample {
         links: [LinkSchema(name: "Item.tags", source: 0, destination: 1)])
 }
 
-/// An open store, with short methods to write to it.
-struct ContractStore {
-    let folder: TemporaryFolder
-    let kind: StoreKind
-    var store: any ObjectStore
-
-    init(_ kind: StoreKind) throws {
-        folder = try TemporaryFolder()
-        self.kind = kind
-        store = try kind.description(in: folder).open(Sample.schema)
-    }
-
-    /// A second store object on the same file.
-    func openAgain() throws -> any ObjectStore { try kind.description(in: folder).open(Sample.schema) }
-
-    func snapshot() throws -> any StoreSnapshot { try store.snapshot() }
-
-    @discardableResult
-    func save(_ durability: Durability = .deferred, author: String = "", _ build: (Layer) -> Void) throws -> Generation {
-        try Self.save(store, durability, origin: SaveOrigin(author: author), build)
-    }
-
-    @discardableResult
-    func save(origin: SaveOrigin, _ build: (Layer) -> Void) throws -> Generation {
-        try Self.save(store, .deferred, origin: origin, build)
-    }
-
-    @discardableResult
-    static func save(
-        _ store: any ObjectStore, _ durability: Durability = .deferred, origin: SaveOrigin = SaveOrigin(),
-        _ build: (Layer) -> Void
-    ) throws -> Generation {
-        try store.write(durability) { transaction in
-            let layer = Layer(schema: store.schema)
-            build(layer)
-            layer.stamp(transaction.generation + 1)
-            layer.seal()
-            try transaction.apply(layer, changes: layer.changeSet(origin: origin))
-            return layer.generation
-        }
-    }
-}
-
 extension Layer {
-    func insert(_ entity: Int, _ key: ObjectKey, _ values: [Value]) {
+    package func insert(_ entity: Int, _ key: ObjectKey, _ values: [Value]) {
         let row = Row.make(kind: .insert, layer: id, columnCount: values.count)
         for (column, value) in values.enumerated() { row[column] = value }
         put(row, entity: entity, key: key)
     }
 
-    func insertItem(_ key: ObjectKey, name: String = "", number: Int64? = nil, changing: [Int: Value] = [:]) {
+    package func insertItem(_ key: ObjectKey, name: String = "", number: Int64? = nil, changing: [Int: Value] = [:]) {
         var values: [Value] = [
             .string(name), number.map { .int($0) } ?? .null, .null, .null, .bool(false), .null, .null, .null, .null,
         ]
@@ -108,30 +64,30 @@ extension Layer {
         insert(Sample.item, key, values)
     }
 
-    func insertOwner(_ key: ObjectKey, _ title: String) { insert(Sample.owner, key, [.string(title)]) }
+    package func insertOwner(_ key: ObjectKey, _ title: String) { insert(Sample.owner, key, [.string(title)]) }
 
-    func update(_ entity: Int, _ key: ObjectKey, of count: Int, _ values: [Int: Value]) {
+    package func update(_ entity: Int, _ key: ObjectKey, of count: Int, _ values: [Int: Value]) {
         let row = Row.make(kind: .update, layer: id, columnCount: count)
         for (column, value) in values { row[column] = value }
         put(row, entity: entity, key: key)
     }
 
-    func updateItem(_ key: ObjectKey, _ values: [Int: Value]) {
+    package func updateItem(_ key: ObjectKey, _ values: [Int: Value]) {
         update(Sample.item, key, of: Sample.schema.entities[Sample.item].columns.count, values)
     }
 
-    func delete(_ entity: Int, _ key: ObjectKey) {
+    package func delete(_ entity: Int, _ key: ObjectKey) {
         put(Row.make(kind: .delete, layer: id, columnCount: 0), entity: entity, key: key)
     }
 }
 
 extension StoreSnapshot {
     /// Returns the values of an object from its page, or nil if the page does not have it.
-    func pageValues(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
+    package func pageValues(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
         let slot = PageAddress.slot(of: key)
         guard let page = try page(entity, PageAddress.page(of: key)), try page.contains(slot) else { return nil }
         return try schema.entities[entity].columns.indices.map { try page.value(slot, $0) }
     }
 
-    func all(_ entity: Int) throws -> [ObjectKey] { try keys(StoreQuery(entity: entity)) }
+    package func all(_ entity: Int) throws -> [ObjectKey] { try keys(StoreQuery(entity: entity)) }
 }

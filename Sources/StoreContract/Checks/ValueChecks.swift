@@ -1,9 +1,27 @@
-import Foundation
-import StoreInterface
-import Testing
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 
-@Suite struct ValueTests {
-    /// The extremes of each type. The column of the sample model has the number of its type.
+import StoreInterface
+
+/// Values of each type, at the ends of their ranges.
+enum ValueChecks {
+    static let all: [Check] =
+        ColumnType.allCases.map { type in
+            Check(
+                "values of type \(type.rawValue) come back, and look-ups and conditions find them",
+                "A column returns the value that was written, for every value of its type."
+            ) { try valuesAtTheirExtremesComeBack($0, type) }
+        } + [
+            Check(
+                "long strings that differ late are told apart",
+                "StoreSnapshot.lookup and keys compare whole values, not the beginnings that an index keeps.",
+                longStringsThatDifferLateAreToldApartByAnIndex)
+        ]
+
+    /// The extremes of each type; a column of the sample model has the number of its type.
     static let extremes: [ColumnType: [Value]] = [
         .bool: [.bool(true), .bool(false)],
         .int8: [.int(Int64(Int8.min)), .int(-1), .int(0), .int(Int64(Int8.max))],
@@ -27,56 +45,55 @@ import Testing
         .reference: [.reference(64), .reference(ObjectKey(Int64.max))],
     ]
 
-    @Test(arguments: StoreKind.allCases, ColumnType.allCases)
-    func valuesAtTheirExtremesComeBack(_ kind: StoreKind, _ type: ColumnType) throws {
-        var contract = try ContractStore(kind)
-        let column = try #require(ColumnType.allCases.firstIndex(of: type))
-        let values = try #require(Self.extremes[type]) + [.null]
-        try contract.save { layer in
+    private static func valuesAtTheirExtremesComeBack(_ trial: Trial, _ type: ColumnType) throws {
+        var tested = try trial.newStore()
+        let column = try require(ColumnType.allCases.firstIndex(of: type))
+        let values = try require(Self.extremes[type]) + [.null]
+        try tested.save { layer in
             for (position, value) in values.enumerated() {
                 var row = Array(repeating: Value.null, count: ColumnType.allCases.count)
                 row[column] = value
                 layer.insert(Sample.everything, ObjectKey(64 + position), row)
             }
         }
-        if StoreKind.persistent.contains(kind) { contract.store = try contract.openAgain() }
-        let snapshot = try contract.snapshot()
+        try tested.reopen()
+        let snapshot = try tested.snapshot()
         for (position, value) in values.enumerated() {
             let key = ObjectKey(64 + position)
-            let read = try #require(try snapshot.value(Sample.everything, key, column))
-            #expect(Self.isSame(read, value))
-            let row = try #require(try snapshot.pageValues(Sample.everything, key))
-            #expect(Self.isSame(row[column], value))
-            #expect(row.enumerated().allSatisfy { $0.offset == column || $0.element == .null })
+            let read = try require(snapshot.value(Sample.everything, key, column))
+            try expect(Self.isSame(read, value), "\(value), but StoreSnapshot.value returns \(read)")
+            let row = try require(snapshot.pageValues(Sample.everything, key))
+            try expect(Self.isSame(row[column], value), "\(value), but StorePage.value returns \(row[column])")
+            try expect(row.enumerated().allSatisfy { $0.offset == column || $0.element == .null }, "the other columns are null")
             guard value == value else { continue }
-            #expect(try snapshot.lookup(Sample.everything, column: column, value: value).contains(key))
+            try expect(snapshot.lookup(Sample.everything, column: column, value: value).contains(key), "a look-up finds \(value)")
             let query = StoreQuery(entity: Sample.everything, predicate: .compare(column, .equal, value))
-            #expect(try snapshot.keys(query) == [key])
+            try expect(snapshot.keys(query), equals: [key])
         }
     }
 
-    /// SQLite does not keep the sign of zero.
+    /// Compares values as a store must keep them: NaN is NaN, and the sign of zero may be lost.
     static func isSame(_ a: Value, _ b: Value) -> Bool {
         if case .double(let x) = a, case .double(let y) = b { return x == y || (x.isNaN && y.isNaN) }
         return a == b && a.order(b) == 0
     }
 
-    @Test(arguments: StoreKind.allCases) func longStringsThatDifferLateAreToldApartByAnIndex(_ kind: StoreKind) throws {
-        let contract = try ContractStore(kind)
+    static func longStringsThatDifferLateAreToldApartByAnIndex(_ trial: Trial) throws {
+        let tested = try trial.newStore()
         let start = String(repeating: "s", count: 600)
-        try contract.save { layer in
+        try tested.save { layer in
             for (position, end) in ["", "a", "b", "é", "zz"].enumerated() {
                 layer.insertItem(ObjectKey(64 + position), name: start + end)
             }
         }
-        let snapshot = try contract.snapshot()
-        #expect(try snapshot.lookup(Sample.item, column: Sample.name, value: .string(start + "b")) == [66])
+        let snapshot = try tested.snapshot()
+        try expect(snapshot.lookup(Sample.item, column: Sample.name, value: .string(start + "b")), equals: [66])
         func keys(_ predicate: StorePredicate) throws -> [ObjectKey] {
             try snapshot.keys(
                 StoreQuery(
                     entity: Sample.item, predicate: predicate, sort: [StoreSort(column: Sample.name, direction: .descending)]))
         }
-        #expect(try keys(.compare(Sample.name, .greater, .string(start + "a"))) == [67, 68, 66])
-        #expect(try keys(.string(Sample.name, .hasPrefix, start, .sensitive)) == [67, 68, 66, 65, 64])
+        try expect(keys(.compare(Sample.name, .greater, .string(start + "a"))), equals: [67, 68, 66])
+        try expect(keys(.string(Sample.name, .hasPrefix, start, .sensitive)), equals: [67, 68, 66, 65, 64])
     }
 }

@@ -1,8 +1,16 @@
 import StoreInterface
-import Testing
 
-/// Conditions that reach a store without a request. All stores have one limit, which is checked before anything is read.
-@Suite struct PredicateDepthTests {
+/// The limit of nesting, which a store checks before it reads anything.
+enum PredicateDepthChecks {
+    static let all: [Check] = [
+        Check(
+            "S134: a store answers conditions up to the limit of nesting and refuses deeper ones",
+            "Every query calls StorePredicate.checkDepth() first, which throws StoreError .unsupported.", conditionsUpToTheLimit),
+        Check(
+            "S134: every condition at the end of every nesting is answered as the reference answers it",
+            "StoreSnapshot.count agrees with StorePredicate.matches at every depth.", everyNesting),
+    ]
+
     private static func nested(_ levels: Int) -> StorePredicate {
         (1..<levels).reduce(StorePredicate.compare(Sample.number, .equal, .int(1))) { part, level in
             switch level % 4 {
@@ -14,40 +22,35 @@ import Testing
         }
     }
 
-    private static func expectRefused(_ levels: Int, _ snapshot: any StoreSnapshot) {
+    private static func expectRefused(_ levels: Int, _ snapshot: any StoreSnapshot) throws {
         let predicate = nested(levels)
-        #expect(predicate.depth == levels && predicate == nested(levels))
-        #expect(predicate.hashValue == nested(levels).hashValue && "\(predicate)" == "tooDeep")
         let query = StoreQuery(entity: Sample.item, predicate: predicate)
-        func expect(_ body: () throws -> Void) {
-            let error = #expect(throws: StoreError.self, performing: body)
-            #expect(error?.code == .unsupported && error?.message.contains("\(levels) levels") == true)
+        let aggregation = StoreAggregation(entity: Sample.item, predicate: predicate, aggregates: [.count])
+        try expectError(.unsupported) { _ = try snapshot.keys(query) }
+        try expectError(.unsupported) {
+            _ = try snapshot.keys(StoreQuery(entity: Sample.item, predicate: predicate, limit: 0))
         }
-        expect { _ = try snapshot.keys(query) }
-        expect { _ = try snapshot.keys(StoreQuery(entity: Sample.item, predicate: predicate, limit: 0)) }
-        expect { _ = try snapshot.count(query) }
-        expect { _ = try snapshot.explain(query) }
-        expect { _ = try snapshot.groups(StoreAggregation(entity: Sample.item, predicate: predicate, aggregates: [.count])) }
-        expect { _ = try predicate.matches(Sample.item, key: 64, in: snapshot) }
+        try expectError(.unsupported) { _ = try snapshot.count(query) }
+        try expectError(.unsupported) { _ = try snapshot.explain(query) }
+        try expectError(.unsupported) { _ = try snapshot.groups(aggregation) }
     }
 
-    @Test(arguments: StoreKind.allCases)
-    func `S134: a store answers conditions up to the limit of nesting and refuses deeper ones`(_ kind: StoreKind) throws {
-        let contract = try ContractStore(kind)
-        for levels in [StorePredicate.maximumDepth + 1, 100_000] { Self.expectRefused(levels, try contract.snapshot()) }
-        try contract.save { layer in
+    static func conditionsUpToTheLimit(_ trial: Trial) throws {
+        let tested = try trial.newStore()
+        for levels in [StorePredicate.maximumDepth + 1, 100_000] { try Self.expectRefused(levels, try tested.snapshot()) }
+        try tested.save { layer in
             // An object that is its own parent satisfies a path of any length.
             layer.insertItem(64, number: 1, changing: [Sample.parent: .reference(64)])
             layer.insertItem(65, number: 2)
         }
-        let snapshot = try contract.snapshot()
+        let snapshot = try tested.snapshot()
         for levels in 1...StorePredicate.maximumDepth {
             let query = StoreQuery(entity: Sample.item, predicate: Self.nested(levels))
             let expected = try [64, 65].filter { try query.predicate.matches(Sample.item, key: $0, in: snapshot) }
-            #expect(try snapshot.keys(query) == expected, "\(levels)")
-            #expect(try snapshot.count(query) == expected.count)
+            try expect(snapshot.keys(query), equals: expected, "\(levels)")
+            try expect(snapshot.count(query), equals: expected.count)
         }
-        Self.expectRefused(StorePredicate.maximumDepth + 1, snapshot)
+        try Self.expectRefused(StorePredicate.maximumDepth + 1, snapshot)
     }
 
     private static let tags = Relation.link(Sample.tags, .forward, destination: Sample.owner)
@@ -70,16 +73,15 @@ import Testing
         .compare(Sample.unsigned, .greater, .uint(1 << 63)), .compareColumns(Sample.number, .less, Sample.second),
     ]
 
-    /// Catches: a store that passes a condition to a parser whose limit is below the store's.
-    @Test(arguments: StoreKind.allCases)
-    func `S134: every condition at the end of every nesting is answered as the reference answers it`(_ kind: StoreKind) throws {
-        let contract = try ContractStore(kind)
-        try contract.save { layer in
+    /// Catches a store that passes a condition to a parser whose own limit is lower.
+    static func everyNesting(_ trial: Trial) throws {
+        let tested = try trial.newStore()
+        try tested.save { layer in
             layer.insertOwner(64, "owner")
             layer.insertItem(64, name: "a", number: 1, changing: [Sample.parent: .reference(64), Sample.second: .int(2)])
             layer.setLink(Sample.tags, 64, 64, linked: true)
         }
-        let snapshot = try contract.snapshot()
+        let snapshot = try tested.snapshot()
         for way in Self.ways {
             for leaf in Self.leaves {
                 var predicate = leaf
@@ -88,8 +90,8 @@ import Testing
                     predicate = way(predicate)
                     let query = StoreQuery(entity: Sample.item, predicate: predicate)
                     let expected = try predicate.matches(Sample.item, key: 64, in: snapshot) ? 1 : 0
-                    #expect(try snapshot.count(query) == expected, "\(predicate)")
-                    #expect(try !snapshot.explain(query).isEmpty)
+                    try expect(snapshot.count(query), equals: expected, "\(predicate)")
+                    try expect(!snapshot.explain(query).isEmpty, "a plan in words")
                 }
             }
         }

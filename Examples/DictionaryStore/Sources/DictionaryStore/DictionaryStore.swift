@@ -1,0 +1,56 @@
+import StoreInterface
+import Synchronization
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A store in dictionaries: an example for authors of stores.
+public final class DictionaryStore: ObjectStore {
+    public let identity = StoreIdentity(UUID())
+    public let schema: StoreSchema
+    public var name: String { "the store in dictionaries" }
+
+    /// No other process can save. Every save is committed at once, because a commit costs little, and because only the commit knows
+    /// the timestamp that becomes the generation.
+    public var capabilities: StoreCapabilities { .history }
+
+    private let state: Mutex<DictionaryState>
+
+    public init(_ schema: StoreSchema) {
+        self.schema = schema
+        state = Mutex(DictionaryState(schema))
+    }
+
+    public func mayHaveCommitted(after generation: Generation) -> Bool { false }
+
+    public func snapshot() throws -> any StoreSnapshot { DictionarySnapshot(schema, state.withLock { $0 }) }
+
+    /// The layer above calls this from one thread at a time, so that no lock is needed while `body` runs.
+    public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
+        let transaction = DictionaryTransaction(schema, state.withLock { $0 })
+        let result = try body(transaction)
+        let changed = transaction.state
+        state.withLock { $0 = changed }
+        return result
+    }
+
+    public func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {
+        let limit = max(0, limit)
+        return state.withLock { state in
+            guard let generation else { return Array(state.history.prefix(limit)) }
+            if limit == 0 || generation >= state.generation { return [] }
+            if generation < state.historyStart { return nil }
+            return Array(state.history.drop { $0.generation <= generation }.prefix(limit))
+        }
+    }
+
+    public func fileBytes() throws -> Int { 0 }
+}
+
+extension StoreDescription {
+    /// A new store in dictionaries at each opening.
+    public static var dictionary: StoreDescription { StoreDescription(name: "dictionary") { DictionaryStore($0) } }
+}
