@@ -104,7 +104,7 @@ public struct SchemaEvolution: Sendable, Hashable {
         if old.isOptional, !new.isOptional {
             guard !new.defaultValue.isNull else {
                 throw mismatch(
-                    "\(entity).\(new.name) becomes required, but has no default for objects without a value",
+                    "\(entity).\(new.name) was optional and is required, but has no default for objects without a value",
                     "Give it a default, or fill it in a custom stage of a MigrationPlan")
             }
             change.fill = new.defaultValue
