@@ -113,10 +113,10 @@ enum EnvironmentRegistry {
         }
     }
 
-    /// Runs `body` while this process does not have the file open and does not open it. Waits up to five seconds if the file is
+    /// Runs `body` while this process does not have the file open and does not open it. Waits half a second if the file is
     /// open, because the writer's queue may reference a released store for a moment. Blocks.
     static func exclusively<R>(path: String, _ body: () throws -> R) throws -> R {
-        for _ in 0..<1000 {
+        for _ in 0..<100 {
             if case .claimed(let claims, let left, _) = try find(path) {
                 defer { release(claims) }
                 left?.close()

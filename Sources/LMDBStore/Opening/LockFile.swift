@@ -8,7 +8,7 @@ import StoreInterface
 /// process does not have the file open.
 struct LockFile {
     /// The number of tries, and the wait in microseconds between them, for processes that are about to close the file.
-    private static let patience = (tries: 100, wait: UInt32(50_000))
+    private static let patience = (tries: 20, wait: UInt32(50_000))
 
     private let path: String
     private let opened: OpenFile

@@ -75,7 +75,7 @@ struct SQLiteMigrationCopy: MigrationCopy {
 
 extension SQLiteConnection {
     /// The number of attempts, and the microseconds between them, while other connections may be about to close.
-    private static let patience = (tries: 100, wait: UInt32(50_000))
+    private static let patience = (tries: 20, wait: UInt32(50_000))
 
     /// Writes the log back into the file, removes it, and runs `body` with exclusive access to the file.
     ///
