@@ -313,7 +313,8 @@ public final class ManagedObjectContext {
     private func didFold(_ layers: [Layer], into folded: Layer) {
         isFolding = false
         // A save or a rollback may have removed these layers in the meantime.
-        guard !saveGate.isSaving, let start = sealed.firstIndex(where: { $0 === layers[0] }), sealed.count >= start + layers.count,
+        guard !saveGate.isSaving, let start = sealed.firstIndex(where: { $0 === layers[0] }),
+            sealed.count >= start + layers.count,
             zip(sealed[start...], layers).allSatisfy({ $0 === $1 })
         else { return }
         sealed.replaceSubrange(start..<start + layers.count, with: folded.isEmpty ? [] : [folded])

@@ -156,8 +156,14 @@ import Testing
     }
 
     /// A root context is made without the main actor: this test keeps that busy until it has one.
-    @Test(arguments: Combination.rooted)
-    func `a root context is made while the main actor is busy`(_ combination: Combination) async throws {
+    /// In a process of its own, because other tests need the main actor.
+    @Test func `a root context is made while the main actor is busy`() async {
+        await #expect(processExitsWith: .success) {
+            for combination in Combination.all { try await PerformTests.makeContextWhileMainIsBusy(combination) }
+        }
+    }
+
+    private static func makeContextWhileMainIsBusy(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)
         let container = try await bed.container(combination.stack)
         let (isBusy, isMade) = (Busy(), Flag())
