@@ -5,7 +5,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-@Suite struct ReadWriteTests {
+@Suite(.serialized) struct ReadWriteTests {
     private struct Refused: Error {}
 
     private func plays(_ id: ObjectID, in container: PersistentContainer) async throws -> Value {
