@@ -282,10 +282,10 @@ private struct ReferenceTargets {
             lastSlots = 0
         }
 
-        func all() -> [UInt64: UInt64] {
-            var copy = self
-            copy.settle()
-            return copy.slots
+        /// The slots to look for, by page.
+        mutating func all() -> [UInt64: UInt64] {
+            settle()
+            return slots
         }
     }
 
@@ -297,10 +297,10 @@ private struct ReferenceTargets {
 
     mutating func insert(_ entity: Int, page number: UInt64, slots: UInt64) { entities[entity].insert(number, slots) }
 
-    func missing(in view: LayeredView) throws -> Set<ObjectAddress> {
+    mutating func missing(in view: LayeredView) throws -> Set<ObjectAddress> {
         var missing: Set<ObjectAddress> = []
-        for (entity, pages) in entities.enumerated() {
-            for (number, wanted) in pages.all() {
+        for entity in entities.indices {
+            for (number, wanted) in entities[entity].all() {
                 var open = wanted
                 var found: UInt64 = 0
                 for layer in view.layers {
