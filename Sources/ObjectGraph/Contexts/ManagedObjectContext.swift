@@ -6,7 +6,7 @@ import StoreInterface
 /// A context keeps its unsaved changes in layers over a snapshot of the store.
 ///
 /// Contexts are not `Sendable`. Use a context and its objects only on the context's executor: on the main actor for
-/// `container.mainContext`, or inside ``BackgroundContext/perform(_:)``. Reads are synchronous and never wait for a writer.
+/// `container.mainContext`, or inside `perform` of a ``BackgroundContext``. Reads are synchronous and never wait for a writer.
 /// Saves are `async` and do their work on other executors. A root context is attached to a coordinator, a child to its parent.
 public final class ManagedObjectContext {
     /// The model of the context's objects.

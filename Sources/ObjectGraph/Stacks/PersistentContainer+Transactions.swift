@@ -41,6 +41,7 @@ extension PersistentContainer {
     /// - Parameters:
     ///   - retries: The maximum number of repetitions after conflicts. The default is 0. A programmer error if negative.
     ///   - durability: When the save counts as done.
+    ///   - body: The work, which changes nothing but the context.
     /// - Returns: The result of `body`, after the save.
     /// - Throws: The last ``SaveError/conflicts(_:)`` if no retry is left. Any other error of the save, and the error of `body`, at once.
     ///   `CancellationError` in place of a retry if the task is cancelled. In each case, nothing is saved.

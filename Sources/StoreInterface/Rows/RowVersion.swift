@@ -50,7 +50,9 @@ public struct CommitNumbers: Sendable {
     public let first: Generation
     private let isContiguous: Bool
 
-    /// - Parameter first: ``StoreTransaction/nextGeneration`` before the first of the saves is written.
+    /// - Parameters:
+    ///   - sequences: The saves, ascending.
+    ///   - first: ``StoreTransaction/nextGeneration`` before the first of the saves is written.
     public init(_ sequences: [SaveSequence], first: Generation) {
         self.sequences = sequences
         self.first = first

@@ -32,7 +32,10 @@ public struct SchemaEvolution: Sendable, Hashable {
     public private(set) var exchanges: [String] = []
 
     /// Computes the mapping between two schemas.
-    /// - Parameter exchanging: The exchanges of names that the old schema has not recorded.
+    /// - Parameters:
+    ///   - old: The schema of the file.
+    ///   - new: The schema to read the file with.
+    ///   - exchanging: The exchanges of names that the old schema has not recorded.
     /// - Throws: `StoreError` `.schemaMismatch`, which names entity, property and remedy, if the change needs more than
     ///   another way of reading.
     public init(from old: StoreSchema, to new: StoreSchema, exchanging: ExchangedNames = ExchangedNames()) throws {

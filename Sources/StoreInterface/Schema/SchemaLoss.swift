@@ -40,8 +40,10 @@ public struct SchemaLoss: Sendable, Hashable {
 
 extension [SchemaLoss] {
     /// Throws unless the file has no data that would be lost.
-    /// - Parameter count: A closure that returns the number of values that a subject has in the file. It reads as much of the
-    ///   file as that takes.
+    /// - Parameters:
+    ///   - path: The path of the file, for the message.
+    ///   - count: A closure that returns the number of values that a subject has in the file. It reads as much of the file as
+    ///     that takes.
     /// - Throws: `StoreError` `.schemaMismatch`, which names each loss with its count.
     public func check(path: String, counting count: (SchemaLoss.Subject) throws -> Int) throws {
         let counted = try map { ($0, try count($0.subject)) }.filter { $0.1 > 0 }

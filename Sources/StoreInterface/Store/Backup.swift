@@ -66,7 +66,10 @@ public struct PartialFile: Sendable {
     private let existing: ExistingFile
 
     /// Creates the empty file under its temporary name.
-    /// - Parameter source: The file whose mode and owner the new file gets; nil for the defaults of a new file.
+    /// - Parameters:
+    ///   - url: The name that the file gets when it is complete.
+    ///   - existing: Whether a file of that name is replaced.
+    ///   - source: The file whose mode and owner the new file gets; nil for the defaults of a new file.
     /// - Throws: `StoreError` `.cannotOpen` if a file of the wanted name exists and must not be replaced, `.inputOutput`.
     public init(for url: URL, existing: ExistingFile, like source: String? = nil) throws {
         // A link of that name counts as an existing file. A replacement replaces the file that the link leads to.

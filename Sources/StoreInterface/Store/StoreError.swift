@@ -64,8 +64,11 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     public let location: Location
 
     /// - Parameters:
+    ///   - code: The kind of error, for programs.
     ///   - message: `<what failed>: <why>. <what to do>`.
     ///   - cause: The error of a lower layer, if there is one.
+    ///   - fileID: The file of ``location``.
+    ///   - line: The line of ``location``.
     public init(
         _ code: Code, _ message: String, cause: (any Error)? = nil, fileID: String = #fileID, line: Int = #line
     ) {

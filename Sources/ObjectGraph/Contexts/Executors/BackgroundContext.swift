@@ -72,6 +72,7 @@ public actor BackgroundContext: ContextExecutor {
     /// - Parameters:
     ///   - durability: When the save counts as done.
     ///   - target: `.store` saves a child, its parents and the root as one step (S064). nil, the default, saves one level.
+    ///   - body: The work, with exclusive access to the context.
     /// - Returns: The result of `body`, after the save.
     public func perform<T: Sendable>(
         andSave durability: Durability, through target: SaveTarget? = nil,

@@ -116,7 +116,9 @@ extension ManagedObjectContext {
     /// Updates an object to the store's latest values (S024). A root context moves to the newest state, because it reads one state at a
     /// time.
     ///
-    /// - Parameter mergeChanges: If true, the object keeps its unsaved changes. If false, they are dropped first.
+    /// - Parameters:
+    ///   - object: An object of this context.
+    ///   - mergeChanges: If true, the object keeps its unsaved changes. If false, they are dropped first.
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         checkIsolation()
         precondition(object.context === self, "an object is refreshed in the context that it belongs to")
