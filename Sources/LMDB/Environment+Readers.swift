@@ -3,6 +3,7 @@ internal import Platform
 
 /// A slot of the reader table in the lock file that has a read transaction.
 public struct ReaderSlot: Sendable, Hashable {
+    /// The id of the process that reads.
     public var processID: Int32
     /// The number of the commit that the transaction reads.
     public var transactionNumber: UInt64

@@ -8,7 +8,9 @@ internal import Platform
 /// `@unchecked Sendable` is right for three reasons. LMDB locks what threads share of an environment. The pool of readers has
 /// its own lock. The map is replaced only while this process has no transaction.
 public final class Environment: @unchecked Sendable {
+    /// The access to the file, and the use of its lock file.
     public enum Access: Sendable, Hashable {
+        /// Reads and writes a file that other processes may use. Creates the lock file.
         case readWrite
         /// For a file without writers. Creates no lock file.
         case readOnlyWithoutLock
@@ -18,15 +20,23 @@ public final class Environment: @unchecked Sendable {
         case readOnly
     }
 
+    /// Options for opening an environment.
     public struct Options: Sendable {
+        /// The size of the map in bytes, and thereby the maximum size of the file. See also ``smallestMapSize``.
         public var mapSize: Int
         /// The lower bound of the map size. The map is halved until it fits into the address space, down to this size.
         public var smallestMapSize: Int
+        /// The maximum number of read transactions in all processes together. The process that creates the lock file determines
+        /// it.
         public var maximumReaders: Int
+        /// The maximum number of sub-databases that can be open.
         public var maximumDatabases: Int
+        /// The permissions of a new data file and lock file.
         public var fileMode: UInt32
+        /// The access to the file.
         public var access: Access
 
+        /// Creates options. By default, the map shrinks to 16 MiB if the address space has no room for `mapSize`.
         public init(
             mapSize: Int, smallestMapSize: Int = 1 << 24, maximumReaders: Int = 1024, maximumDatabases: Int = 64,
             fileMode: UInt32 = 0o644, access: Access = .readWrite
@@ -167,11 +177,17 @@ public final class Environment: @unchecked Sendable {
 
     // MARK: Information
 
+    /// The sizes and counters of an open environment.
     public struct Information: Sendable, Hashable {
+        /// The size of this process's map in bytes.
         public var mapSize: Int
+        /// The number of the last page in use, from 0. The file extends at least to its end.
         public var lastPage: Int
+        /// The number of the newest commit.
         public var lastTransaction: UInt64
+        /// The number of slots in the reader table.
         public var readerSlots: Int
+        /// The maximum number of slots that have been in use at once.
         public var usedReaderSlots: Int
     }
 

@@ -3,6 +3,7 @@ internal import Platform
 
 /// An error of LMDB, or of the system below it: the call, its code, the usual cause and the remedy.
 public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The kind of an error.
     public enum Code: Sendable, Hashable {
         /// `MDB_KEYEXIST`: the key, or the pair, already exists.
         case keyExists
@@ -40,11 +41,14 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
         case system(Int32)
     }
 
+    /// The kind of the error.
     public var code: Code
     /// The number that the call returned.
     public var returnCode: Int32
+    /// The call that failed.
     public var call: LMDBCall
 
+    /// Creates the error of a call from its result, which is a code of LMDB or an error number of the system.
     public init(returnCode: Int32, call: LMDBCall) {
         code = Self.code(returnCode)
         self.returnCode = returnCode
@@ -54,6 +58,7 @@ public struct LMDBError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The error of a full map, for callers that detect it before LMDB does.
     public static let full = LMDBError(returnCode: MDB_MAP_FULL, call: .put)
 
+    /// The call, the reason with its number, and the remedy, as one line.
     public var description: String { "\(call.rawValue): \(reason) (\(returnCode)). \(remedy)" }
 
     /// The description by the library.

@@ -15,6 +15,7 @@ public struct ConditionLock<Value>: ~Copyable, @unchecked Sendable {
     private let changes: UnsafeMutablePointer<pthread_cond_t>
     private let value: UnsafeMutablePointer<Value>
 
+    /// Creates a lock around a value. Allocates memory for the system's mutex and condition.
     public init(_ initial: sending Value) {
         lock = .allocate(capacity: 1)
         pthread_mutex_init(lock, nil)
@@ -46,6 +47,7 @@ public struct ConditionLock<Value>: ~Copyable, @unchecked Sendable {
         }
     }
 
+    /// Runs `body` under the lock, and then wakes all waiting threads.
     public borrowing func withLock<R, E: Error>(_ body: (inout Value) throws(E) -> R) throws(E) -> R {
         try wait { value throws(E) -> R? in .some(try body(&value)) }
     }

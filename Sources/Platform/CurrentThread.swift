@@ -55,6 +55,7 @@ public struct ThreadPointer: Sendable {
         self.key = key
     }
 
+    /// The calling thread's pointer. The memory that it points to is not managed.
     @inlinable public var current: UnsafeMutableRawPointer? {
         get { pthread_getspecific(key) }
         nonmutating set { pthread_setspecific(key, newValue) }

@@ -18,6 +18,7 @@ public struct PthreadMutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     @usableFromInline let lock: UnsafeMutablePointer<pthread_mutex_t>
     @usableFromInline let value: UnsafeMutablePointer<Value>
 
+    /// Creates a mutex around a value. Allocates memory for the system's mutex and the value.
     public init(_ initial: consuming sending Value) {
         lock = .allocate(capacity: 1)
         pthread_mutex_init(lock, nil)
@@ -32,6 +33,9 @@ public struct PthreadMutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         lock.deallocate()
     }
 
+    /// Runs `body` under the lock. Blocks the thread while another thread has the lock.
+    ///
+    /// A call inside `body` for the same mutex never returns.
     @inlinable @inline(__always)
     public borrowing func withLock<R: ~Copyable, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending R

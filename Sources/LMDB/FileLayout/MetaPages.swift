@@ -3,18 +3,25 @@ internal import Platform
 /// The content of the two meta pages of an LMDB 0.9 file. It is read without trusting the bytes and without opening the file
 /// with LMDB.
 public struct MetaPages: Sendable, Hashable {
+    /// The result of reading the meta pages of a file.
     public enum Finding: Sendable, Hashable {
         /// The file has no bytes. Opening it creates a new file.
         case empty
+        /// The meta pages are sound. The associated value is the page of the newest commit.
         case sound(MetaPages)
+        /// The file is not a file of LMDB. The associated value is the reason.
         case notLMDB(String)
         /// The file belongs to another release line of LMDB. The number is the file's format version.
         case otherVersion(UInt32)
+        /// The file is damaged. The associated value is the reason.
         case damaged(String)
     }
 
+    /// The page size in bytes, a power of two from 512 to 65,536.
     public var pageSize: Int
+    /// The number of the last page in use, from 0.
     public var lastPage: UInt64
+    /// The number of the commit that wrote the meta page.
     public var lastTransaction: UInt64
     var freeRoot: UInt64
     var mainRoot: UInt64

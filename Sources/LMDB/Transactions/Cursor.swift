@@ -3,11 +3,16 @@ internal import CLMDB
 /// A position in a sub-database. It is valid inside the `withCursor` that created it. Its results are valid until the
 /// transaction ends; in a write transaction, until the next write.
 public struct Cursor {
+    /// A key with one of its values, as bytes in the file's map.
+    ///
+    /// The bytes are valid until the transaction ends; in a write transaction, until the next write.
     public struct Entry {
         // Right because both point into the map, or into the write transaction's own pages, and the caller keeps the
         // transaction alive.
+        /// The bytes of the key.
         public let key: UnsafeRawBufferPointer
         // Right for the same reason as the key.
+        /// The bytes of the value.
         public let value: UnsafeRawBufferPointer
 
         /// The key as a number, for a sub-database with number keys.
@@ -73,6 +78,7 @@ public struct Cursor {
         try withNumber(key) { (key) throws(LMDBError) in try seek(&key, MDB_SET_KEY) }
     }
 
+    /// Moves to a key of bytes and its first value. Returns nil if the key does not exist.
     public func find(_ key: UnsafeRawBufferPointer) throws(LMDBError) -> Entry? {
         var key = MDB_val(key)
         return try seek(&key, MDB_SET_KEY)
@@ -83,6 +89,7 @@ public struct Cursor {
         try withNumber(key) { (key) throws(LMDBError) in try seek(&key, MDB_SET_RANGE) }
     }
 
+    /// Moves to the first key of bytes that is not before `key`. Returns nil if there is none.
     public func seek(_ key: UnsafeRawBufferPointer) throws(LMDBError) -> Entry? {
         var key = MDB_val(key)
         return try seek(&key, MDB_SET_RANGE)
@@ -94,6 +101,7 @@ public struct Cursor {
         return try withNumber(value) { (value) throws(LMDBError) in try get(&key, &value, MDB_GET_BOTH) }
     }
 
+    /// Returns whether a number key has a value, and if so, moves to it.
     public func has(_ key: UInt64, value: UInt64) throws(LMDBError) -> Bool {
         try withNumber(key) { (key) throws(LMDBError) in
             try withNumber(value) { (value) throws(LMDBError) in try get(&key, &value, MDB_GET_BOTH) }
@@ -176,6 +184,7 @@ public struct Cursor {
 
     /// The order in which keys are put.
     public enum Order: Sendable {
+        /// Any order.
         case any
         /// The key is greater than all existing keys. About twice as fast, and fills the pages.
         case ascending
@@ -200,6 +209,8 @@ public struct Cursor {
         return try withNumber(value) { (value) throws(LMDBError) in try add(&key, &value) }
     }
 
+    /// Adds a value to a number key. An existing value is kept.
+    /// - Returns: Whether the value is new.
     @discardableResult
     public func add(_ key: UInt64, value: UInt64) throws(LMDBError) -> Bool {
         try withNumber(key) { (key) throws(LMDBError) in

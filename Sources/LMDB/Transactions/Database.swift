@@ -40,10 +40,16 @@ public struct Database: Sendable, Hashable {
 
 /// The page and entry counts of one sub-database, or of the main database.
 public struct DatabaseStatistics: Sendable, Hashable {
+    /// The page size in bytes.
     public var pageSize: Int
+    /// The depth of the tree; 0 if the database is empty.
     public var depth: Int
+    /// The number of inner pages of the tree.
     public var branchPages: Int
+    /// The number of leaf pages of the tree.
     public var leafPages: Int
+    /// The number of pages with values that do not fit a leaf page.
     public var overflowPages: Int
+    /// The number of entries. Each value of a key counts.
     public var entries: Int
 }

@@ -9,6 +9,7 @@ internal import Platform
 ///
 /// `@unchecked Sendable` is right because of that lock.
 public final class ReadTransaction: @unchecked Sendable {
+    /// The environment that the transaction reads.
     public let environment: Environment
     // Right because it is used only under `lock`, and returns to the environment's pool in `deinit`.
     private let reader: Environment.Reader
@@ -39,6 +40,7 @@ public final class ReadTransaction: @unchecked Sendable {
         try withPointer { (pointer) throws(LMDBError) in try lookUp(pointer, database, key) }
     }
 
+    /// Returns the value of a key of bytes, or nil if the key does not exist. O(depth of the tree).
     public func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try withPointer { (pointer) throws(LMDBError) in try lookUp(pointer, database, key) }
     }
@@ -52,6 +54,7 @@ public final class ReadTransaction: @unchecked Sendable {
         }
     }
 
+    /// Returns the page and entry counts of a sub-database. Costs about as much as a look-up.
     public func statistics(_ database: Database) throws(LMDBError) -> DatabaseStatistics {
         try withPointer { (pointer) throws(LMDBError) in try databaseStatistics(pointer, database) }
     }

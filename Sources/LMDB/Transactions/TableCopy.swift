@@ -2,8 +2,11 @@ internal import CLMDB
 
 /// A sub-database to copy: its name, kind and handle.
 public struct TableDescription: Sendable, Hashable {
+    /// The name of the sub-database in the main database.
     public var name: String
+    /// The types and order of its keys and values.
     public var kind: Database.Kind
+    /// The handle of the sub-database.
     public var database: Database
 }
 

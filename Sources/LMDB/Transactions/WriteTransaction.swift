@@ -20,10 +20,13 @@ public final class WriteTransaction {
         try lookUp(pointer, database, key)
     }
 
+    /// Returns the value of a key of bytes, which is valid until the next write in this transaction.
     public func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try lookUp(pointer, database, key)
     }
 
+    /// Writes a value under a number key, and replaces the key's value. Copies the bytes.
+    /// - Throws: ``LMDBError`` `.mapFull`, after which the transaction can only be aborted.
     public func put(_ database: Database, _ key: UInt64, _ value: UnsafeRawBufferPointer) throws(LMDBError) {
         isChanged = true
         var value = MDB_val(value)
@@ -32,6 +35,8 @@ public final class WriteTransaction {
         }
     }
 
+    /// Writes a value under a key of bytes, and replaces the key's value. Copies the bytes.
+    /// - Throws: ``LMDBError`` `.mapFull`, after which the transaction can only be aborted.
     public func put(_ database: Database, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(LMDBError) {
         isChanged = true
         var key = MDB_val(key)
@@ -49,6 +54,8 @@ public final class WriteTransaction {
         }
     }
 
+    /// Deletes a key of bytes with all its values.
+    /// - Returns: Whether the key existed.
     @discardableResult
     public func delete(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> Bool {
         isChanged = true
@@ -68,6 +75,8 @@ public final class WriteTransaction {
         }
     }
 
+    /// Deletes one value of a key of bytes.
+    /// - Returns: Whether the value existed.
     @discardableResult
     public func delete(_ database: Database, _ key: UnsafeRawBufferPointer, value: UInt64) throws(LMDBError) -> Bool {
         isChanged = true
@@ -91,6 +100,7 @@ public final class WriteTransaction {
         return opened
     }
 
+    /// Returns the page and entry counts of a sub-database, with the changes of this transaction.
     public func statistics(_ database: Database) throws(LMDBError) -> DatabaseStatistics {
         try databaseStatistics(pointer, database)
     }
@@ -181,14 +191,17 @@ public struct HandleTransaction {
         try openDatabase(pointer, name, kind.flags)
     }
 
+    /// Returns the value of a number key, or nil if the key does not exist. The bytes are valid inside the body.
     public func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try lookUp(pointer, database, key)
     }
 
+    /// Returns the value of a key of bytes, or nil if the key does not exist. The bytes are valid inside the body.
     public func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
         try lookUp(pointer, database, key)
     }
 
+    /// Returns the page and entry counts of a sub-database.
     public func statistics(_ database: Database) throws(LMDBError) -> DatabaseStatistics {
         try databaseStatistics(pointer, database)
     }

@@ -2,7 +2,9 @@ import StoreInterface
 
 /// The position of a value in a page.
 public struct LargeValueSlot: Sendable, Hashable {
+    /// The slot of the object, from 0 to 63.
     public var slot: Int
+    /// The number of the column.
     public var column: Int
 }
 
@@ -31,6 +33,7 @@ public struct PageDraft: ~Copyable {
     /// The positions of the values that were left out, each set by the row in its slot. Pass a record for each of them.
     public var largeValues: [LargeValueSlot] { encoder.largeValues }
 
+    /// Sets the record of a value that was left out. Precondition: `place` is one of ``largeValues``.
     public mutating func place(_ record: LargeValueRecord, at place: LargeValueSlot) { encoder.place(record, place) }
 
     /// Creates the new page.

@@ -7,11 +7,13 @@ import StoreInterface
 
 /// The bytes of an index key.
 public struct IndexKey: Sendable, Hashable {
+    /// The bytes, whose order is the order of the values.
     public var bytes: [UInt8]
     /// A Boolean value that indicates whether the value was cut to the maximum key length. Keys of different values may then
     /// be equal, so compare the objects.
     public var isCut: Bool
 
+    /// Creates a key from encoded bytes.
     public init(bytes: [UInt8], isCut: Bool) {
         self.bytes = bytes
         self.isCut = isCut

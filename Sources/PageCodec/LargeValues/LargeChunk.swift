@@ -5,6 +5,7 @@ public struct LargeChunk {
     /// The number of bytes of the value in each chunk but the last. A raw chunk with its header fills sixteen pages of LMDB
     /// of 4,096 bytes.
     public static let maximumByteCount = (1 << 16) - 16 - headerByteCount
+    /// The size of a chunk's header in bytes.
     public static let headerByteCount = 16
 
     /// The number of low bits of a chunk's key that contain its index. The high bits contain the value's number.
@@ -28,6 +29,7 @@ public struct LargeChunk {
     // Right because the creator keeps the bytes alive and unchanged as long as the view is used.
     private let payload: UnsafeRawBufferPointer
 
+    /// Returns the key of a chunk: the value's number, then the position in the value. The position must be less than 65,536.
     public static func key(_ number: UInt64, _ index: Int) -> UInt64 { number << indexBits | UInt64(index) }
     /// Returns the number of the value that a chunk's key belongs to.
     public static func number(ofKey key: UInt64) -> UInt64 { key >> indexBits }

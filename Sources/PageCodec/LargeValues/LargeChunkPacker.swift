@@ -26,11 +26,14 @@ public final class LargeChunkPacker: @unchecked Sendable {
     private static let maximumIdle = 2
     private static let idle = Mutex<[LargeChunkPacker]>([])
 
+    /// Takes an idle packer from the pool, or creates one. Return it with ``give(_:)``.
+    /// - Throws: ``PageError`` if there is no memory for a new packer.
     public static func take() throws(PageError) -> LargeChunkPacker {
         if let kept = idle.withLock({ $0.popLast() }) { return kept }
         return try LargeChunkPacker()
     }
 
+    /// Returns a packer to the pool, which keeps at most two. The caller must not use it afterwards.
     public static func give(_ packer: LargeChunkPacker) {
         idle.withLock { if $0.count < maximumIdle { $0.append(packer) } }
     }

@@ -12,6 +12,7 @@ public struct LargeValueRecord: Sendable, Hashable {
     /// The maximum size of a value: 1 GiB.
     public static let maximumByteCount = 1 << 30
 
+    /// Creates the record of a value that is stored in chunks.
     public init(number: UInt64, byteCount: Int, hash: UInt64) {
         self.number = number
         self.byteCount = byteCount
@@ -52,8 +53,10 @@ public struct LargeValueRecord: Sendable, Hashable {
 /// The hash of a large value, computed chunk by chunk: the hash of each chunk is the seed of the next. Part of the file
 /// format.
 public struct LargeValueHash: Sendable {
+    /// The hash of the chunks added so far; 0 if there are none.
     public private(set) var value: UInt64 = 0
 
+    /// Creates the hash of a value without chunks.
     public init() {}
 
     /// Adds a chunk. Precondition: chunks come in order, and all but the last have ``LargeChunk/maximumByteCount`` bytes.

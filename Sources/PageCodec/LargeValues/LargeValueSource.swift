@@ -19,6 +19,7 @@ public struct LargeValues {
     unowned(unsafe) private let source: any LargeValueSource
     private let entity: Int
 
+    /// Creates the values of an entity. Does not retain `source`, which must exist as long as the result is used.
     @inline(__always)
     public init(_ source: any LargeValueSource, entity: Int) {
         self.source = source

@@ -7,6 +7,7 @@ public struct DictionaryRecord: Sendable {
     public let pageCount: Int
     private let bytes: [UInt8]
 
+    /// Creates a record from the bytes of a dictionary.
     public init(_ dictionary: [UInt8], pageCount: Int) {
         self.pageCount = pageCount
         bytes = dictionary

@@ -6,6 +6,7 @@ public final class PageDictionary: @unchecked Sendable {
     /// The maximum size of a dictionary: 1 MiB.
     public static var maximumByteCount: Int { PageFormat.maximumDictionaryByteCount }
 
+    /// The bytes that the dictionary was created from.
     public let bytes: [UInt8]
     // Right because `init` creates it, `deinit` frees it, and every user keeps the dictionary alive.
     let decompression: OpaquePointer
@@ -32,6 +33,7 @@ public struct DictionaryTraining {
     private var samples: [UInt8] = []
     private var sizes: [Int] = []
 
+    /// Creates a trainer without samples.
     public init() {}
 
     /// The number of bytes gathered so far.

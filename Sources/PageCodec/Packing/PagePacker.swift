@@ -2,6 +2,7 @@ import StoreInterface
 
 /// A packer of raw pages, one after another, with one dictionary. Not `Sendable`: it has up to some MB of working memory.
 public final class PagePacker {
+    /// The number of the dictionary in packed pages; 0 without a dictionary.
     public let dictionaryNumber: UInt32
     // Right because `init` creates it, `deinit` frees it, and only the one owner uses it.
     private let compressor: OpaquePointer

@@ -44,6 +44,7 @@ public struct ObjectPage {
     /// The number of the schema that wrote the page.
     public let schemaNumber: UInt32
 
+    /// The bytes of the page, valid as long as the bytes that the view was created from.
     public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: byteCount) }
 
     /// Creates a view.

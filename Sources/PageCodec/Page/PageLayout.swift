@@ -2,6 +2,7 @@ import StoreInterface
 
 /// The codec's description of one entity. It is created once and shared by all threads.
 public final class PageLayout: Sendable {
+    /// The schema of the entity, which determines the columns of a page.
     public let entity: EntitySchema
     /// The schema number in the pages of this layout.
     public let schemaNumber: UInt32
@@ -48,11 +49,14 @@ public final class PageLayout: Sendable {
 
     /// A former schema of the entity, whose pages may still exist.
     public struct Older: Sendable {
+        /// The schema number in pages of the former schema.
         public var schemaNumber: UInt32
+        /// The former schema of the entity.
         public var entity: EntitySchema
         /// The sources, per column of the newer schema.
         public var sources: [ColumnSource]
 
+        /// Creates a former schema. `sources` has one element per column of the newer schema.
         public init(schemaNumber: UInt32, entity: EntitySchema, sources: [ColumnSource]) {
             self.schemaNumber = schemaNumber
             self.entity = entity

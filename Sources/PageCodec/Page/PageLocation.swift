@@ -8,6 +8,7 @@ public struct PageLocation: Sendable, Hashable {
     /// The page's number, which determines the keys of its objects.
     public var number: UInt64
 
+    /// Creates the place of a page.
     public init(entity: Int, number: UInt64) {
         self.entity = entity
         self.number = number

@@ -4,15 +4,20 @@
 public struct ChangeSet: Sendable, Hashable, Codable {
     /// The changed objects of one page, as masks of slots.
     public struct PageChange: Sendable, Hashable, Codable {
+        /// The number of the page, which with a slot makes an object's key; see ``PageAddress``.
         public var number: UInt64
+        /// The slots of the inserted objects, one bit per slot.
         public var inserted: UInt64
+        /// The slots of the updated objects, one bit per slot.
         public var updated: UInt64
+        /// The slots of the deleted objects, one bit per slot.
         public var deleted: UInt64
         /// The columns changed by the updates of the page.
         public var columns: ColumnSet
         /// The objects per set of changed columns. Empty if each updated object changed all of ``columns``, and in unions.
         public var groups: [ColumnGroup]
 
+        /// Creates the changes of a page. A slot must not be in more than one mask.
         public init(
             number: UInt64, inserted: UInt64, updated: UInt64, deleted: UInt64, columns: ColumnSet,
             groups: [ColumnGroup] = []
@@ -33,9 +38,12 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 
     /// Objects of a page whose updates changed the same columns.
     public struct ColumnGroup: Sendable, Hashable, Codable {
+        /// The slots of the objects, one bit per slot.
         public var slots: UInt64
+        /// The columns that the update of each of these objects changed.
         public var columns: ColumnSet
 
+        /// Creates a group of objects whose updates changed the same columns.
         public init(slots: UInt64, columns: ColumnSet) {
             self.slots = slots
             self.columns = columns
@@ -44,17 +52,22 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 
     /// The changed objects of one entity.
     public struct EntityChange: Sendable, Hashable, Codable {
+        /// The number of the entity.
         public var entity: Int
         /// The changed pages, ascending by number.
         public var pages: [PageChange]
 
+        /// Creates the changes of an entity. `pages` must be ascending by number.
         public init(entity: Int, pages: [PageChange]) {
             self.entity = entity
             self.pages = pages
         }
 
+        /// The keys of the inserted objects, ascending. O(keys).
         public var insertedKeys: [ObjectKey] { keys(\.inserted) }
+        /// The keys of the updated objects, ascending. O(keys).
         public var updatedKeys: [ObjectKey] { keys(\.updated) }
+        /// The keys of the deleted objects, ascending. O(keys).
         public var deletedKeys: [ObjectKey] { keys(\.deleted) }
 
         private func keys(_ mask: KeyPath<PageChange, UInt64>) -> [ObjectKey] {
@@ -66,10 +79,14 @@ public struct ChangeSet: Sendable, Hashable, Codable {
 
     /// The objects at each end of a link whose partners changed.
     public struct LinkChange: Sendable, Hashable, Codable {
+        /// The number of the link.
         public var link: Int
+        /// The keys of the objects at the source end whose partners changed.
         public var sources: [ObjectKey]
+        /// The keys of the objects at the destination end whose partners changed.
         public var destinations: [ObjectKey]
 
+        /// Creates the changes of a link.
         public init(link: Int, sources: [ObjectKey], destinations: [ObjectKey]) {
             self.link = link
             self.sources = sources
@@ -87,8 +104,10 @@ public struct ChangeSet: Sendable, Hashable, Codable {
     public var tombstones: [Tombstone]
     /// The author, time and process of the save.
     public var origin: SaveOrigin
+    /// The author of the save; empty if there was none.
     public var author: String { origin.author }
 
+    /// Creates a change set. Entities, links and tombstones must be ascending.
     public init(
         generation: Generation = 0, entities: [EntityChange] = [], links: [LinkChange] = [], tombstones: [Tombstone] = [],
         origin: SaveOrigin = SaveOrigin()
@@ -100,8 +119,10 @@ public struct ChangeSet: Sendable, Hashable, Codable {
         self.origin = origin
     }
 
+    /// A Boolean value that indicates whether no object and no link changed.
     public var isEmpty: Bool { entities.isEmpty && links.isEmpty }
 
+    /// Returns the changes of an entity, or nil if none of its objects changed. O(changed entities).
     public func change(of entity: Int) -> EntityChange? { entities.first { $0.entity == entity } }
 }
 

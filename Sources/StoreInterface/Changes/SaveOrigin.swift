@@ -16,6 +16,7 @@ public struct SaveOrigin: Sendable, Hashable, Codable {
     /// The id of the saving process; 0 if unknown.
     public var processID: Int32
 
+    /// Creates an origin. To get the current time and process, call ``now(author:contextName:)``.
     public init(author: String = "", contextName: String = "", time: Int64 = 0, processID: Int32 = 0) {
         self.author = author
         self.contextName = contextName

@@ -2,20 +2,26 @@
 public struct Tombstone: Sendable, Hashable, Codable {
     /// The preserved value of one column.
     public struct Preserved: Sendable, Hashable, Codable {
+        /// The number of the column.
         public var column: Int
+        /// The value of the column before the deletion.
         public var value: Value
 
+        /// Creates the preserved value of a column.
         public init(column: Int, value: Value) {
             self.column = column
             self.value = value
         }
     }
 
+    /// The number of the deleted object's entity.
     public var entity: Int
+    /// The key of the deleted object.
     public var key: ObjectKey
     /// The preserved values, ascending by column.
     public var values: [Preserved]
 
+    /// Creates a tombstone. `values` must be ascending by column.
     public init(entity: Int, key: ObjectKey, values: [Preserved]) {
         self.entity = entity
         self.key = key

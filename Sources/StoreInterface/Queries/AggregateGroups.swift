@@ -1,14 +1,18 @@
 /// The values that the objects of a group share, in the order of the group-by columns. Here NaN equals NaN.
 public struct GroupKey: Sendable, Hashable {
+    /// The values, one per group-by column.
     public var values: [Value]
 
+    /// Creates a key from one value per group-by column.
     public init(_ values: [Value]) { self.values = values }
 
+    /// Returns whether two keys have the same number of values, and equal values. NaN equals NaN.
     public static func == (a: GroupKey, b: GroupKey) -> Bool {
         a.values.count == b.values.count
             && zip(a.values, b.values).allSatisfy { $0 == $1 || (isNaN($0) && isNaN($1)) }
     }
 
+    /// Hashes the values. Each NaN hashes to the same number.
     public func hash(into hasher: inout Hasher) {
         for value in values {
             if Self.isNaN(value) { hasher.combine(0x4E61_4E) } else { hasher.combine(value) }
@@ -31,7 +35,9 @@ public struct GroupKey: Sendable, Hashable {
 
 /// The groups of an aggregation with their intermediate results. Objects can be added in any order and from several sources.
 public struct AggregateGroups: Sendable {
+    /// The aggregates of each group, in the order of the states.
     public let aggregates: [StoreAggregate]
+    /// The values of the groups, in the order in which the groups were added.
     public private(set) var keys: [GroupKey] = []
     /// The states per group, then per aggregate.
     public private(set) var states: [[AggregateState]] = []
@@ -41,6 +47,7 @@ public struct AggregateGroups: Sendable {
     private var wordPositions: [UInt64: Int] = [:]
     private var lastWord: (word: UInt64, position: Int)?
 
+    /// Creates the groups before any object is added. Without group-by columns, one group exists from the beginning.
     public init(_ aggregation: StoreAggregation) {
         aggregates = aggregation.aggregates
         groupCount = aggregation.groupBy.count

@@ -1,12 +1,16 @@
 /// A request to compute aggregates of the objects that a condition selects, in groups of equal values.
 public struct StoreAggregation: Sendable, Hashable {
+    /// The number of the entity whose objects are selected.
     public var entity: Int
+    /// The condition that selects the objects.
     public var predicate: StorePredicate
     /// The columns whose equal values form a group. If empty, all objects form one group, which exists even if nothing
     /// matches.
     public var groupBy: [Int]
+    /// The aggregates to compute for each group.
     public var aggregates: [StoreAggregate]
 
+    /// Creates a request. By default, it selects all objects of the entity as one group.
     public init(
         entity: Int, predicate: StorePredicate = .constant(true), groupBy: [Int] = [], aggregates: [StoreAggregate] = []
     ) {
@@ -32,6 +36,7 @@ public enum StoreAggregate: Sendable, Hashable {
     /// The average as a double; null if there are no values.
     case average(Int)
 
+    /// The column that the aggregate reads; nil for ``count``, which reads none.
     public var column: Int? {
         switch self {
         case .count: nil
@@ -42,13 +47,16 @@ public enum StoreAggregate: Sendable, Hashable {
 
 /// The intermediate result of an aggregate. It can take further objects and can be joined with another state.
 public struct AggregateState: Sendable, Hashable {
+    /// The number of objects or values added. Minimum and maximum do not count.
     public var count = 0
     /// The sum of signed and unsigned integers, which cannot overflow.
     public var integers: Int128 = 0
+    /// The sum of floating-point values.
     public var doubles = 0.0
     /// The current minimum or maximum.
     public var extreme = Value.null
 
+    /// Creates the state of an aggregate to which nothing was added.
     public init() {}
 
     /// Adds the value of one object. For ``StoreAggregate/count``, pass any value but null.

@@ -15,6 +15,10 @@ public struct StorePredicate: Sendable, Hashable {
     /// The number of nested levels: 1 for a comparison, one more than the deepest part for a condition with parts.
     public let depth: Int
 
+    /// The operator of a condition with its operands.
+    ///
+    /// Columns are given by number. For the meaning of a case, see the method of ``StorePredicate`` with the same name. Create
+    /// conditions with these methods, because they compute ``StorePredicate/depth``.
     public indirect enum Form: Sendable, Hashable {
         case constant(Bool)
         case compare(Int, Comparison, Value)
@@ -38,18 +42,30 @@ public struct StorePredicate: Sendable, Hashable {
         self.depth = depth
     }
 
+    /// Selects every object, or none.
     public static func constant(_ value: Bool) -> StorePredicate { StorePredicate(.constant(value)) }
 
+    /// Selects objects by comparing a column with a value.
+    ///
+    /// Null equals only null, and NaN equals no value. A comparison of order with null or NaN is false.
     public static func compare(_ column: Int, _ comparison: Comparison, _ value: Value) -> StorePredicate {
         StorePredicate(.compare(column, comparison, value))
     }
 
+    /// Selects objects by comparing two of their columns. Null and NaN compare as with a value.
     public static func compareColumns(_ left: Int, _ comparison: Comparison, _ right: Int) -> StorePredicate {
         StorePredicate(.compareColumns(left, comparison, right))
     }
 
+    /// Selects objects whose column has one of the values.
+    ///
+    /// A value matches only values of its own storage class. Null in the set matches null, and NaN matches no value.
     public static func isIn(_ column: Int, _ values: Set<Value>) -> StorePredicate { StorePredicate(.isIn(column, values)) }
 
+    /// Selects objects by comparing a string column with a text.
+    ///
+    /// Compares by Unicode code points, not by canonical equivalence. The text is compared literally: it has no wildcards. Null
+    /// matches no text.
     public static func string(
         _ column: Int, _ match: StringMatch, _ pattern: String, _ sensitivity: CaseSensitivity
     ) -> StorePredicate {
@@ -59,10 +75,13 @@ public struct StorePredicate: Sendable, Hashable {
     /// Selects the objects with these keys.
     public static func keys(_ keys: Set<ObjectKey>) -> StorePredicate { StorePredicate(.keys(keys)) }
 
+    /// Selects objects that satisfy all parts. Without parts, selects every object.
     public static func and(_ parts: [StorePredicate]) -> StorePredicate { StorePredicate(.and(parts), depth: depth(over: parts)) }
 
+    /// Selects objects that satisfy at least one part. Without parts, selects no object.
     public static func or(_ parts: [StorePredicate]) -> StorePredicate { StorePredicate(.or(parts), depth: depth(over: parts)) }
 
+    /// Selects objects that do not satisfy a condition.
     public static func not(_ part: StorePredicate) -> StorePredicate { StorePredicate(.not(part), depth: part.depth + 1) }
 
     /// Selects objects whose reference leads to an existing object that satisfies a condition on its entity.
@@ -94,14 +113,18 @@ public struct StorePredicate: Sendable, Hashable {
                 + "Put the parts of nested lists into one list.")
     }
 
+    /// A comparison of two values.
     public enum Comparison: Sendable, Hashable { case equal, notEqual, less, lessOrEqual, greater, greaterOrEqual }
+    /// A comparison of a string with a text: the whole string, or a part of it.
     public enum StringMatch: Sendable, Hashable { case equals, contains, hasPrefix, hasSuffix }
     /// The case sensitivity of a comparison. `insensitive` compares `lowercased()` of both sides.
     public enum CaseSensitivity: Sendable, Hashable { case sensitive, insensitive }
+    /// The number of related objects that must satisfy a condition.
     public enum Quantifier: Sendable, Hashable { case any, all, none }
 }
 
 extension StorePredicate: CustomStringConvertible {
+    /// The operator and its operands as text, for messages. The format may change.
     public var description: String { "\(form)" }
 }
 
@@ -126,14 +149,18 @@ public enum LinkDirection: Sendable, Hashable { case forward, backward }
 
 /// A query for keys of one entity, in the order of `sort`. Ties, and results without a sort, are in the order of keys.
 public struct StoreQuery: Sendable, Hashable {
+    /// The number of the entity to search.
     public var entity: Int
+    /// The condition that selects the objects.
     public var predicate: StorePredicate
+    /// The order of the result, by the first element, then by the second, and so on.
     public var sort: [StoreSort]
     /// The number of results to skip. Negative values become 0.
     public var offset: Int { didSet { offset = max(0, offset) } }
     /// The maximum number of results; nil for no limit. Negative values become 0, which selects nothing.
     public var limit: Int? { didSet { limit = limit.map { max(0, $0) } } }
 
+    /// Creates a query. By default, it selects all objects of the entity in the order of their keys.
     public init(
         entity: Int, predicate: StorePredicate = .constant(true), sort: [StoreSort] = [], offset: Int = 0,
         limit: Int? = nil
@@ -148,12 +175,17 @@ public struct StoreQuery: Sendable, Hashable {
 
 /// An order by one column. Null comes first when ascending and last when descending.
 public struct StoreSort: Sendable, Hashable {
+    /// The direction of a sort.
     public enum Direction: Sendable, Hashable { case ascending, descending }
 
+    /// The number of the column to sort by.
     public var column: Int
+    /// The direction of the sort.
     public var direction: Direction
+    /// The case sensitivity of comparing strings. Other types ignore it.
     public var caseSensitivity: StorePredicate.CaseSensitivity
 
+    /// Creates an order by a column, ascending by default.
     public init(
         column: Int, direction: Direction = .ascending,
         caseSensitivity: StorePredicate.CaseSensitivity = .sensitive

@@ -24,6 +24,7 @@ public final class LargeDataWriter {
     /// nil after `finish`, which closes the file.
     private var file: OpenFile?
     private let folder: String
+    /// The number of bytes appended so far.
     public private(set) var byteCount = 0
 
     /// Creates a writer with an unnamed file.

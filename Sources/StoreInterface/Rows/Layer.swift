@@ -13,11 +13,13 @@ public final class Layer: @unchecked Sendable {
     public let id: UInt64
     /// The newest save in the layer; unsaved until a writer has accepted it.
     public private(set) var version = RowVersion.unsaved
+    /// A Boolean value that indicates whether the layer is immutable and may be shared between threads.
     @exclusivity(unchecked) public private(set) var isSealed = false
     /// The number of rows put into the layer, counting repeated puts: a measure of the cost of folding it.
     @exclusivity(unchecked) public private(set) var weight = 0
     /// A Boolean value that indicates whether a row of the layer may be a deletion; false is certain.
     @exclusivity(unchecked) public private(set) var mayDelete = false
+    /// The changes of the links, by link number.
     public private(set) var links: [LinkLayer]
     @exclusivity(unchecked) private var entities: [EntityLayer?]
     private let indexes = Mutex<[IndexKey: [Value: [ObjectKey]]]>([:])
@@ -32,6 +34,7 @@ public final class Layer: @unchecked Sendable {
 
     private static let nextID = Atomic<UInt64>(1)
 
+    /// Creates an empty, writable layer with a new ``id``. O(entities + links).
     public init(schema: StoreSchema) {
         id = Self.nextID.add(1, ordering: .relaxed).oldValue
         entities = Array(repeating: nil, count: schema.entities.count)
@@ -49,10 +52,12 @@ public final class Layer: @unchecked Sendable {
         weight = other.weight
     }
 
+    /// A Boolean value that indicates whether the layer changes no object and no link. O(entities + links).
     public var isEmpty: Bool {
         entities.allSatisfy { $0?.isEmpty ?? true } && links.allSatisfy(\.isEmpty)
     }
 
+    /// The number of entities in the schema, including entities without changes.
     public var entityCount: Int { entities.count }
 
     /// Makes the layer immutable, so that threads can share it.
@@ -65,6 +70,7 @@ public final class Layer: @unchecked Sendable {
         return found
     }
 
+    /// Returns the layer's row of an object, or nil if the layer does not change the object. O(1).
     public func row(_ entity: Int, _ key: ObjectKey) -> Row? { entities[entity]?.row(key) }
 
     // MARK: Writing, by the owner, before sealing

@@ -4,13 +4,18 @@
 /// `@unchecked Sendable` for the same reason as ``Row``: written by one owner, then sealed.
 public final class LayerPage: @unchecked Sendable {
     // Unchecked: only one owner accesses the page while it writes, and no access calls other code.
+    /// The slots of the inserted objects, one bit per slot.
     @exclusivity(unchecked) public internal(set) var inserted: UInt64 = 0
+    /// The slots of the updated objects, one bit per slot.
     @exclusivity(unchecked) public internal(set) var updated: UInt64 = 0
+    /// The slots of the deleted objects, one bit per slot.
     @exclusivity(unchecked) public internal(set) var deleted: UInt64 = 0
+    /// The rows by slot, always 64; nil for slots that the layer does not change.
     @exclusivity(unchecked) public internal(set) var rows: ContiguousArray<Row?>
     /// The layer that may write the page. Other layers share the page after it was sealed.
     let owner: UInt64
 
+    /// The slots that the layer inserts, updates or deletes, one bit per slot.
     @inlinable public var touched: UInt64 { inserted | updated | deleted }
 
     init(owner: UInt64) {
@@ -26,6 +31,7 @@ public final class LayerPage: @unchecked Sendable {
         rows = other.rows
     }
 
+    /// The row of a slot; nil if the layer does not change the object.
     @inlinable public subscript(slot: Int) -> Row? { rows[slot] }
 
     func put(_ row: Row, at slot: Int) {
@@ -55,6 +61,7 @@ public final class LayerPage: @unchecked Sendable {
 /// `@unchecked Sendable` for the same reason as ``Row``. The last page is cached, so that inserting in key order, or reading
 /// neighbours, needs no hashing.
 public final class EntityLayer: @unchecked Sendable {
+    /// The changed pages, by page number.
     @exclusivity(unchecked) public private(set) var pages: [UInt64: LayerPage] = [:]
     @exclusivity(unchecked) private var lastNumber: UInt64 = .max
     /// Unmanaged, which is right because ``pages`` retains the page.
@@ -71,12 +78,14 @@ public final class EntityLayer: @unchecked Sendable {
         pages = other.pages
     }
 
+    /// A Boolean value that indicates whether the layer changes no object of the entity.
     public var isEmpty: Bool { pages.isEmpty }
 
     /// Returns a page, or nil if the layer does not change it. O(1).
     @inline(__always)
     public func page(_ number: UInt64) -> LayerPage? { pages[number] }
 
+    /// Returns the row of an object, or nil if the layer does not change it. O(1).
     public func row(_ key: ObjectKey) -> Row? {
         pages[PageAddress.page(of: key)]?[PageAddress.slot(of: key)]
     }
@@ -129,13 +138,18 @@ public final class EntityLayer: @unchecked Sendable {
 
 /// The changes of one layer to one link: the added (true) and removed (false) pairs, from both ends.
 public struct LinkLayer: Sendable {
+    /// The changed pairs by source key, then by destination key.
     public private(set) var forward: [ObjectKey: [ObjectKey: Bool]] = [:]
+    /// The changed pairs by destination key, then by source key: the same pairs as in ``forward``.
     public private(set) var backward: [ObjectKey: [ObjectKey: Bool]] = [:]
 
+    /// Creates a layer without changes.
     public init() {}
 
+    /// A Boolean value that indicates whether the layer changes no pair.
     public var isEmpty: Bool { forward.isEmpty }
 
+    /// Records that a pair was added or removed. Replaces an earlier change of the pair.
     public mutating func set(_ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
         forward[source, default: [:]][destination] = linked
         backward[destination, default: [:]][source] = linked

@@ -11,12 +11,15 @@ public enum RowKind: UInt8, Sendable {
 
 /// The fixed part of a row.
 public struct RowHeader {
+    /// The change that the row makes to its object.
     public var kind: RowKind
     /// The layer in which the row may be changed. Rows of other layers are shared and immutable.
     public var layer: UInt64
     /// The save that wrote the row; unsaved until the writer has accepted it.
     public var version: RowVersion
+    /// The columns that the row sets.
     public var set: ColumnSet
+    /// The number of columns of the entity, and of values behind the header.
     public var columnCount: Int
 
     @usableFromInline
@@ -55,21 +58,27 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
     // Uses the pointer, because `header` is a class property: each use of it would be checked for exclusive access at run
     // time.
 
+    /// The change that the row makes to its object.
     @inlinable public var kind: RowKind {
         get { withUnsafeMutablePointerToHeader { $0.pointee.kind } }
         set { withUnsafeMutablePointerToHeader { $0.pointee.kind = newValue } }
     }
+    /// The id of the layer in which the row may be changed.
     @inlinable public var layer: UInt64 {
         get { withUnsafeMutablePointerToHeader { $0.pointee.layer } }
         set { withUnsafeMutablePointerToHeader { $0.pointee.layer = newValue } }
     }
+    /// The save that wrote the row; unsaved until the writer has accepted it.
     @inlinable public var version: RowVersion {
         get { withUnsafeMutablePointerToHeader { $0.pointee.version } }
         set { withUnsafeMutablePointerToHeader { $0.pointee.version = newValue } }
     }
+    /// The columns that the row sets.
     @inlinable public var set: ColumnSet { withUnsafeMutablePointerToHeader { $0.pointee.set } }
+    /// The number of columns of the entity, set or not.
     @inlinable public var columnCount: Int { withUnsafeMutablePointerToHeader { $0.pointee.columnCount } }
 
+    /// Returns whether the row sets a column. Precondition: the column is from 0 to 127.
     @inlinable public func isSet(_ column: Int) -> Bool { set.contains(column) }
 
     /// The value of a column; null if the column is not set. Precondition: the column exists.

@@ -2,15 +2,19 @@
 ///
 /// A writer assigns a sequence to a save when it accepts it, and a generation when it commits it.
 public struct SaveSequence: Sendable, Hashable, Comparable {
+    /// The position as a number. Later saves have greater numbers.
     public let rawValue: UInt64
 
+    /// Creates a sequence from its number.
     @inlinable public init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
     /// The sequence before the first save.
     public static let zero = SaveSequence(0)
 
+    /// The sequence of the following save.
     @inlinable public var next: SaveSequence { SaveSequence(rawValue + 1) }
 
+    /// Returns whether a save was accepted before another save of the same writer.
     @inlinable public static func < (a: SaveSequence, b: SaveSequence) -> Bool { a.rawValue < b.rawValue }
 }
 
@@ -27,8 +31,10 @@ public struct RowVersion: Sendable, Hashable {
     /// The version of a row that no writer has accepted.
     public static let unsaved = RowVersion(rawValue: 0)
 
+    /// Returns the version of rows that a commit has written under a generation.
     @inlinable public static func committed(_ generation: Generation) -> RowVersion { RowVersion(rawValue: generation) }
 
+    /// Returns the version of rows that a writer has accepted and not yet committed.
     @inlinable public static func accepted(_ sequence: SaveSequence) -> RowVersion {
         RowVersion(rawValue: sequence.rawValue | acceptedBit)
     }
@@ -59,6 +65,7 @@ public struct CommitNumbers: Sendable {
         isContiguous = sequences.isEmpty || sequences[sequences.count - 1].rawValue - sequences[0].rawValue == sequences.count - 1
     }
 
+    /// Creates the numbers of a commit whose saves directly follow a generation.
     public init(_ sequences: [SaveSequence], after generation: Generation) { self.init(sequences, first: generation + 1) }
 
     /// The numbers for layers that are already stamped with generations.

@@ -9,6 +9,8 @@
 extension Value: Codable {
     private enum CodingKeys: String, CodingKey { case null, bool, int, uint, double, string, data, uuid, reference }
 
+    /// Decodes a value.
+    /// - Throws: `DecodingError` for an object that does not have exactly one known member, or has one of another type.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         guard let key = container.allKeys.first, container.allKeys.count == 1 else {
@@ -28,6 +30,7 @@ extension Value: Codable {
         }
     }
 
+    /// Encodes the value as an object with one member.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         switch self {

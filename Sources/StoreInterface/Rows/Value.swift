@@ -10,22 +10,31 @@
 /// the reference date), URLs are `.string`, Codable values are `.data`. ``ColumnType`` distinguishes them.
 @frozen
 public enum Value: Sendable, Hashable {
+    /// No value, for columns that are optional.
     case null
+    /// A Boolean value.
     case bool(Bool)
+    /// A signed integer of any width, or an unsigned integer of at most 32 bits.
     case int(Int64)
     /// Used only for columns of type `uint64`; narrower unsigned integers are `.int`.
     case uint(UInt64)
+    /// A floating-point number of either width, or a date in seconds since the reference date.
     case double(Double)
+    /// A string, or the text of a URL. Compared by Unicode code points.
     case string(String)
+    /// Bytes, or an encoded `Codable` value.
     case data(Data)
+    /// A UUID.
     case uuid(UUID)
     /// The key of an object in the destination entity of a reference column.
     case reference(ObjectKey)
 
+    /// A Boolean value that indicates whether the value is null.
     @inlinable public var isNull: Bool {
         if case .null = self { true } else { false }
     }
 
+    /// The key of a `.reference`; nil for a value of another storage class.
     @inlinable public var referenceKey: ObjectKey? {
         if case .reference(let key) = self { key } else { nil }
     }

@@ -30,8 +30,10 @@ public struct WholeValueParts: ValueParts {
         }
     }
 
+    /// The byte count of the whole value.
     public var byteCount: Int { bytes.count }
 
+    /// Returns the next bytes, at most 64 KiB, or nil at the end. Does not block or throw.
     public mutating func next() throws -> Data? {
         guard position < bytes.count else { return nil }
         let start = bytes.startIndex + position

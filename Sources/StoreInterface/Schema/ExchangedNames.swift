@@ -19,8 +19,10 @@ public struct ExchangedNames: Sendable, Hashable {
         }
     }
 
+    /// Creates the set from the lines that a file has recorded.
     public init(lines: Set<String> = []) { self.lines = lines }
 
+    /// A Boolean value that indicates whether no names were exchanged.
     public var isEmpty: Bool { lines.isEmpty }
 
     /// Returns the exchanges that a file has not recorded.

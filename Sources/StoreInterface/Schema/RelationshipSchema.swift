@@ -4,6 +4,7 @@
 public struct RelationshipSchema: Sendable, Hashable {
     /// The number of the entity that has the relationship.
     public var entity: Int
+    /// The name of the relationship in its entity.
     public var name: String
     /// The name that the relationship had in older models.
     public var renamedFrom: String?
@@ -16,6 +17,7 @@ public struct RelationshipSchema: Sendable, Hashable {
     /// A Boolean value that indicates whether deletions leave dangling references in ``column``.
     public var mayDangle: Bool
 
+    /// Creates a relationship. Entity, destination and column are numbers of the same schema.
     public init(
         entity: Int, name: String, renamedFrom: String? = nil, destination: Int, column: Int? = nil, inverse: Int? = nil,
         mayDangle: Bool = false
@@ -40,10 +42,12 @@ public struct SchemaMigration: Sendable, Hashable {
         case everything
     }
 
+    /// The data with values that the migration may drop. By default none: a migration that would lose data throws.
     public var allowedLoss = AllowedLoss.named([])
     /// The schemas on the way to this schema, oldest first, with this schema last. A file that has one of them is migrated to
     /// each following schema in turn. Any other file is migrated to the last schema directly.
     public var way: [StoreSchema] = []
 
+    /// Creates instructions that allow no loss and have no schemas on the way.
     public init() {}
 }

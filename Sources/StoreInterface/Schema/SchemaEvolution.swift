@@ -2,6 +2,7 @@
 ///
 /// It is computed from the schemas alone, in O(schema), and is shared by all stores. Positions refer to the two schemas.
 public struct SchemaEvolution: Sendable, Hashable {
+    /// The change of one column.
     public struct Column: Sendable, Hashable {
         /// The column's number in the old schema; nil if it is new.
         public var source: Int?
@@ -11,12 +12,15 @@ public struct SchemaEvolution: Sendable, Hashable {
         public var isWidened = false
     }
 
+    /// The change of one entity.
     public struct Entity: Sendable, Hashable {
         /// The entity's number in the old schema; nil if it is new.
         public var source: Int?
+        /// The changes per column of the new entity.
         public var columns: [Column]
     }
 
+    /// The change of one link that exists in both schemas.
     public struct Link: Sendable, Hashable {
         /// The link's number in the old schema.
         public var source: Int
@@ -245,14 +249,18 @@ extension ColumnType {
 public struct MigrationProgress: Sendable, Hashable, CustomStringConvertible {
     /// A description of the current work.
     public var activity: String
+    /// The number of units of the current work that are done, such as pages or steps.
     public var completed: Int
+    /// The number of units of the current work.
     public var total: Int
 
+    /// Creates the progress of some work.
     public init(activity: String, completed: Int, total: Int) {
         self.activity = activity
         self.completed = completed
         self.total = total
     }
 
+    /// The activity with both numbers, for messages.
     public var description: String { "\(activity): \(completed) of \(total)" }
 }

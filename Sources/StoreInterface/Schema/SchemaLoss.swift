@@ -14,6 +14,7 @@ public struct SchemaLoss: Sendable, Hashable {
         case pairs(link: Int)
     }
 
+    /// The part of the file that would be lost.
     public var subject: Subject
     /// The name in the file, such as `Playlist` or `Track.rating`.
     public var name: String

@@ -5,7 +5,9 @@
 public struct SchemaPath: Sendable {
     /// A schema on the path, and the mapping to it from the previous schema.
     public struct Step: Sendable {
+        /// The schema after the step.
         public var schema: StoreSchema
+        /// The mapping to the schema from the schema before the step.
         public var evolution: SchemaEvolution
     }
 

@@ -1,6 +1,7 @@
 /// The storage type of a column's values.
 @frozen
 public enum ColumnType: String, Sendable, Hashable, Codable, CaseIterable {
+    /// A number or a Boolean value, with the width of the Swift type of the same name.
     case bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float, double
     /// Seconds since the reference date, as a double.
     case date
@@ -12,14 +13,20 @@ public enum ColumnType: String, Sendable, Hashable, Codable, CaseIterable {
 /// The kind of index that a column has, if any.
 @frozen
 public enum IndexKind: String, Sendable, Hashable, Codable {
+    /// No index, an index that speeds up look-ups and sorts, or such an index that also forbids two equal values other than
+    /// null.
     case none, indexed, unique
 }
 
 /// One column of an entity: an attribute, or a to-one relationship.
 public struct ColumnSchema: Sendable, Hashable, Codable {
+    /// The name of the attribute or relationship.
     public var name: String
+    /// The storage type of the values.
     public var type: ColumnType
+    /// A Boolean value that indicates whether the column can be null.
     public var isOptional: Bool
+    /// The kind of index over this column alone.
     public var index: IndexKind
     /// The number of the entity that the keys of a `.reference` column belong to.
     public var destination: Int?
@@ -29,6 +36,7 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
     /// The name that the column had in older models.
     public var renamedFrom: String?
 
+    /// Creates a column. A column of type `.reference` needs a destination.
     public init(
         name: String, type: ColumnType, isOptional: Bool = false, index: IndexKind = .none, destination: Int? = nil,
         defaultValue: Value = .null, renamedFrom: String? = nil
@@ -55,11 +63,13 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
 ///
 /// Its columns identify it: no two indexes of an entity have the same columns in the same order.
 public struct IndexSchema: Sendable, Hashable, Codable {
+    /// The numbers of the columns, in the order of the index.
     public var columns: [Int]
     /// The kind of the index. With `.unique`, no two objects have the same values in all columns, where null differs from
     /// null. Saves check this.
     public var kind: IndexKind
 
+    /// Creates an index over columns of an entity.
     public init(columns: [Int], kind: IndexKind = .indexed) {
         self.columns = columns
         self.kind = kind
@@ -69,13 +79,16 @@ public struct IndexSchema: Sendable, Hashable, Codable {
 /// One kind of record. An entity's number is its position in ``StoreSchema/entities``. A column's number is its position in
 /// ``columns``.
 public struct EntitySchema: Sendable, Hashable, Codable {
+    /// The name of the entity.
     public var name: String
+    /// The columns, by column number.
     public var columns: [ColumnSchema]
     /// The indexes over several columns. For indexes over one column, see ``ColumnSchema/index``.
     public var indexes: [IndexSchema]
     /// The name that the entity had in older models.
     public var renamedFrom: String?
 
+    /// Creates an entity. It must have at most ``maximumColumns`` columns.
     public init(name: String, columns: [ColumnSchema], indexes: [IndexSchema] = [], renamedFrom: String? = nil) {
         self.name = name
         self.columns = columns
@@ -93,6 +106,7 @@ public struct EntitySchema: Sendable, Hashable, Codable {
         indexes = try container.decodeIfPresent([IndexSchema].self, forKey: .indexes) ?? []
     }
 
+    /// Encodes the entity without the hints for migrating from older models.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(name, forKey: .name)
@@ -106,14 +120,18 @@ public struct EntitySchema: Sendable, Hashable, Codable {
 
 /// A set of pairs (source key, destination key): a many-to-many relationship, or a to-many relationship without an inverse.
 public struct LinkSchema: Sendable, Hashable, Codable {
+    /// The name of the link.
     public var name: String
+    /// The number of the entity at the source end.
     public var source: Int
+    /// The number of the entity at the destination end.
     public var destination: Int
     /// Other names that the link may have in older models.
     public var formerNames: [String] = []
     /// Names that the link may have in older models with its ends reversed.
     public var reversedNames: [String] = []
 
+    /// Creates a link between two entities, given by their numbers.
     public init(name: String, source: Int, destination: Int) {
         self.name = name
         self.source = source
@@ -126,7 +144,9 @@ public struct LinkSchema: Sendable, Hashable, Codable {
 /// A model as a store sees it: columns and links by number. Names of properties, delete rules and inverses belong to the
 /// object layer.
 public struct StoreSchema: Sendable, Hashable, Codable {
+    /// The entities, by entity number.
     public var entities: [EntitySchema]
+    /// The links, by link number.
     public var links: [LinkSchema]
     /// The version, which decides which of two differing models is newer.
     public var version: SchemaVersion
@@ -135,6 +155,7 @@ public struct StoreSchema: Sendable, Hashable, Codable {
     /// The instructions for migrating a file to this schema.
     public var migration = SchemaMigration()
 
+    /// Creates a schema.
     public init(entities: [EntitySchema], links: [LinkSchema] = [], version: SchemaVersion = SchemaVersion()) {
         self.entities = entities
         self.links = links
@@ -174,9 +195,12 @@ public struct StoreSchema: Sendable, Hashable, Codable {
 /// A set of column numbers below 128.
 @frozen
 public struct ColumnSet: Sendable, Hashable, Codable {
+    /// The columns 0 to 63, one bit per column.
     public var low: UInt64
+    /// The columns 64 to 127, one bit per column.
     public var high: UInt64
 
+    /// Creates a set from its bits. Without arguments, creates the empty set.
     @inlinable public init(low: UInt64 = 0, high: UInt64 = 0) {
         self.low = low
         self.high = high
@@ -188,26 +212,33 @@ public struct ColumnSet: Sendable, Hashable, Codable {
         high = count <= 64 ? 0 : (count >= 128 ? ~0 : (1 << UInt64(count - 64)) - 1)
     }
 
+    /// A Boolean value that indicates whether the set has no columns.
     @inlinable public var isEmpty: Bool { low | high == 0 }
+    /// The number of columns in the set.
     @inlinable public var count: Int { low.nonzeroBitCount + high.nonzeroBitCount }
 
+    /// Returns whether the set contains a column. Precondition: the column is from 0 to 127.
     @inlinable @inline(__always) public func contains(_ column: Int) -> Bool {
         column < 64 ? low >> UInt64(column) & 1 != 0 : high >> UInt64(column - 64) & 1 != 0
     }
 
+    /// Inserts a column. Precondition: the column is from 0 to 127.
     @inlinable public mutating func insert(_ column: Int) {
         if column < 64 { low |= 1 << UInt64(column) } else { high |= 1 << UInt64(column - 64) }
     }
 
+    /// Removes a column. Precondition: the column is from 0 to 127.
     @inlinable public mutating func remove(_ column: Int) {
         if column < 64 { low &= ~(1 << UInt64(column)) } else { high &= ~(1 << UInt64(column - 64)) }
     }
 
+    /// Inserts all columns of another set.
     @inlinable public mutating func formUnion(_ other: ColumnSet) {
         low |= other.low
         high |= other.high
     }
 
+    /// Returns the columns that are in both sets.
     @inlinable public func intersection(_ other: ColumnSet) -> ColumnSet {
         ColumnSet(low: low & other.low, high: high & other.high)
     }

@@ -6,14 +6,17 @@ package import Platform
     import Foundation
 #endif
 
+/// The former name of a protocol for stores that can be copied while they are open.
 @available(*, deprecated, renamed: "ObjectStore", message: "Ask whether capabilities contains .backup")
 public typealias BackupableStore = ObjectStore
 
 extension ObjectStore {
+    /// Throws `StoreError` `.unsupported`: the default for stores without ``StoreCapabilities/backup``.
     public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
         throw StoreError(.unsupported, "cannot back up \(name): it has no file that can be copied. Use a store in a file")
     }
 
+    /// Throws `StoreError` `.unsupported`: the default for stores without ``StoreCapabilities/backup``.
     public func backup(to descriptor: Int32, cancellation: Cancellation) throws {
         throw StoreError(.unsupported, "cannot back up \(name): it has no file that can be copied. Use a store in a file")
     }
@@ -60,6 +63,7 @@ public enum ExistingFile: Sendable, Hashable {
 ///
 /// A process that is killed meanwhile leaves the temporary file. The next `PartialFile` for the same name removes it.
 public struct PartialFile: Sendable {
+    /// The path of the file when it is complete. Symbolic links are resolved.
     public let target: String
     /// The temporary path to write to.
     public let path: String

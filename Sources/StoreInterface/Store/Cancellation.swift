@@ -4,8 +4,10 @@ internal import Platform
 public final class Cancellation: Sendable {
     private let isCancelled = Atomic(false)
 
+    /// Creates a flag that is not set.
     public init() {}
 
+    /// Sets the flag, from any thread. It cannot be reset. A second call does nothing.
     public func cancel() { isCancelled.store(true, ordering: .relaxed) }
 
     /// Throws `CancellationError` after ``cancel()``.

@@ -4,16 +4,19 @@
     import Foundation
 #endif
 
+/// The former name of a protocol for stores that can be compacted.
 @available(*, deprecated, renamed: "ObjectStore", message: "Ask whether capabilities contains .compaction")
 public typealias CompactableStore = ObjectStore
 
 extension ObjectStore {
+    /// Throws `StoreError` `.unsupported`: the default for stores without ``StoreCapabilities/compaction``.
     public func compact(
         _ options: CompactionOptions, progress: @escaping @Sendable (CompactionProgress) -> Void
     ) async throws -> CompactionProgress {
         throw StoreError(.unsupported, "cannot compact \(name): it has no file. Use a store in a file")
     }
 
+    /// Throws `StoreError` `.unsupported`: the default for stores without ``StoreCapabilities/compaction``.
     public func compactCopy(to url: URL) async throws {
         throw StoreError(.unsupported, "cannot copy \(name): it has no file. Use a store in a file")
     }
@@ -37,9 +40,12 @@ public struct CompactionOptions: Sendable, Hashable {
         case usual
     }
 
+    /// The minimum age of the pages to pack.
     public var age: Age
+    /// The effort spent on each page.
     public var effort: Effort
 
+    /// Creates options. By default, packs pages that none of the newest 100 saves has written.
     public init(age: Age = .saves(100), effort: Effort = .usual) {
         self.age = age
         self.effort = effort
@@ -50,14 +56,18 @@ public struct CompactionOptions: Sendable, Hashable {
 public struct CompactionProgress: Sendable, Hashable {
     /// The number of pages to look at, counted at the beginning; at least ``pagesSeen``.
     public var pages = 0
+    /// The number of pages looked at so far.
     public var pagesSeen = 0
+    /// The number of pages packed so far. A page that would not save space is not packed.
     public var pagesPacked = 0
     /// The size of the packed pages before and after.
     public var bytesBefore = 0
+    /// The size of the packed pages after packing, in bytes.
     public var bytesAfter = 0
     /// The duration of the longest write transaction, disk included. A save waits at most this long.
     public var longestWrite = Duration.zero
 
+    /// Creates the progress of a compaction that has not begun.
     public init() {}
 
     /// The completed part, from 0 to 1.

@@ -24,12 +24,14 @@ public protocol MigratableFile: Sendable {
 }
 
 extension MigratableFile {
+    /// Throws `StoreError` `.unsupported`: the default for stores without backups.
     public func restore(from backup: URL, cancellation: Cancellation) throws {
         throw StoreError(
             .unsupported, "cannot restore from \(backup.path): this kind of store has no backups. Use a store on LMDB or SQLite")
     }
 }
 
+/// The former name of a protocol for files that can be replaced by a backup.
 @available(*, deprecated, renamed: "MigratableFile")
 public typealias RestorableFile = MigratableFile
 

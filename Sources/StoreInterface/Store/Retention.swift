@@ -2,9 +2,12 @@
 public struct Retention: Sendable, Hashable {
     /// A reader in another process.
     public struct Foreign: Sendable, Hashable {
+        /// The id of the process.
         public var processID: Int32
+        /// The number of bytes of the file that the reader keeps from being reused; nil if unknown.
         public var bytes: Int?
 
+        /// Creates a reader in another process.
         public init(processID: Int32, bytes: Int?) {
             self.processID = processID
             self.bytes = bytes
@@ -16,6 +19,7 @@ public struct Retention: Sendable, Hashable {
     /// The readers in other processes.
     public var foreign: [Foreign]
 
+    /// Creates the numbers of a store. `bytes` has one element per snapshot.
     public init(bytes: [Int?], foreign: [Foreign] = []) {
         self.bytes = bytes
         self.foreign = foreign

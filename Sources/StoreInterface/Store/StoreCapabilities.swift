@@ -2,8 +2,10 @@
 ///
 /// The layer above asks once, when it opens the store. A capability that a store leaves out is never asked of it.
 public struct StoreCapabilities: OptionSet, Sendable, Hashable {
+    /// The capabilities, one bit each.
     public let rawValue: UInt32
 
+    /// Creates a set of capabilities from its bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
     /// Deferred saves wait in memory, as layers over the newest snapshot, until the layer above writes them with
@@ -45,6 +47,7 @@ public enum DeferralStyle: Sendable {
 }
 
 extension ObjectStore {
+    /// The deferral style that corresponds to ``capabilities``.
     @available(*, deprecated, message: "Ask whether capabilities contains .layeredDeferral")
     public var deferralStyle: DeferralStyle { capabilities.contains(.layeredDeferral) ? .layered : .native }
 }

@@ -7,14 +7,18 @@
 /// The identity of the store that an object belongs to: the UUID in the file, interned to a small number that is unique in
 /// the process.
 public struct StoreIdentity: Sendable, Hashable {
+    /// A small number that stands for ``uuid`` in this process. It differs from run to run and must not be stored.
     public let number: UInt32
+    /// The UUID that is stored with the data. O(1), under a lock.
     public var uuid: UUID { StoreIdentityTable.uuid(of: number) }
 
+    /// Creates the identity of a UUID. Equal UUIDs have equal identities within a process.
     public init(_ uuid: UUID) { number = StoreIdentityTable.number(of: uuid) }
 }
 
 /// A description of how to open a store, made by `.lmdb(url)`, `.memory` or `.sqlite(url)` in the modules of those stores.
 public struct StoreDescription: Sendable {
+    /// The name of the store in messages, such as the path of its file.
     public var name: String
     /// The way contexts read: from their own snapshots, or through their parents as in Core Data.
     public var routing: Routing
@@ -23,6 +27,8 @@ public struct StoreDescription: Sendable {
     /// The file of the store, for migrations in stages; nil if the data does not outlive the process.
     public var migration: (any MigratableFile)?
 
+    /// Creates a description. It does not open the store.
+    /// - Parameter open: Opens the store with a schema. It runs off the cooperative threads, and may block and throw.
     public init(
         name: String, routing: Routing = .snapshot, migration: (any MigratableFile)? = nil,
         open: @escaping @Sendable (StoreSchema) throws -> any ObjectStore

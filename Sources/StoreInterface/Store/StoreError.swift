@@ -51,6 +51,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         /// The number of the line, from 1.
         public let line: Int
 
+        /// The file and the line as text: `Module/File.swift:12`.
         public var description: String { "\(fileID):\(line)" }
     }
 
@@ -78,6 +79,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         location = Location(fileID: fileID, line: line)
     }
 
+    /// Returns whether two errors have the same code, message and cause. Ignores ``location``.
     public static func == (a: StoreError, b: StoreError) -> Bool {
         a.code == b.code && a.message == b.message && ErrorComparison.areEqual(a.cause, b.cause)
     }

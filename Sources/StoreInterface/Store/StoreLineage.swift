@@ -12,16 +12,19 @@
 public struct StoreLineage: Sendable, Hashable, Codable {
     /// A period in the life of a store, which a copy begins.
     public struct Incarnation: Sendable, Hashable, Codable {
+        /// The id of the incarnation.
         public let id: UUID
         /// The newest save of the copy when the incarnation began. The incarnation's own saves have greater numbers.
         public let start: Generation
 
+        /// Creates an incarnation that begins after a save.
         public init(id: UUID, start: Generation) {
             self.id = id
             self.start = start
         }
     }
 
+    /// The UUID of the store, which its copies share.
     public let store: UUID
     /// The incarnations that copies began.
     public private(set) var copies: [Incarnation]
@@ -57,6 +60,7 @@ public struct StoreLineage: Sendable, Hashable, Codable {
 }
 
 extension ObjectStore {
+    /// The lineage of a store that never was a copy.
     public var lineage: StoreLineage { StoreLineage(store: identity.uuid) }
 }
 

@@ -1,5 +1,6 @@
 /// A reader of objects in one immutable state, by entity and key: a store's snapshot, or layers over a snapshot.
 public protocol ObjectReader: Sendable {
+    /// The schema of the state, whose entity and column numbers the methods take.
     var schema: StoreSchema { get }
     /// Returns the value of a column, or nil if the object does not exist.
     func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value?
@@ -66,12 +67,18 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
 }
 
 extension StoreSnapshot {
+    /// Returns whether the object has a version.
     public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try version(entity, key) != nil }
 
+    /// true, the default for snapshots that show one state for as long as they are referenced.
     public var isFixed: Bool { true }
 
+    /// 64, the default for pages that have copies of their values.
     public var pagesWorthKeeping: Int { 64 }
 
+    /// Returns the keys of the objects that have all of the values, by a query of the columns.
+    ///
+    /// Values of another storage class than their column are found in no object.
     public func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
         // A value of another storage class occurs in no object, though a comparison may find it equal.
         guard zip(columns, values).allSatisfy({ $1.isNull || schema.entities[entity].columns[$0].type.holds($1) }) else {
@@ -102,11 +109,14 @@ public protocol StorePage: AnyObject, Sendable {
 }
 
 extension StorePage {
+    /// Returns the value of a column by two calls, or nil if the slot is empty.
     public func presentValue(_ slot: Int, _ column: Int) throws -> Value? {
         try contains(slot) ? value(slot, column) : nil
     }
 
+    /// Returns whether ``presence`` has the slot.
     public func contains(_ slot: Int) throws -> Bool { presence >> UInt64(slot) & 1 != 0 }
 
+    /// Returns the slots of a mask that are in ``presence``.
     public func present(among slots: UInt64) throws -> UInt64 { presence & slots }
 }

@@ -48,6 +48,7 @@ public protocol StoreTransaction {
 }
 
 extension StoreTransaction {
+    /// The generation after ``generation``.
     public var nextGeneration: Generation { generation + 1 }
 
     /// Writes a layer that is stamped with the generation of its save.
@@ -56,6 +57,8 @@ extension StoreTransaction {
 
 /// Defaults for stores in which the number of objects per page does not matter.
 extension StoreTransaction {
+    /// Returns no keys, so that the caller allocates whole pages.
     public func allocateFreeKeys(_ entity: Int) throws -> [Range<ObjectKey>] { [] }
+    /// Does nothing: the keys are never used again.
     public func giveBackKeys(_ keys: [Range<ObjectKey>], _ entity: Int) throws {}
 }
