@@ -29,10 +29,12 @@ public final class LMDBStore: ObjectStore {
             case everything
         }
 
+        /// The action to take for a file on a network or user-space file system.
         public var remoteFileSystems = RemoteFileSystems.refuse
         /// A Boolean value that indicates whether to open the file read-only; see
         /// ``StoreInterface/StoreDescription/lmdb(_:readOnly:options:)``.
         public var isReadOnly = false
+        /// The part of the file to check at opening.
         public var openingCheck = OpeningCheck.roots
         /// The initial size of the map in bytes of address space. The file grows only as far as it is filled. From the 33rd
         /// open store on, the map has at most 64 GiB.
@@ -54,13 +56,19 @@ public final class LMDBStore: ObjectStore {
         /// transactions.
         package var valueBytesOfTransaction = 1 << 24
 
+        /// Creates options with the defaults.
         public init() {}
     }
 
+    /// The identity of the store, read from the file.
     public let identity: StoreIdentity
+    /// The incarnations of the store, read from the file when it was opened.
     public let lineage: StoreLineage
+    /// The schema that the store was opened with.
     public let schema: StoreSchema
+    /// The file of the store.
     public let url: URL
+    /// The abilities of the store.
     public var capabilities: StoreCapabilities { [.layeredDeferral, .externalSaves, .history, .backup, .compaction] }
 
     let options: Options
@@ -225,7 +233,9 @@ public final class LMDBStore: ObjectStore {
         return try FileIdentity.byteCount(path: url.path)
     }
 
+    /// A Boolean value that indicates whether the file was opened read-only.
     public var isReadOnly: Bool { options.isReadOnly }
+    /// The path of the file.
     public var name: String { url.path }
 
     func checkProcess() throws {

@@ -12,7 +12,9 @@ import StoreInterface
 /// A state is a value with structural sharing. A snapshot is O(1) and keeps only the data that has changed since. The data is
 /// lost when the process ends. Reads never wait for the writer.
 public final class MemoryStore: ObjectStore {
+    /// The identity of the store, which is new for each object.
     public let identity = StoreIdentity(UUID())
+    /// The schema that the store was created with.
     public let schema: StoreSchema
     /// Nobody else can save, and the history is kept in memory.
     public var capabilities: StoreCapabilities { [.layeredDeferral, .history] }
@@ -26,12 +28,17 @@ public final class MemoryStore: ObjectStore {
         state = Mutex(MemoryState(schema: schema))
     }
 
+    /// Returns false, because no other process can commit.
     public func mayHaveCommitted(after generation: Generation) -> Bool { false }
 
+    /// Returns the newest state. O(1); never waits for a transaction.
     public func snapshot() throws -> any StoreSnapshot {
         MemorySnapshot(schema: schema, state: state.withLock { $0 })
     }
 
+    /// Runs a transaction on a copy of the state, which shares all unchanged data. Its result becomes visible when `body`
+    /// returns.
+    /// - Throws: The error of `body`. The durability makes no difference.
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         var result: R?
         try writing.withLock { _ in
@@ -44,6 +51,7 @@ public final class MemoryStore: ObjectStore {
         return result.unsafelyUnwrapped
     }
 
+    /// Returns saves from memory, which has the newest 10,000. O(limit).
     public func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {
         let limit = max(0, limit)
         return state.withLock { state in

@@ -11,11 +11,17 @@ import StoreInterface
 /// Each opening has its own connections. Several stores, in one or more processes, may have one file open. A deferred save
 /// is a commit that is not synced. It is visible at once, and survives a crash of the process but not a power failure.
 public final class SQLiteStore: ObjectStore {
+    /// The identity of the store, read from the file.
     public let identity: StoreIdentity
+    /// The incarnations of the store, read from the file when it was opened.
     public let lineage: StoreLineage
+    /// The schema that the store was opened with.
     public var schema: StoreSchema { layout.schema }
+    /// A Boolean value that indicates whether the store was opened read-only.
     public let isReadOnly: Bool
+    /// The path of the file.
     public var name: String { path }
+    /// The abilities of the store. Deferred saves are commits of their own, so layers are not kept for them.
     public var capabilities: StoreCapabilities { [.externalSaves, .history, .backup] }
     let layout: SQLiteLayout
     let path: String
@@ -81,6 +87,7 @@ public final class SQLiteStore: ObjectStore {
 
     // MARK: Reading
 
+    /// Returns the newest state: a read transaction on a connection of the pool.
     public func snapshot() throws -> any StoreSnapshot { try reader(routing) }
 
     func reader(_ routing: Routing) throws -> SQLiteSnapshot {
@@ -119,6 +126,7 @@ public final class SQLiteStore: ObjectStore {
         checkedTables.withLock { $0 = tables }
     }
 
+    /// Returns the size of the data file with its write-ahead log, in bytes.
     public func fileBytes() throws -> Int {
         [path, path + "-wal"].reduce(0) { sum, path in
             let size = (try? FileManager.default.attributesOfItem(atPath: path))?[.size] as? NSNumber
@@ -128,6 +136,9 @@ public final class SQLiteStore: ObjectStore {
 
     // MARK: Writing
 
+    /// Runs a transaction on the connection for writing, and commits it. Syncs the log only if the save is durable.
+    ///
+    /// Waits for writers of other connections. If `body` throws, the transaction is rolled back.
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         if isReadOnly { throw StoreError.openReadOnly(path) }
         return try writer.withLock {

@@ -6,13 +6,16 @@ public struct ContractViolation: Error, Sendable, CustomStringConvertible {
     public let check: String
     /// The requirement that the store breaks.
     public let obligation: String
+    /// The result or state that the obligation demands, as text.
     public let expected: String
+    /// The result or state that the store has instead, as text.
     public let found: String
     /// Repeats the run: ``StoreContract/Check/run(on:seed:)``.
     public let seed: UInt64
     /// The file and line of the expectation in the suite. nil if the store threw an error that the check does not expect.
     public let location: String?
 
+    /// The check, the expectation, the finding, the obligation and the seed, on several lines.
     public var description: String {
         """
         the store breaks the contract: "\(check)"

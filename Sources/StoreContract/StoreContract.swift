@@ -72,6 +72,7 @@ public enum StoreContract {
             self.body = body
         }
 
+        /// The name of the check.
         public var description: String { name }
 
         /// Runs the check on new stores that end with their objects.

@@ -9,6 +9,7 @@ import SwiftSyntaxMacros
 public struct ModelMacro {}
 
 extension ModelMacro: MemberMacro {
+    /// Returns the members of a model class. Diagnoses each misuse, and then returns no members.
     public static func expansion(
         of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
@@ -24,6 +25,7 @@ extension ModelMacro: MemberMacro {
 }
 
 extension ModelMacro: MemberAttributeMacro {
+    /// Returns the accessor macro of a stored property; nothing for a transient property.
     public static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
         providingAttributesFor member: some DeclSyntaxProtocol, in context: some MacroExpansionContext
@@ -39,6 +41,7 @@ extension ModelMacro: MemberAttributeMacro {
 }
 
 extension ModelMacro: ExtensionMacro {
+    /// Returns the conformance to `PersistentModel`, and an unavailable one to `Sendable`.
     public static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
         providingExtensionsOf type: some TypeSyntaxProtocol,

@@ -12,6 +12,7 @@ public struct PersistedToOneMacro {}
 public struct PersistedToManyMacro {}
 
 extension PersistedAttributeMacro: AccessorMacro, PeerMacro {
+    /// Returns the accessors of an attribute.
     public static func expansion(
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
@@ -20,6 +21,7 @@ extension PersistedAttributeMacro: AccessorMacro, PeerMacro {
         return property.accessors(initialize: "initialize(\(column)", get: "get(\(column))", set: "set(\(column)")
     }
 
+    /// Returns the placeholder that stands for the property's storage.
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
@@ -28,6 +30,7 @@ extension PersistedAttributeMacro: AccessorMacro, PeerMacro {
 }
 
 extension PersistedToOneMacro: AccessorMacro, PeerMacro {
+    /// Returns the accessors of a to-one relationship.
     public static func expansion(
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
@@ -39,6 +42,7 @@ extension PersistedToOneMacro: AccessorMacro, PeerMacro {
             set: "setToOne(\(relationship), \(column)")
     }
 
+    /// Returns the placeholder that stands for the property's storage.
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
@@ -47,6 +51,7 @@ extension PersistedToOneMacro: AccessorMacro, PeerMacro {
 }
 
 extension PersistedToManyMacro: AccessorMacro, PeerMacro {
+    /// Returns the accessors of a to-many relationship.
     public static func expansion(
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext

@@ -33,6 +33,10 @@ extension LMDBStore {
         return generation
     }
 
+    /// Writes LMDB's own copy of the newest state to a file, pipe or socket. Blocks until the last byte is written.
+    ///
+    /// The copied state is kept alive meanwhile. The trees of the copy are not checked.
+    /// - Throws: `StoreError` if the descriptor cannot be written; `CancellationError`.
     public func backup(to descriptor: Int32, cancellation: Cancellation) throws {
         // Unlike LMDB's copy, this frees a reader slot if necessary, and adopts a map that another process has enlarged.
         let state = try newestSnapshot()

@@ -139,6 +139,9 @@ final class SaveClaims: Sendable {
 }
 
 extension LMDBStore {
+    /// Acquires the right to save by file locks, on the file beside the store whose name ends in `-signal`. Blocks for at most
+    /// ``LMDBStore/Options/busyTimeout``.
+    /// - Throws: `StoreError` `.storeBusy`, which names the process that has the conflicting claim.
     public func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)? {
         try checkProcess()
         let claim = try claims.claim(kind)
@@ -155,6 +158,7 @@ extension LMDBStore {
         try write(.durable) { _ in }
     }
 
+    /// Watches for other processes that wait for a claim of this process.
     public func watchClaimRequests(_ body: @escaping @Sendable () -> Void) throws -> (any StoreWatch)? {
         try claims.watchRequests(body)
     }

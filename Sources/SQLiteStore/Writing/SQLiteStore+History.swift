@@ -3,6 +3,7 @@ import StoreInterface
 
 /// The history, a table of change sets in JSON with one row per save.
 extension SQLiteStore {
+    /// Decodes the rows of the history after a save. O(limit) rows.
     public func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {
         let reader = try reader(.snapshot)
         if let generation, generation >= reader.generation { return [] }

@@ -9,8 +9,11 @@ import Synchronization
 
 /// A store in dictionaries: an example for authors of stores.
 public final class DictionaryStore: ObjectStore {
+    /// The identity of the store. There is no file, so each object is a new store.
     public let identity = StoreIdentity(UUID())
+    /// The schema that the store was created with.
     public let schema: StoreSchema
+    /// The name of the store in messages.
     public var name: String { "the store in dictionaries" }
 
     /// No other process can save. Every save is committed at once, because a commit costs little, and because only the commit knows
@@ -19,13 +22,16 @@ public final class DictionaryStore: ObjectStore {
 
     private let state: Mutex<DictionaryState>
 
+    /// Creates an empty store.
     public init(_ schema: StoreSchema) {
         self.schema = schema
         state = Mutex(DictionaryState(schema))
     }
 
+    /// Returns false, because no other process can save.
     public func mayHaveCommitted(after generation: Generation) -> Bool { false }
 
+    /// Returns the newest state. Swift's dictionaries share their storage until one of them changes, so this is O(1).
     public func snapshot() throws -> any StoreSnapshot { DictionarySnapshot(schema, state.withLock { $0 }) }
 
     /// The layer above calls this from one thread at a time, so that no lock is needed while `body` runs.
@@ -37,6 +43,7 @@ public final class DictionaryStore: ObjectStore {
         return result
     }
 
+    /// Returns saves from memory. Returns nil if saves after `generation` have been deleted.
     public func history(after generation: Generation?, limit: Int) throws -> [ChangeSet]? {
         let limit = max(0, limit)
         return state.withLock { state in
@@ -47,6 +54,7 @@ public final class DictionaryStore: ObjectStore {
         }
     }
 
+    /// Returns 0, because there is no file.
     public func fileBytes() throws -> Int { 0 }
 }
 
