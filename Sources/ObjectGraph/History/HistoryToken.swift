@@ -34,6 +34,7 @@ public struct HistoryToken: Sendable, Hashable, Codable, Comparable {
 
     private enum CodingKeys: String, CodingKey { case store, incarnation, generation }
 
+    /// Decodes a token. Tokens that were encoded before stores had incarnations belong to the first one.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         // Tokens from versions without incarnations have none.
@@ -55,6 +56,7 @@ public struct HistoryToken: Sendable, Hashable, Codable, Comparable {
         return generation
     }
 
+    /// Returns whether a token is positioned at an earlier save. Compare tokens of one store and incarnation only.
     public static func < (a: HistoryToken, b: HistoryToken) -> Bool { a.generation < b.generation }
 }
 
@@ -68,6 +70,7 @@ public enum HistoryError: Error, Sendable, Hashable, CustomStringConvertible {
     /// restored backup. Read the store again.
     case tokenOfAnotherCopy(HistoryToken)
 
+    /// The reason why the token cannot be used, and the remedy.
     public var description: String {
         switch self {
         case .tokenExpired(let token):
@@ -94,6 +97,7 @@ public struct HistoryRequest: Sendable, Hashable {
     /// The maximum number of saves; nil for all.
     public var limit: Int?
 
+    /// Creates a selection. Without arguments, it selects the whole history.
     public init(
         after token: HistoryToken? = nil, authors: Set<String>? = nil, excludingAuthors: Set<String> = [],
         entities: Set<String>? = nil, limit: Int? = nil

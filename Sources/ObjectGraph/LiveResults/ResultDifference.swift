@@ -13,6 +13,7 @@ public struct ResultDifference: Sendable, Hashable {
         /// The position in the next snapshot.
         public var to: Int
 
+        /// Creates a move.
         public init(from: Int, to: Int) {
             self.from = from
             self.to = to
@@ -28,6 +29,7 @@ public struct ResultDifference: Sendable, Hashable {
     /// The positions in the next snapshot of changed objects that did not move, ascending.
     public var updates: [Int]
 
+    /// Creates a difference. Without arguments, it is empty.
     public init(deletions: [Int] = [], insertions: [Int] = [], moves: [Move] = [], updates: [Int] = []) {
         self.deletions = deletions
         self.insertions = insertions

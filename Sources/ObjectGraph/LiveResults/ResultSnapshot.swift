@@ -22,7 +22,9 @@ public struct ResultSnapshot: Sendable {
 }
 
 extension ResultSnapshot: RandomAccessCollection {
+    /// The position of the first id, always 0.
     public var startIndex: Int { 0 }
+    /// The position after the last id, which is the number of ids.
     public var endIndex: Int { window.count }
 
     /// The id at a position.

@@ -12,6 +12,7 @@ extension AttributeDescription {
             preservesValueOnDeletion: preservesValueOnDeletion)
     }
 
+    /// Unavailable. The compiler selects it for a type that cannot be stored, and shows the remedy.
     @available(
         *, unavailable, message: "this type cannot be stored; conform it to CodableAttribute, or mark the property @Transient"
     )
@@ -22,6 +23,7 @@ extension AttributeDescription {
         self.init(name: name, type: .data)
     }
 
+    /// Unavailable. The compiler selects it for a property that is a model, and shows the remedy.
     @available(*, unavailable, message: "a property that is a model needs @Relationship")
     public init<M: PersistentModel, N: PersistentModel>(
         _ name: String, of keyPath: KeyPath<M, N?>, index: IndexKind = .none, default defaultValue: N? = nil,
@@ -30,6 +32,7 @@ extension AttributeDescription {
         self.init(name: name, type: .reference)
     }
 
+    /// Unavailable. The compiler selects it for a property that is a list of models, and shows the remedy.
     @available(*, unavailable, message: "a property that is a list of models needs @Relationship")
     public init<M: PersistentModel, N: PersistentModel>(
         _ name: String, of keyPath: KeyPath<M, [N]>, index: IndexKind = .none, default defaultValue: [N]? = nil,

@@ -26,11 +26,14 @@ public protocol AttributeValue {
 }
 
 extension AttributeValue {
+    /// false, the default for types that have no null.
     public static var isOptional: Bool { false }
+    /// nil, the default: reading a missing value of a type without a zero or empty value stops the program.
     public static var fallback: Self? { nil }
 }
 
 extension AttributeValue where Self: FixedWidthInteger {
+    /// Creates the integer from `.int` or `.uint`. Returns nil for another storage class, and for a number out of range.
     @inlinable public init?(_ value: Value) {
         switch value {
         case .int(let number): self.init(exactly: number)
@@ -39,103 +42,166 @@ extension AttributeValue where Self: FixedWidthInteger {
         }
     }
 
+    /// The integer as `.int`.
     @inlinable public var storeValue: Value { .int(Int64(self)) }
 }
 
-extension Int: AttributeValue { public static var columnType: ColumnType { .int64 } }
-extension Int8: AttributeValue { public static var columnType: ColumnType { .int8 } }
-extension Int16: AttributeValue { public static var columnType: ColumnType { .int16 } }
-extension Int32: AttributeValue { public static var columnType: ColumnType { .int32 } }
-extension Int64: AttributeValue { public static var columnType: ColumnType { .int64 } }
-extension UInt8: AttributeValue { public static var columnType: ColumnType { .uint8 } }
-extension UInt16: AttributeValue { public static var columnType: ColumnType { .uint16 } }
-extension UInt32: AttributeValue { public static var columnType: ColumnType { .uint32 } }
+extension Int: AttributeValue {
+    /// The column type of 64-bit signed integers.
+    public static var columnType: ColumnType { .int64 }
+}
+
+extension Int8: AttributeValue {
+    /// The column type of 8-bit signed integers.
+    public static var columnType: ColumnType { .int8 }
+}
+
+extension Int16: AttributeValue {
+    /// The column type of 16-bit signed integers.
+    public static var columnType: ColumnType { .int16 }
+}
+
+extension Int32: AttributeValue {
+    /// The column type of 32-bit signed integers.
+    public static var columnType: ColumnType { .int32 }
+}
+
+extension Int64: AttributeValue {
+    /// The column type of 64-bit signed integers.
+    public static var columnType: ColumnType { .int64 }
+}
+
+extension UInt8: AttributeValue {
+    /// The column type of 8-bit unsigned integers.
+    public static var columnType: ColumnType { .uint8 }
+}
+
+extension UInt16: AttributeValue {
+    /// The column type of 16-bit unsigned integers.
+    public static var columnType: ColumnType { .uint16 }
+}
+
+extension UInt32: AttributeValue {
+    /// The column type of 32-bit unsigned integers.
+    public static var columnType: ColumnType { .uint32 }
+}
 
 extension UInt64: AttributeValue {
+    /// The column type of 64-bit unsigned integers.
     public static var columnType: ColumnType { .uint64 }
+    /// The integer as `.uint`.
     @inlinable public var storeValue: Value { .uint(self) }
 }
 
 extension UInt: AttributeValue {
+    /// The column type of 64-bit unsigned integers.
     public static var columnType: ColumnType { .uint64 }
+    /// The integer as `.uint`.
     @inlinable public var storeValue: Value { .uint(UInt64(self)) }
 }
 
 extension Bool: AttributeValue {
+    /// The column type of Boolean values.
     public static var columnType: ColumnType { .bool }
+    /// Creates the value from `.bool`. Returns nil for another storage class.
     @inlinable public init?(_ value: Value) {
         guard case .bool(let flag) = value else { return nil }
         self = flag
     }
+    /// The value as `.bool`.
     @inlinable public var storeValue: Value { .bool(self) }
 }
 
 extension Double: AttributeValue {
+    /// The column type of double-precision numbers.
     public static var columnType: ColumnType { .double }
+    /// Creates the number from `.double`. Returns nil for another storage class.
     @inlinable public init?(_ value: Value) {
         guard case .double(let number) = value else { return nil }
         self = number
     }
+    /// The number as `.double`.
     @inlinable public var storeValue: Value { .double(self) }
 }
 
 extension Float: AttributeValue {
+    /// The column type of single-precision numbers.
     public static var columnType: ColumnType { .float }
+    /// Creates the number from `.double`, rounded to single precision. Returns nil for another storage class.
     @inlinable public init?(_ value: Value) {
         guard case .double(let number) = value else { return nil }
         self = Float(number)
     }
+    /// The number as `.double`, which represents it exactly.
     @inlinable public var storeValue: Value { .double(Double(self)) }
 }
 
 extension String: AttributeValue {
+    /// The column type of strings.
     public static var columnType: ColumnType { .string }
+    /// Creates the string from `.string`. Returns nil for another storage class.
     @inlinable public init?(_ value: Value) {
         guard case .string(let text) = value else { return nil }
         self = text
     }
+    /// The string as `.string`.
     @inlinable public var storeValue: Value { .string(self) }
 }
 
 extension Data: AttributeValue {
+    /// The column type of bytes.
     public static var columnType: ColumnType { .data }
+    /// Creates the bytes from `.data`. Returns nil for another storage class.
     public init?(_ value: Value) {
         guard case .data(let bytes) = value else { return nil }
         self = bytes
     }
+    /// The bytes as `.data`.
     public var storeValue: Value { .data(self) }
 }
 
 extension Date: AttributeValue {
+    /// The column type of dates.
     public static var columnType: ColumnType { .date }
+    /// Creates the date from a `.double` of seconds since the reference date. Returns nil for another storage class.
     public init?(_ value: Value) {
         guard case .double(let seconds) = value else { return nil }
         self.init(timeIntervalSinceReferenceDate: seconds)
     }
+    /// The seconds since the reference date as `.double`.
     public var storeValue: Value { .double(timeIntervalSinceReferenceDate) }
 }
 
 extension UUID: AttributeValue {
+    /// The column type of UUIDs.
     public static var columnType: ColumnType { .uuid }
+    /// Creates the UUID from `.uuid`. Returns nil for another storage class.
     public init?(_ value: Value) {
         guard case .uuid(let uuid) = value else { return nil }
         self = uuid
     }
+    /// The UUID as `.uuid`.
     public var storeValue: Value { .uuid(self) }
 }
 
 extension URL: AttributeValue {
+    /// The column type of strings, because a URL is stored as its text.
     public static var columnType: ColumnType { .string }
+    /// Creates the URL from `.string`. Returns nil for another storage class, and for text that is not a URL.
     public init?(_ value: Value) {
         guard case .string(let text) = value else { return nil }
         self.init(string: text)
     }
+    /// The absolute text of the URL as `.string`. A relative URL loses its base.
     public var storeValue: Value { .string(absoluteString) }
 }
 
 extension Optional: AttributeValue where Wrapped: AttributeValue {
+    /// The column type of the wrapped type.
     public static var columnType: ColumnType { Wrapped.columnType }
+    /// true: the column can be null.
     public static var isOptional: Bool { true }
+    /// Creates nil from null, and otherwise wraps a value. Returns nil if the wrapped type cannot be created from the value.
     @inlinable public init?(_ value: Value) {
         if value.isNull {
             self = .none
@@ -144,19 +210,24 @@ extension Optional: AttributeValue where Wrapped: AttributeValue {
             self = .some(wrapped)
         }
     }
+    /// The wrapped value as the store represents it, or null.
     @inlinable public var storeValue: Value { self?.storeValue ?? .null }
 }
 
 extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue {
+    /// The column type of the raw values.
     public static var columnType: ColumnType { RawValue.columnType }
+    /// Creates the case of a raw value. Returns nil if no case has it.
     public init?(_ value: Value) {
         guard let raw = RawValue(value) else { return nil }
         self.init(rawValue: raw)
     }
+    /// The raw value as the store represents it.
     public var storeValue: Value { rawValue.storeValue }
 }
 
 extension AttributeValue where Self: RawRepresentable & CaseIterable, RawValue: AttributeValue {
+    /// The first case.
     public static var fallback: Self? { allCases.first }
 }
 
@@ -164,8 +235,10 @@ extension AttributeValue where Self: RawRepresentable & CaseIterable, RawValue: 
 public protocol CodableAttribute: AttributeValue, Codable {}
 
 extension CodableAttribute {
+    /// The column type of bytes, which contain JSON.
     public static var columnType: ColumnType { .data }
 
+    /// Creates the value by decoding JSON from `.data`. Returns nil if the bytes cannot be decoded.
     public init?(_ value: Value) {
         guard case .data(let bytes) = value, let decoded = try? JSONDecoder().decode(Self.self, from: bytes) else {
             return nil

@@ -14,6 +14,7 @@ public enum DeleteRule: String, Sendable, Hashable {
 
 /// The number of destinations that a relationship can have.
 public enum Cardinality: String, Sendable, Hashable {
+    /// At most one destination, or any number of destinations in no order.
     case toOne, toMany
 }
 
@@ -34,6 +35,8 @@ public struct AttributeDescription: Sendable, Hashable {
     /// A Boolean value that indicates whether the history keeps the value of a deleted object, as its tombstone.
     public var preservesValueOnDeletion: Bool
 
+    /// Creates the description of an attribute. To derive the type from a property of a class, use the initializer with a key
+    /// path.
     public init(
         name: String, type: ColumnType, isOptional: Bool = false, index: IndexKind = .none, defaultValue: Value = .null,
         renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
@@ -63,6 +66,7 @@ public struct RelationshipDescription: Sendable, Hashable {
     /// The name of the relationship in older versions of the model.
     public var renamedFrom: String?
 
+    /// Creates the description of a relationship. Entities and inverses are checked when the model is created.
     public init(
         name: String, destination: String, inverse: String? = nil, cardinality: Cardinality,
         deleteRule: DeleteRule = .nullify, renamedFrom: String? = nil
@@ -78,7 +82,9 @@ public struct RelationshipDescription: Sendable, Hashable {
 
 /// The description of an attribute or a relationship.
 public enum PropertyDescription: Sendable, Hashable {
+    /// An attribute, which is a column of the entity.
     case attribute(AttributeDescription)
+    /// A relationship: a column if it is to-one, and otherwise a set of pairs or the inverse of a column.
     case relationship(RelationshipDescription)
 
     /// The name of the property.
@@ -118,6 +124,7 @@ public struct IndexDescription: Sendable, Hashable {
         IndexDescription(properties: properties, kind: .unique)
     }
 
+    /// Creates an index over properties, in order.
     public init(properties: [String], kind: IndexKind = .indexed) {
         self.properties = properties
         self.kind = kind
@@ -136,6 +143,7 @@ public struct EntityDescription: Sendable, Hashable {
     /// The name of the entity in older versions of the model.
     public var renamedFrom: String?
 
+    /// Creates the description of an entity. It is checked when the model is created.
     public init(
         name: String, properties: [PropertyDescription], indexes: [IndexDescription] = [], renamedFrom: String? = nil
     ) {

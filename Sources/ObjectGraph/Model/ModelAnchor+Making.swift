@@ -5,6 +5,7 @@ import StoreInterface
 ///
 /// It uses no memory. Its presence makes Swift require a value for the property in each initializer.
 public struct ModelPlaceholder: Sendable {
+    /// Creates a placeholder, which has no content.
     @inlinable public init() {}
 }
 

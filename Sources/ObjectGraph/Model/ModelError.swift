@@ -26,6 +26,7 @@ public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The change that corrects the error.
     public var remedy: String
 
+    /// Creates an error about a description.
     public init(_ reason: Reason, entity: String, property: String? = nil, remedy: String) {
         self.reason = reason
         self.entity = entity
@@ -33,6 +34,7 @@ public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
         self.remedy = remedy
     }
 
+    /// The entity and property, the reason and the remedy, as one line.
     public var description: String {
         "\(property.map { "\(entity).\($0)" } ?? (entity.isEmpty ? "the model" : entity)): \(reason.rawValue); \(remedy)"
     }

@@ -20,8 +20,10 @@ extension PersistentModel {
     /// - Precondition: The object is inserted into a context.
     public var id: ObjectID { managedObject.objectID }
 
+    /// Returns whether two references refer to one object. Two contexts have different objects of one record.
     public static func == (a: Self, b: Self) -> Bool { a === b }
 
+    /// Hashes the identity of the object, which never changes.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
     /// The context in which the object is registered; nil before insertion.
@@ -56,12 +58,20 @@ public protocol ManagedObjectLifecycle: PersistentModel {
 }
 
 extension ManagedObjectLifecycle {
+    /// Does nothing.
     public func awakeFromInsert() {}
+    /// Does nothing.
     public func awakeFromFetch() {}
+    /// Does nothing.
     public func willSave() {}
+    /// Does nothing.
     public func didSave() {}
+    /// Does nothing.
     public func prepareForDeletion() {}
+    /// Accepts every object.
     public func validateForInsert() throws {}
+    /// Accepts every object.
     public func validateForUpdate() throws {}
+    /// Accepts every object.
     public func validateForDelete() throws {}
 }

@@ -7,6 +7,7 @@ public struct DetachedEntity: Sendable {
     /// The declared default of each column, or null.
     let defaults: [Value]
 
+    /// Reads the number of columns and their defaults from a description.
     public init(_ description: EntityDescription) {
         name = description.name
         var defaults: [Value] = []

@@ -130,7 +130,9 @@ extension ManagedObject {
 }
 
 extension ManagedObject: Hashable {
+    /// Returns whether two references refer to one object.
     public static func == (a: ManagedObject, b: ManagedObject) -> Bool { a === b }
+    /// Hashes the identity of the object, which never changes.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
@@ -139,6 +141,7 @@ public struct ModelAnchor: ~Copyable {
     /// The managed object of the model.
     public let object: ManagedObject
 
+    /// Creates the link to an object. Its deallocation clears the object's reference to the model.
     public init(_ object: ManagedObject) { self.object = object }
 
     deinit { object.model = nil }

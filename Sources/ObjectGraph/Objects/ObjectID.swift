@@ -18,6 +18,7 @@ public struct ObjectID: Sendable, Hashable {
     /// The object's key, unique in its entity.
     public let key: ObjectKey
 
+    /// Creates an id from its parts. The object need not exist.
     public init(store: StoreIdentity, entity: Int, key: ObjectKey) {
         self.store = store
         self.entity = entity
@@ -54,6 +55,8 @@ extension ObjectID: CustomStringConvertible, LosslessStringConvertible {
 }
 
 extension ObjectID: Codable {
+    /// Decodes an id from its ``description``.
+    /// - Throws: `DecodingError` for any other text.
     public init(from decoder: any Decoder) throws {
         let text = try decoder.singleValueContainer().decode(String.self)
         guard let id = ObjectID(text) else {
@@ -63,6 +66,7 @@ extension ObjectID: Codable {
         self = id
     }
 
+    /// Encodes the id as its ``description``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)

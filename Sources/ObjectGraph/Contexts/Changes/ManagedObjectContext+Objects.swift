@@ -287,6 +287,7 @@ public enum ContextError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The operation needs a child context, but the context with this name is a root.
     case notAChild(context: String)
 
+    /// The reason for the error, and usually the remedy.
     public var description: String {
         switch self {
         case .objectNotFound(let id): "there is no object \(id); it was deleted, never saved, or belongs to another store"

@@ -8,6 +8,7 @@ public struct BackgroundStream<Element: Sendable>: AsyncSequence, Sendable {
     let start: @Sendable (ManagedObjectContext) throws -> BatchSource
     let transform: @Sendable (ManagedObjectContext, BatchSource) throws -> [Element]?
 
+    /// Returns an iterator that takes its own snapshot when the first value is read.
     public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
 
     /// `@unchecked Sendable` is safe because the state is used only on the context's executor, inside `perform`.
@@ -15,6 +16,7 @@ public struct BackgroundStream<Element: Sendable>: AsyncSequence, Sendable {
         var source: BatchSource?
     }
 
+    /// An iterator that asks the context for one batch of values at a time.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let stream: BackgroundStream<Element>
         private let state = State()
@@ -22,6 +24,8 @@ public struct BackgroundStream<Element: Sendable>: AsyncSequence, Sendable {
 
         fileprivate init(stream: BackgroundStream<Element>) { self.stream = stream }
 
+        /// Returns the next value, or nil at the end. Suspends while the context computes a batch.
+        /// - Throws: `CancellationError` between batches; ``FetchError``, `StoreError`, and the errors of the transformation.
         public mutating func next() async throws -> Element? {
             while batch.isEmpty {
                 try Task.checkCancellation()

@@ -9,6 +9,7 @@ public struct BatchOptions: Sendable {
     /// The number of rows per save of an import. Each save is atomic. Up to twice this number of rows is in memory.
     public var rowsPerSave = 16_384
 
+    /// Creates the default options: durable saves without an author, 16,384 rows each.
     public init() {}
 }
 
@@ -86,6 +87,7 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
     /// A save of an import failed. The saves before it stay.
     case importStopped(savedRows: Int, error: any Error)
 
+    /// The failed operation, the reason and the remedy, as one line.
     public var description: String {
         switch self {
         case .wrongValue(let entity, let property, let value):

@@ -59,6 +59,7 @@ public struct MergeConflict: Sendable, Equatable, CustomStringConvertible {
     /// A Boolean value that indicates whether the object is deleted in the store.
     public var isDeletedInStore: Bool
 
+    /// The entity, the id, both changes and the names of the changed properties, as one line.
     public var description: String {
         let what =
             isDeletedHere

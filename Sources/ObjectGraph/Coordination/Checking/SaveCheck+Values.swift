@@ -68,6 +68,7 @@ public struct InvalidValue: Error, Sendable, Hashable, CustomStringConvertible {
         self.value = value
     }
 
+    /// The property, its value and the reason why it cannot be stored.
     public var description: String {
         value.isNull
             ? "\(entity).\(property) has no value: it is not optional. Give it one"

@@ -11,6 +11,7 @@ public struct SavePreview: Sendable {
     /// The error that the save would throw; nil if it would succeed.
     public var failure: (any Error)?
 
+    /// Creates a preview. By default, it is that of a save with no changes.
     public init(changes: ChangeSet = ChangeSet(), conflicts: [MergeConflict] = [], failure: (any Error)? = nil) {
         self.changes = changes
         self.conflicts = conflicts

@@ -7,17 +7,22 @@ import StoreInterface
 /// The copy runs on a background queue, at most one pipe buffer ahead of the reader. A slow reader keeps its snapshot of the store
 /// alive until the copy ends.
 public struct BackupBytes: AsyncSequence, Sendable {
+    /// A part of the backup, at most 256 KiB.
     public typealias Element = [UInt8]
 
     private let pipe: BackupPipe
 
     init(_ store: any ObjectStore, _ pin: Snapshot) throws { pipe = try BackupPipe(store, pin) }
 
+    /// Returns an iterator over the one copy that is being made. Iterators share it: each part is returned to one of them.
     public func makeAsyncIterator() -> Iterator { Iterator(pipe: pipe) }
 
+    /// An iterator over the parts of a backup.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let pipe: BackupPipe
 
+        /// Returns the next part, or nil when the backup is complete. Suspends until a part is written.
+        /// - Throws: The `StoreError` that ended the copy. The parts returned before do not form a usable file.
         public mutating func next() async throws -> [UInt8]? { try await pipe.read() }
     }
 }

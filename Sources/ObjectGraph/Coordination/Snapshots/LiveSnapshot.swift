@@ -17,6 +17,7 @@ public struct LiveSnapshot: Sendable, Hashable, CustomStringConvertible {
     /// A Boolean value that indicates whether this is the newest state, which every new context reads.
     public var isNewest: Bool
 
+    /// The owners, the state, its age and its cost, as one line.
     public var description: String {
         let who =
             owners.isEmpty ? (age == nil ? "process \(processID)" : "live results or reads") : owners.joined(separator: ", ")
@@ -40,6 +41,7 @@ public struct SnapshotBudget: Sendable, Hashable {
     public struct Response: OptionSet, Sendable, Hashable {
         /// The responses as bits.
         public let rawValue: UInt8
+        /// Creates a set of responses from its bits.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// Moves contexts without unsaved changes from a state over the budget to the newest state. This includes pinned contexts.
@@ -56,6 +58,7 @@ public struct SnapshotBudget: Sendable, Hashable {
     /// The responses in addition to the warning.
     public var responses: Response
 
+    /// Creates a budget. Without arguments, it has no limits.
     public init(maximumAge: Duration? = nil, maximumBytes: Int? = nil, responses: Response = []) {
         self.maximumAge = maximumAge
         self.maximumBytes = maximumBytes
@@ -75,6 +78,7 @@ public enum SnapshotError: Error, Sendable, CustomStringConvertible {
     /// The budget refuses new snapshots while these snapshots are in use.
     case overBudget([LiveSnapshot])
 
+    /// The snapshots that exceed the budget, and the remedy.
     public var description: String {
         switch self {
         case .overBudget(let snapshots):

@@ -272,8 +272,10 @@ public struct DeferredSaveFailure: Sendable, Equatable, CustomStringConvertible 
     /// The store's error.
     public let error: any Error
 
+    /// The context, the time and the error of the save, as one line.
     public var description: String { "the save of \(origin.contextName) at \(origin.date): \(error)" }
 
+    /// Returns whether two failures have the same origin and equal errors.
     public static func == (a: DeferredSaveFailure, b: DeferredSaveFailure) -> Bool {
         a.origin == b.origin && ErrorComparison.areEqual(a.error, b.error)
     }

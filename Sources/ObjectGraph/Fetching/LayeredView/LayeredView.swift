@@ -11,6 +11,7 @@ public struct LayeredView: ObjectReader {
     /// The layers, newest first.
     public let layers: [Layer]
 
+    /// Creates a view of layers over a snapshot. O(1).
     public init(base: any StoreSnapshot, layers: [Layer] = []) {
         self.base = base
         self.layers = layers

@@ -29,6 +29,8 @@ public struct FetchRequest<M: PersistentModel>: Sendable {
     /// Relationships, as names or paths of names, whose objects are read together with the result.
     public var relationshipKeyPathsForPrefetching: [String] = []
 
+    /// Creates a request for objects that satisfy both conditions. Without arguments, it selects all objects in the order of
+    /// their keys.
     public init(
         where predicate: Predicate<M>? = nil, matching condition: Condition = .always, sortBy: [SortBy<M>] = [],
         limit: Int? = nil, offset: Int = 0
@@ -62,6 +64,9 @@ public struct EntityFetchRequest: Sendable, Hashable {
     /// Relationships, as names or paths of names, whose objects are read together with the result.
     public var relationshipKeyPathsForPrefetching: [String] = []
 
+    /// Creates a request for an entity by name. By default, it selects all objects in the order of their keys.
+    ///
+    /// The names are checked when the request is used.
     public init(
         _ entityName: String, matching condition: Condition = .always, sortBy: [AttributeSort] = [], limit: Int? = nil,
         offset: Int = 0

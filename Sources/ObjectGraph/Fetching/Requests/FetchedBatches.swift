@@ -31,7 +31,9 @@ public struct FetchedBatches<Element>: RandomAccessCollection {
         self.wrap = wrap
     }
 
+    /// The position of the first object, always 0.
     public var startIndex: Int { 0 }
+    /// The position after the last object, which is the number of objects.
     public var endIndex: Int { keys.count }
 
     /// Returns the object at a position. If its batch is not the last one used, its objects are created and relationships prefetched.

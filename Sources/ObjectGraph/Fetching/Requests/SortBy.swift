@@ -64,6 +64,7 @@ public struct AttributeSort: Sendable, Hashable {
     /// The comparison of strings.
     public var comparison: StringComparison
 
+    /// Creates a sort by an attribute, whose name is checked when a request uses the sort.
     public init(
         _ attribute: String, _ direction: StoreSort.Direction = .ascending, comparing comparison: StringComparison = .codePoints
     ) {

@@ -11,8 +11,10 @@ public struct FetchStream<Element>: AsyncSequence {
     let prefetching: PrefetchPlan?
     let wrap: (ManagedObject) -> Element
 
+    /// Returns an iterator, which reads nothing until its first object is requested.
     public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
 
+    /// An iterator that creates one batch of objects at a time.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let stream: FetchStream<Element>
         private var source: BatchSource?
@@ -20,6 +22,8 @@ public struct FetchStream<Element>: AsyncSequence {
 
         fileprivate init(stream: FetchStream<Element>) { self.stream = stream }
 
+        /// Returns the next object, or nil at the end. Call it on the context's executor, as `for try await` does.
+        /// - Throws: `CancellationError` between batches; ``FetchError``, `StoreError`.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
             while batch.isEmpty {
                 if source != nil {
@@ -34,6 +38,8 @@ public struct FetchStream<Element>: AsyncSequence {
             return stream.wrap(batch.removeFirst())
         }
 
+        /// Returns the next object without the caller's isolation. Call ``next(isolation:)`` instead, because a context may be
+        /// used only on its executor.
         public mutating func next() async throws -> Element? { try await next(isolation: nil) }
     }
 }

@@ -13,6 +13,7 @@ import StoreInterface
 /// keeps the value in chunks, as LMDB does with large values, the stream needs memory for one part (64 KiB). For other and unsaved
 /// values, it needs memory for the whole value. Iterating twice reads twice.
 public struct ValueStream: AsyncSequence, Sendable {
+    /// A part of the value, at most 64 KiB.
     public typealias Element = Data
 
     private let parts: (any ValueParts)?
@@ -22,8 +23,10 @@ public struct ValueStream: AsyncSequence, Sendable {
     /// The size of the whole value in bytes.
     public var byteCount: Int { parts?.byteCount ?? 0 }
 
+    /// Returns an iterator that begins at the first byte. It reads nothing yet.
     public func makeAsyncIterator() -> Iterator { Iterator(parts: parts) }
 
+    /// An iterator over the parts of a value.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         fileprivate var parts: (any ValueParts)?
 

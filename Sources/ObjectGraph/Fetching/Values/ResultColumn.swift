@@ -27,6 +27,8 @@ public struct ResultColumn: Sendable, Hashable {
     /// The name of the column in the result.
     public var name: String
 
+    /// Creates a column. Without a name, it is named after its source: a property by its path, an aggregate like
+    /// `sum(playCount)`.
     public init(_ source: Source, as name: String? = nil) {
         self.source = source
         self.name = name ?? source.defaultName

@@ -33,8 +33,10 @@ public struct ResultRow: Sendable, Hashable {
         Dictionary(zip(shape.names, values), uniquingKeysWith: { first, _ in first })
     }
 
+    /// Returns whether two rows have the same columns and equal values.
     public static func == (a: ResultRow, b: ResultRow) -> Bool { a.shape.names == b.shape.names && a.values == b.values }
 
+    /// Hashes the values.
     public func hash(into hasher: inout Hasher) { hasher.combine(values) }
 }
 

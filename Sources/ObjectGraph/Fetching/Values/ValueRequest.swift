@@ -34,6 +34,7 @@ public struct EntityValueRequest: Sendable, Hashable {
     /// A Boolean value that indicates whether the result includes unsaved changes of the context.
     public var includesPendingChanges = true
 
+    /// Creates a request for columns of an entity by name. The names are checked when the request is used.
     public init(
         _ entityName: String, fetching propertiesToFetch: [ResultColumn], matching condition: Condition = .always,
         groupBy propertiesToGroupBy: [String] = [], having: Condition = .always, sortBy: [AttributeSort] = [],
@@ -77,6 +78,7 @@ public struct ValueRequest<M: PersistentModel>: Sendable {
     public struct Sort: Sendable, Hashable {
         var sort: AttributeSort
 
+        /// Creates a sort by a column of the result.
         public init(
             _ column: ModelColumn<M>, _ direction: StoreSort.Direction = .ascending,
             comparing comparison: StringComparison = .codePoints
@@ -85,6 +87,7 @@ public struct ValueRequest<M: PersistentModel>: Sendable {
         }
     }
 
+    /// Creates a request for columns of a model type. Rows are objects, or groups if a column is computed.
     public init(
         _ propertiesToFetch: [ModelColumn<M>], where predicate: Predicate<M>? = nil, matching condition: Condition = .always,
         groupBy propertiesToGroupBy: [ModelColumn<M>] = [], having: Condition = .always, sortBy: [Sort] = [],

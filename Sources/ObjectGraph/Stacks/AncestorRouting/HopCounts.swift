@@ -2,6 +2,7 @@ internal import Platform
 
 /// A kind of request from a context to its parent, at one level. Hops are counted by it.
 @_spi(Routing) public struct RequestHop: Sendable, Hashable {
+    /// The kind of a request.
     public enum Kind: String, Sendable, CaseIterable {
         /// All values of one object.
         case fault
@@ -15,10 +16,12 @@ internal import Platform
         case other
     }
 
+    /// The kind of the request.
     public var kind: Kind
     /// 1 for a request to a root context, 2 for one to a child of a root.
     public var level: Int
 
+    /// Creates a kind of request at one level.
     public init(_ kind: Kind, level: Int) {
         self.kind = kind
         self.level = level
