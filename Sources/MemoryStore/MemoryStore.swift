@@ -36,9 +36,9 @@ public final class MemoryStore: ObjectStore {
         MemorySnapshot(schema: schema, state: state.withLock { $0 })
     }
 
-    /// Runs a transaction on a copy of the state, which shares all unchanged data. Its result becomes visible when `body`
-    /// returns.
-    /// - Throws: The error of `body`. The durability makes no difference.
+    /// Runs a transaction on a copy of the state, which shares all unchanged data.
+    ///
+    /// Its result becomes visible when `body` returns. The durability makes no difference.
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         var result: R?
         try writing.withLock { _ in

@@ -8,6 +8,20 @@ import ObjectGraph
 ///
 /// If the class has no initializer, the macro adds one with a parameter per property. The class is not `Sendable`: an object
 /// belongs to its context. If the class had another name in existing files, pass that name: `renamedFrom: "Singer"`.
+///
+/// ```swift
+/// @Model final class Choir {
+///     var name: String
+///     @Relationship(deleteRule: .nullify, inverse: \Melody.band) var songs: [Melody]
+/// }
+///
+/// @Model final class Melody {
+///     var title: String
+///     var plays = 0
+///     @Transient var isPlaying = false
+///     @Relationship var band: Choir?
+/// }
+/// ```
 @attached(
     member, names: named(modelAnchor), named(managedObject), named(entityDescription), named(detachedEntity),
     named(columnsByKeyPath), named(init))
@@ -27,6 +41,12 @@ public enum AttributeOption: Sendable {
 
 /// Sets the options of a stored property: whether it is unique, indexed or preserved in the history on deletion, and its
 /// former name.
+///
+/// ```swift
+/// @Attribute(.unique) var isrc: String
+/// var title: String
+/// @Attribute(.indexed) var playCount = 0
+/// ```
 @attached(peer)
 public macro Attribute(_ options: AttributeOption..., renamedFrom: String? = nil) =
     #externalMacro(module: "StrataMacros", type: "MarkerMacro")

@@ -66,6 +66,26 @@ import Testing
         #expect(page.blocks(from: "```swift", to: "```") == compiled.blocks(from: "// Docs/Concurrency.md", to: "// end"))
     }
 
+    /// The compiled copies are in tests, each between a line that names the source file and one that ends it.
+    @Test func `the examples in documentation comments compile`() {
+        let tests = Repository.swiftFiles.filter(\.isTest)
+        for file in Repository.swiftFiles where file.path.hasPrefix("Sources/") {
+            let shown = file.documentation.blocks(from: "```swift", to: "```")
+            let compiled = tests.flatMap { $0.blocks(from: "// \(file.path)", to: "// end") }
+            #expect(Set(shown) == Set(compiled), "\(file.path): change its examples and their copies in Tests together")
+        }
+    }
+
+    /// A nested configuration replaces the repository's, so it repeats the other settings.
+    @Test(arguments: ["Benchmarks", "Tests", "fuzz"])
+    func `a folder's format differs only in not asking for documentation`(folder: String) throws {
+        func format(_ folder: String) throws -> String {
+            try String(contentsOf: Repository.root.appending(path: "\(folder)/.swift-format"), encoding: .utf8)
+        }
+        let rule = "\"AllPublicDeclarationsHaveDocumentation\":"
+        #expect(try format(folder) == format(".").replacing("\(rule) true", with: "\(rule) false"))
+    }
+
     /// Every target of the library must be in the table, in the order of the manifest.
     @Test(arguments: ["CONTRIBUTING.md", "Docs/Internals/Architecture.md"])
     func aTableOfLayersNamesEveryTargetInOrder(path: String) throws {
@@ -95,6 +115,12 @@ import Testing
 }
 
 extension SourceFile {
+    /// The text of the documentation comments.
+    fileprivate var documentation: SourceFile {
+        let comments = lines.map { $0.drop { $0 == " " } }.filter { $0.hasPrefix("///") }
+        return SourceFile(path: path, text: comments.map { String($0.dropFirst(4)) }.joined(separator: "\n"))
+    }
+
     /// The lines between two marks, for each pair of marks, without the indentation of the first mark.
     fileprivate func blocks(from start: String, to end: String) -> [[String]] {
         var blocks: [[String]] = []

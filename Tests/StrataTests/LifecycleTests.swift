@@ -11,6 +11,7 @@ private enum Calls {
     static func of(_ title: String) -> [String] { made.withLock { $0[title] ?? [] } }
 }
 
+// Sources/Strata/Macros.swift
 @Model final class Choir {
     var name: String
     @Relationship(deleteRule: .nullify, inverse: \Melody.band) var songs: [Melody]
@@ -22,6 +23,7 @@ private enum Calls {
     @Transient var isPlaying = false
     @Relationship var band: Choir?
 }
+// end
 
 extension Melody: ManagedObjectLifecycle {
     struct Unplayable: Error {}

@@ -16,9 +16,11 @@ struct Place: CodableAttribute, Equatable {
 }
 
 @Model final class Track {
+    // Sources/Strata/Macros.swift
     @Attribute(.unique) var isrc: String
     var title: String
     @Attribute(.indexed) var playCount = 0
+    // end
     var mood: Mood = .calm
     var format: Format = Format.allCases[1]
     var released: Date?

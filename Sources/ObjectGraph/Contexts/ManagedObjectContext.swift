@@ -8,6 +8,13 @@ import StoreInterface
 /// Contexts are not `Sendable`. Use a context and its objects only on the context's executor: on the main actor for
 /// `container.mainContext`, or inside `perform` of a ``BackgroundContext``. Reads are synchronous and never wait for a writer.
 /// Saves are `async` and do their work on other executors. A root context is attached to a coordinator, a child to its parent.
+///
+/// ```swift
+/// let track = try context.existingObject(Track.self, with: id)
+/// track.playCount += 1
+/// context.insert(Album(title: "Live"))
+/// try await context.save()
+/// ```
 public final class ManagedObjectContext {
     /// The model of the context's objects.
     public let model: Model

@@ -6,6 +6,12 @@ import StoreInterface
 ///
 /// Its methods may be called from any thread. Two coordinators on one store object share its writer, and so the newest state and
 /// the order of saves. Each notifies its own contexts.
+///
+/// ```swift
+/// let unplayed = FetchRequest<Track>(where: #Predicate { $0.playCount == 0 })
+/// let result = try await container.coordinator.batchDelete(unplayed)
+/// try await container.coordinator.compact()
+/// ```
 public final class PersistentStoreCoordinator: Sendable {
     /// The model of the store's objects.
     public let model: Model

@@ -7,6 +7,11 @@ import StoreInterface
 
 /// A position in a store's history: after one save, before the next. Store it, for example in a file, to continue reading from there
 /// (S160).
+///
+/// ```swift
+/// try JSONEncoder().encode(container.coordinator.currentHistoryToken).write(to: file)
+/// let stored = try JSONDecoder().decode(HistoryToken.self, from: Data(contentsOf: file))
+/// ```
 public struct HistoryToken: Sendable, Hashable, Codable, Comparable {
     /// The store to which the token belongs.
     public let store: UUID
@@ -61,6 +66,14 @@ public struct HistoryToken: Sendable, Hashable, Codable, Comparable {
 }
 
 /// The reason why a token cannot be used to read the history.
+///
+/// ```swift
+/// do {
+///     _ = try await container.coordinator.history(HistoryRequest(after: stored))
+/// } catch HistoryError.tokenExpired {
+///     token = container.coordinator.currentHistoryToken  // then read the objects again
+/// }
+/// ```
 public enum HistoryError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Saves after the token were deleted, explicitly or because the history is bounded. Read the store again.
     case tokenExpired(HistoryToken)
@@ -85,6 +98,14 @@ public enum HistoryError: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 /// A selection of the saves in a history.
+///
+/// ```swift
+/// let request = HistoryRequest(after: token, excludingAuthors: ["importer"], entities: ["Track"])
+/// for transaction in try await container.coordinator.history(request) {
+///     print(transaction.changes.count)
+///     token = transaction.token
+/// }
+/// ```
 public struct HistoryRequest: Sendable, Hashable {
     /// The position at which to begin; nil for the oldest save.
     public var after: HistoryToken?

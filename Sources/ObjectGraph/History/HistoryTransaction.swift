@@ -6,6 +6,12 @@
 import StoreInterface
 
 /// One save in the history: its author, its time, and the changed objects (S160).
+///
+/// ```swift
+/// for transaction in try await container.coordinator.history() {
+///     print(transaction.date, transaction.author ?? "unknown")
+/// }
+/// ```
 public struct HistoryTransaction: Sendable, Identifiable {
     /// The changes, in the form in which contexts merge them: `context.mergeChanges(from: transaction.changeSet)`.
     public let changeSet: ChangeSet
@@ -98,6 +104,12 @@ public struct HistoryTransaction: Sendable, Identifiable {
 }
 
 /// The change of one object by a save.
+///
+/// ```swift
+/// for change in transaction.changes where change.kind == .delete {
+///     print(change.objectID, change.tombstone["isrc"] ?? .null)
+/// }
+/// ```
 public struct HistoryChange: Sendable, Hashable {
     /// The kind of a change.
     public enum Kind: String, Sendable, Hashable { case insert, update, delete }

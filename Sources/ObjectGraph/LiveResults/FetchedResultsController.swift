@@ -5,6 +5,12 @@ import StoreInterface
 /// Use a controller on its context's executor. Its result includes unsaved changes, saves of children and merges.
 /// Updates are computed off the executor. On the executor, an update costs O(difference) plus the callback (S144).
 /// Changes in quick succession are combined into one update. Releasing the controller ends its updates.
+///
+/// ```swift
+/// let results = try FetchedResultsController(FetchRequest<Track>(sortBy: [.init(\.title)]), context: context)
+/// results.onChange = { update in rows = update.snapshot.ids }
+/// try results.performFetch()
+/// ```
 public final class FetchedResultsController<Element> {
     /// The context of the result.
     public let context: ManagedObjectContext

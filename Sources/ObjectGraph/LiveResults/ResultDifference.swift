@@ -5,6 +5,13 @@ import StoreInterface
 /// To get the next snapshot, start with the previous snapshot. Remove the objects at `deletions` and at the sources of `moves`,
 /// which are positions in the previous snapshot. Then insert the objects at `insertions` and at the targets of `moves`, which are
 /// positions in the next snapshot. An object whose position shifts only because of other objects is in none of the lists.
+///
+/// ```swift
+/// for position in (difference.deletions + difference.moves.map(\.from)).sorted(by: >) { rows.remove(at: position) }
+/// for position in (difference.insertions + difference.moves.map(\.to)).sorted() {
+///     rows.insert(snapshot[position], at: position)
+/// }
+/// ```
 public struct ResultDifference: Sendable, Hashable {
     /// A move of one object.
     public struct Move: Sendable, Hashable {

@@ -4,6 +4,10 @@ import StoreInterface
 ///
 /// Creating and copying a snapshot is O(1). Releasing one frees only parts that no newer snapshot shares. Reading one position is
 /// O(log count), and reading all O(count).
+///
+/// ```swift
+/// let first = results.snapshot.first.map { context.object(Track.self, with: $0) }
+/// ```
 public struct ResultSnapshot: Sendable {
     let list: ResultList
     let window: Range<Int>

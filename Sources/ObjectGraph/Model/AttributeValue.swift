@@ -10,6 +10,10 @@ import StoreInterface
 ///
 /// Bool, the integers, Float, Double, String, Data, Date, UUID, URL and optionals of them conform. An enum with a raw value of such
 /// a type needs only a declaration of conformance. A `Codable` type conforms to ``CodableAttribute``.
+///
+/// ```swift
+/// enum Genre: String, AttributeValue, CaseIterable { case jazz, rock }
+/// ```
 public protocol AttributeValue {
     /// The column type that stores the values.
     static var columnType: ColumnType { get }
@@ -192,7 +196,7 @@ extension URL: AttributeValue {
         guard case .string(let text) = value else { return nil }
         self.init(string: text)
     }
-    /// The absolute text of the URL as `.string`. A relative URL loses its base.
+    /// The absolute text of the URL as `.string`. A relative URL is stored with its base.
     public var storeValue: Value { .string(absoluteString) }
 }
 
@@ -232,6 +236,13 @@ extension AttributeValue where Self: RawRepresentable & CaseIterable, RawValue: 
 }
 
 /// A `Codable` type that is stored as data (JSON). An assignment is a change if the encoded bytes differ.
+///
+/// ```swift
+/// struct Size: CodableAttribute {
+///     var width: Int
+///     var height: Int
+/// }
+/// ```
 public protocol CodableAttribute: AttributeValue, Codable {}
 
 extension CodableAttribute {

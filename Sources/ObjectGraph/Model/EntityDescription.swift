@@ -14,11 +14,15 @@ public enum DeleteRule: String, Sendable, Hashable {
 
 /// The number of destinations that a relationship can have.
 public enum Cardinality: String, Sendable, Hashable {
-    /// At most one destination, or any number of destinations in no order.
+    /// At most one destination, or any number of destinations, which are read in the order of their keys.
     case toOne, toMany
 }
 
 /// The description of an attribute, from which a model is created.
+///
+/// ```swift
+/// let playCount = AttributeDescription(name: "playCount", type: .int64, index: .indexed, defaultValue: 0)
+/// ```
 public struct AttributeDescription: Sendable, Hashable {
     /// The name of the attribute.
     public var name: String
@@ -52,6 +56,11 @@ public struct AttributeDescription: Sendable, Hashable {
 }
 
 /// The description of a relationship, from which a model is created. It is enough to name the inverse on one side.
+///
+/// ```swift
+/// let tracks = RelationshipDescription(
+///     name: "tracks", destination: "Track", inverse: "album", cardinality: .toMany, deleteRule: .cascade)
+/// ```
 public struct RelationshipDescription: Sendable, Hashable {
     /// The name of the relationship.
     public var name: String
@@ -107,6 +116,10 @@ public enum PropertyDescription: Sendable, Hashable {
 /// An index over properties of an entity, in order. The properties are attributes and to-one relationships.
 ///
 /// An index over one property is equivalent to that attribute's own ``AttributeDescription/index``.
+///
+/// ```swift
+/// let indexes: [IndexDescription] = [.index("album", "title"), .unique("isrc")]
+/// ```
 public struct IndexDescription: Sendable, Hashable {
     /// The names of the properties, in order.
     public var properties: [String]
@@ -133,6 +146,17 @@ public struct IndexDescription: Sendable, Hashable {
 
 /// The description of an entity, from which a model is created. The order of properties determines the numbers of columns and
 /// relationships.
+///
+/// ```swift
+/// let track = EntityDescription(
+///     name: "Track",
+///     properties: [
+///         .attribute(AttributeDescription(name: "title", type: .string)),
+///         .relationship(
+///             RelationshipDescription(name: "album", destination: "Album", inverse: "tracks", cardinality: .toOne)),
+///     ],
+///     indexes: [.index("album", "title")])
+/// ```
 public struct EntityDescription: Sendable, Hashable {
     /// The name of the entity.
     public var name: String

@@ -7,6 +7,10 @@ import StoreInterface
 ///
 /// A file records the version of the model that last wrote it. If that version is later than this model's, opening the file throws
 /// `schemaTooNew`. If the versions are equal, opening also throws it if the file's model was derived from exactly this model.
+///
+/// ```swift
+/// let model = try Model([track, album], version: SchemaVersion(2, 0, 0))
+/// ```
 public struct Model: Sendable {
     /// The entities in the order of their numbers.
     public let entities: [Entity]

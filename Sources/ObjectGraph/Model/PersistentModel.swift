@@ -3,6 +3,31 @@ import StoreInterface
 /// A class whose objects are stored. The `@Model` macro generates the conformance.
 ///
 /// A model object wraps a ``ManagedObject``. There is one model object per record and context (S001).
+/// Without the macro, a class conforms like this:
+///
+/// ```swift
+/// final class Album: PersistentModel {
+///     private let anchor: ModelAnchor
+///     var managedObject: ManagedObject { anchor.object }
+///
+///     var title: String {
+///         get { managedObject.get(0) }
+///         set { managedObject.set(0, to: newValue) }
+///     }
+///
+///     init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
+///
+///     convenience init(title: String) {
+///         self.init(managedObject: ManagedObject(detached: DetachedEntity(Self.entityDescription)))
+///         self.title = title
+///     }
+///
+///     static let entityDescription = EntityDescription(
+///         name: "Album", properties: [.attribute(AttributeDescription("title", of: \Album.title))])
+///     // Immutable: it is created once, and key paths do not change.
+///     nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [\Album.title: "title"]
+/// }
+/// ```
 public protocol PersistentModel: AnyObject, Hashable, Identifiable, SendableMetatype {
     /// The description of the class as an entity.
     static var entityDescription: EntityDescription { get }
@@ -36,6 +61,16 @@ extension PersistentModel {
 }
 
 /// Lifecycle hooks of an object. Models that do not conform have no cost for them.
+///
+/// ```swift
+/// extension Album: ManagedObjectLifecycle {
+///     struct NoTitle: Error {}
+///
+///     func validateForInsert() throws {
+///         if title.isEmpty { throw NoTitle() }
+///     }
+/// }
+/// ```
 public protocol ManagedObjectLifecycle: PersistentModel {
     /// Called once in an object's lifetime, after its insertion (S040).
     func awakeFromInsert()

@@ -12,6 +12,13 @@ import StoreInterface
 ///
 /// The fields are accessed without the run-time check of exclusive access. This is safe because one executor uses an object, and no
 /// access to a field calls other code while it lasts.
+///
+/// ```swift
+/// let album = context.insert("Album")
+/// let track = context.insert("Track")
+/// track["title"] = "Baguette"
+/// track.setRelatedObject("album", to: album)
+/// ```
 public final class ManagedObject {
     /// The relation of an object to a context.
     enum State: UInt8 {

@@ -10,6 +10,14 @@ import StoreInterface
 ///
 /// Two ids are equal if store, entity and key are equal. Comparing or hashing an id reads two words. An id may be sent across
 /// threads and processes.
+///
+/// ```swift
+/// let text = track.id.description  // may be stored, or sent to another process
+/// if let id = ObjectID(text) {
+///     let same = try context.existingObject(Track.self, with: id)
+///     print(same.title)
+/// }
+/// ```
 public struct ObjectID: Sendable, Hashable {
     /// The identity of the object's store.
     public let store: StoreIdentity

@@ -1,4 +1,9 @@
 /// The arrangement of a container's contexts over the store.
+///
+/// ```swift
+/// let nested = try await PersistentContainer(for: Track.self, Album.self, store: .lmdb(file), stack: .nested)
+/// let draft = nested.newBackgroundContext(name: "draft")  // a child of the main context
+/// ```
 public enum ContextStack: String, Sendable, Hashable, CaseIterable {
     /// The main context is a root. Background contexts are its children.
     case nested

@@ -42,6 +42,18 @@ public struct MigrationStage: Sendable {
 /// If a file has the source model of a stage, that stage and all later stages run in order, lightweight stages too. If one of them
 /// is custom, they run on a copy, which replaces the file after the last stage. Otherwise they run in the transaction that opens
 /// the file. A failure, a cancelled task or a crash leaves the file unchanged.
+///
+/// ```swift
+/// let plan = MigrationPlan([
+///     .lightweight(from: models.v1, to: models.v2),
+///     .custom(
+///         from: models.v2, to: models.v3,
+///         didMigrate: { context in
+///             for track in try context.fetch(EntityFetchRequest("Track")) { track["sortTitle"] = track["title"] }
+///         }),
+/// ])
+/// let container = try await PersistentContainer(model: models.v3, store: .lmdb(file), migrationPlan: plan)
+/// ```
 public struct MigrationPlan: Sendable {
     /// The stages. Each begins with the model that the previous stage ends with.
     public let stages: [MigrationStage]

@@ -5,6 +5,12 @@ import StoreInterface
 /// A model, a store and a stack of contexts: the starting point of a program.
 ///
 /// Contexts stay usable until the container is closed (``close()``) or deallocated. Deallocating it flushes deferred saves.
+///
+/// ```swift
+/// let container = try await PersistentContainer(for: Track.self, Album.self, store: .lmdb(file))
+/// container.mainContext.insert(Track(title: "Baguette"))
+/// try await container.mainContext.save()
+/// ```
 public final class PersistentContainer: Sendable {
     /// The model of the store's objects.
     public let model: Model

@@ -8,9 +8,11 @@ internal import Platform
 
 /// A writer that takes bytes part by part and returns them as one `Data` in an unnamed file, not in memory.
 ///
-///     let writer = try LargeDataWriter(inFolder: folder)
-///     for try await part in download { try writer.append(part) }
-///     photo.payload = try writer.finish()
+/// ```swift
+/// let writer = try LargeDataWriter(inFolder: folder)
+/// for await part in download { try writer.append(part) }
+/// track["recording"] = .data(try writer.finish())
+/// ```
 ///
 /// The data is a value like any other: it can be assigned, saved and read. Its bytes come from the system's page cache. Its
 /// file is removed with the last copy of the data, also when the process ends.

@@ -8,6 +8,13 @@
 ///
 /// A value carries the *storage class*, not the Swift type: all signed widths are `.int`, dates are `.double` (seconds since
 /// the reference date), URLs are `.string`, Codable values are `.data`. ``ColumnType`` distinguishes them.
+///
+/// ```swift
+/// let track = context.insert("Track")
+/// track["title"] = "Baguette"
+/// track["playCount"] = .int(Int64(plays))
+/// if case .string(let title) = track["title"] { print(title) }
+/// ```
 @frozen
 public enum Value: Sendable, Hashable {
     /// No value, for columns that are optional.

@@ -23,6 +23,12 @@ extension ObjectStore {
 }
 
 /// The pages that a compaction packs, and the effort that it takes.
+///
+/// ```swift
+/// try await container.compact(CompactionOptions(age: .any, effort: .fast)) { progress in
+///     print("\(Int(progress.fraction * 100)) %")
+/// }
+/// ```
 public struct CompactionOptions: Sendable, Hashable {
     /// The minimum age of the pages to pack.
     public enum Age: Sendable, Hashable {

@@ -28,6 +28,11 @@ public struct StoreCapabilities: OptionSet, Sendable, Hashable {
 }
 
 /// The time at which a save reaches the disk, which decides what a power failure may lose.
+///
+/// ```swift
+/// try await context.save(.deferred(within: .seconds(5)))  // visible at once
+/// try await container.flush()  // on disk
+/// ```
 public enum Durability: Sendable, Hashable {
     /// The save is on disk when the call returns.
     case durable

@@ -17,6 +17,10 @@ public struct StoreIdentity: Sendable, Hashable {
 }
 
 /// A description of how to open a store, made by `.lmdb(url)`, `.memory` or `.sqlite(url)` in the modules of those stores.
+///
+/// ```swift
+/// let store: StoreDescription = isPreview ? .memory : .lmdb(file)
+/// ```
 public struct StoreDescription: Sendable {
     /// The name of the store in messages, such as the path of its file.
     public var name: String
@@ -27,8 +31,9 @@ public struct StoreDescription: Sendable {
     /// The file of the store, for migrations in stages; nil if the data does not outlive the process.
     public var migration: (any MigratableFile)?
 
-    /// Creates a description. It does not open the store.
-    /// - Parameter open: Opens the store with a schema. It runs off the cooperative threads, and may block and throw.
+    /// Creates a description, without opening the store.
+    ///
+    /// The closure `open` opens the store with a schema. It runs off the cooperative threads, and may block and throw.
     public init(
         name: String, routing: Routing = .snapshot, migration: (any MigratableFile)? = nil,
         open: @escaping @Sendable (StoreSchema) throws -> any ObjectStore

@@ -5,6 +5,18 @@ import StoreInterface
 ///
 /// Pass work to the context as closures that return `Sendable` values; objects cannot leave the closure (S170).
 /// Releasing the last reference drops the context and its unsaved changes.
+///
+/// ```swift
+/// let importer = container.newBackgroundContext(name: "importer")
+/// let ids = await importer.perform { context in
+///     titles.map { title in
+///         let track = Track(title: title)
+///         context.insert(track)
+///         return track.id
+///     }
+/// }
+/// try await importer.save()
+/// ```
 public actor BackgroundContext: ContextExecutor {
     let context: ManagedObjectContext
     private nonisolated let executor: QueueExecutor

@@ -3,6 +3,11 @@ import StoreInterface
 /// An asynchronous sequence of values that a background context computes from the objects of a request (S136).
 ///
 /// The context reads and transforms one batch of objects at a time on its executor. The iterator buffers one batch of results.
+///
+/// ```swift
+/// let titles = importer.stream(FetchRequest<Track>()) { $0.title }
+/// for try await title in titles { print(title) }
+/// ```
 public struct BackgroundStream<Element: Sendable>: AsyncSequence, Sendable {
     let context: BackgroundContext
     let start: @Sendable (ManagedObjectContext) throws -> BatchSource

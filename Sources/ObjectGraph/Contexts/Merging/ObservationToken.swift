@@ -4,6 +4,11 @@ internal import Platform
 ///
 /// A token can be stored, cancelled and released on any executor. After ``cancel()`` has returned, no call of the observer begins; a call
 /// that runs on another thread at that moment is not interrupted. The observer's closure is released on its context's executor.
+///
+/// ```swift
+/// let token = context.observe { notice in print(notice.kind) }
+/// token.cancel()
+/// ```
 public final class ObservationToken: Sendable {
     private let end: ObservationEnd
     private let onEnd: @Sendable () -> Void

@@ -1,6 +1,12 @@
 import StoreInterface
 
 /// Options of a batch operation.
+///
+/// ```swift
+/// var options = BatchOptions()
+/// options.author = "importer"
+/// options.rowsPerSave = 1_000
+/// ```
 public struct BatchOptions: Sendable {
     /// The durability of the batch's saves.
     public var durability: Durability = .durable
@@ -16,6 +22,11 @@ public struct BatchOptions: Sendable {
 /// The treatment of an imported row that has the same values of some properties as an existing object.
 ///
 /// A null among the values equals nothing. Properties with an index are looked up in the index; other properties need a scan per row.
+///
+/// ```swift
+/// try await container.coordinator.insert(
+///     into: "Track", ["title"], rows: titles.map { [.string($0)] }, rule: .update(on: ["title"]), options: options)
+/// ```
 public enum UpsertRule: Sendable, Hashable {
     /// Inserts each row. A row that violates a unique constraint makes its save fail.
     case insert
@@ -33,6 +44,10 @@ public enum UpsertRule: Sendable, Hashable {
 }
 
 /// The result of a batch operation. Ids are computed on access.
+///
+/// ```swift
+/// print("\(result.deletedCount) tracks were deleted in \(result.changes.count) saves")
+/// ```
 public struct BatchResult: Sendable {
     /// The changes of each save of the batch, in order. Contexts can merge them like those of any save.
     public private(set) var changes: [ChangeSet] = []

@@ -3,6 +3,14 @@ import StoreInterface
 /// A policy that resolves conflicts in a save.
 ///
 /// In a conflict, the store's version of an object is newer than the version that the context read.
+///
+/// ```swift
+/// context.mergePolicy = .custom { conflicts in
+///     conflicts.reduce(into: [:]) { resolutions, conflict in
+///         resolutions[conflict.objectID] = conflict.isDeletedInStore ? .rollback : .objectTrump
+///     }
+/// }
+/// ```
 public enum MergePolicy: Sendable {
     /// The save throws ``SaveError/conflicts(_:)``, and nothing is written.
     case error
@@ -35,6 +43,14 @@ public enum ConflictResolution: Sendable, Hashable {
 }
 
 /// A conflict: an object that the context changed and that also changed in the store since the context read it.
+///
+/// ```swift
+/// do {
+///     try await context.save()
+/// } catch SaveError.conflicts(let conflicts) {
+///     for conflict in conflicts { print(conflict.entityName, conflict.properties.map(\.name)) }
+/// }
+/// ```
 public struct MergeConflict: Sendable, Equatable, CustomStringConvertible {
     /// The values of one property in the three states. A value is nil if the object does not exist in that state.
     public struct Property: Sendable, Equatable {

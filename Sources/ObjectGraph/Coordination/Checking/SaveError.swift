@@ -11,7 +11,7 @@ import StoreInterface
 /// ```swift
 /// do {
 ///     try await context.save()
-/// } catch SaveError.conflicts(let conflicts) {
+/// } catch SaveError.conflicts {
 ///     context.refreshAllObjects()
 /// }
 /// ```

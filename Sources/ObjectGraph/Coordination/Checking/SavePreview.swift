@@ -1,6 +1,11 @@
 import StoreInterface
 
 /// The result that a save would have, found without saving (S065).
+///
+/// ```swift
+/// let preview = await context.previewSave()
+/// if preview.conflicts.isEmpty && preview.failure == nil { try await context.save() }
+/// ```
 public struct SavePreview: Sendable {
     /// The changes that would be written, after merging. Its generation is the one that the save would have.
     ///

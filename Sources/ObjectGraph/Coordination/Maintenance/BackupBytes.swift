@@ -6,6 +6,10 @@ import StoreInterface
 ///
 /// The copy runs on a background queue, at most one pipe buffer ahead of the reader. A slow reader keeps its snapshot of the store
 /// alive until the copy ends.
+///
+/// ```swift
+/// for try await part in try await container.coordinator.backupBytes() { bytes += part }
+/// ```
 public struct BackupBytes: AsyncSequence, Sendable {
     /// A part of the backup, at most 256 KiB.
     public typealias Element = [UInt8]

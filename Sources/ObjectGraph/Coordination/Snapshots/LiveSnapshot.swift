@@ -1,6 +1,10 @@
 import StoreInterface
 
 /// A state of the store that is still in use, and its cost (S152).
+///
+/// ```swift
+/// for snapshot in try container.coordinator.snapshots() where !snapshot.isNewest { print(snapshot) }
+/// ```
 public struct LiveSnapshot: Sendable, Hashable, CustomStringConvertible {
     /// The names of the contexts and kept snapshots that use the state. Empty for live results, running fetches and other processes.
     public var owners: [String]
@@ -36,6 +40,10 @@ extension Duration {
 }
 
 /// A limit on the cost of snapshots, with the responses to exceeding it. Each response is also logged as a warning.
+///
+/// ```swift
+/// container.coordinator.snapshotBudget = SnapshotBudget(maximumAge: .seconds(60), responses: .advanceCleanContexts)
+/// ```
 public struct SnapshotBudget: Sendable, Hashable {
     /// The responses to an exceeded budget.
     public struct Response: OptionSet, Sendable, Hashable {

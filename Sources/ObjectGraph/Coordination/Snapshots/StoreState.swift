@@ -64,6 +64,12 @@ struct PendingSave: Sendable {
 /// A state of a store, which you can keep and read in contexts: `coordinator.snapshot()`, `context.snapshot`.
 ///
 /// While a copy of it exists, the pages of its generation are not reused.
+///
+/// ```swift
+/// let before = try container.coordinator.snapshot(owner: "report")
+/// let report = container.coordinator.newBackgroundContext(reading: before)
+/// let count = try await report.perform { try $0.count(FetchRequest<Track>()) }
+/// ```
 public struct Snapshot: Sendable {
     /// The state to read; an empty state after the store was closed.
     var state: StoreState { pin.state ?? empty }

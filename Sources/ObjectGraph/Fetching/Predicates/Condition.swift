@@ -7,6 +7,11 @@ import StoreInterface
 ///
 /// Lists may have any number of parts. Nesting is limited to ``maximumDepth`` levels. A condition that is nested deeper keeps its
 /// depth and drops its parts. Every request with such a condition throws ``FetchError/conditionTooDeep(entity:depth:limit:)``.
+///
+/// ```swift
+/// let live = FetchRequest<Track>(
+///     matching: .all([.string("title", .hasSuffix, "(live)", .insensitive), .not(.equal("isrc", ""))]))
+/// ```
 public struct Condition: Sendable, Hashable {
     /// The greatest ``depth`` that a request may have, on every store.
     public static let maximumDepth = 64

@@ -5,6 +5,14 @@
 #endif
 
 /// An error in a request. Except as noted, it is thrown before any row is read.
+///
+/// ```swift
+/// do {
+///     print(try context.fetch(EntityFetchRequest("Track", sortBy: [.init("titel")])))
+/// } catch FetchError.unknownProperty(let entity, let property) {
+///     print("\(entity) has no property \(property)")
+/// }
+/// ```
 public enum FetchError: Error, Sendable, Hashable {
     /// A part of a predicate cannot be evaluated by any store; `part` describes it.
     case unsupportedPredicate(part: String)

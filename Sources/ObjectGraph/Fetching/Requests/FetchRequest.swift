@@ -9,6 +9,12 @@ import StoreInterface
 /// A request for objects of a model type. A request is a value that you can use in any context.
 ///
 /// Creating a request reads nothing. It is checked when it is used, before any row is read: see ``FetchError``.
+///
+/// ```swift
+/// let request = FetchRequest<Track>(
+///     where: #Predicate { $0.playCount > 100 }, sortBy: [.init(\.title)], limit: 20)
+/// let titles = try context.fetch(request).map(\.title)
+/// ```
 public struct FetchRequest<M: PersistentModel>: Sendable {
     /// A condition that the compiler checks; nil selects every object.
     public var predicate: Predicate<M>?
@@ -45,6 +51,12 @@ public struct FetchRequest<M: PersistentModel>: Sendable {
 
 /// A request for objects of an entity that may be known only at run time. It corresponds to ``FetchRequest``, with names instead of
 /// key paths.
+///
+/// ```swift
+/// let request = EntityFetchRequest(
+///     "Track", matching: .compare("playCount", .greater, 100), sortBy: [.init("title")], limit: 20)
+/// let titles = try context.fetch(request).map { $0["title"] }
+/// ```
 public struct EntityFetchRequest: Sendable, Hashable {
     /// The name of the entity.
     public var entityName: String

@@ -5,6 +5,11 @@ import StoreInterface
 /// It stores the keys, eight bytes per object, and the batch used last. Objects of other batches are released if the program does
 /// not retain them. Batches also work in child contexts and for unsaved objects. Use the result on its context's executor, like
 /// objects. The keys are those at the time of the fetch: an object deleted later reads as deleted.
+///
+/// ```swift
+/// let tracks = try context.fetchInBatches(FetchRequest<Track>(sortBy: [.init(\.title)]))
+/// let middle = tracks[tracks.count / 2]  // creates the objects of one batch
+/// ```
 public struct FetchedBatches<Element>: RandomAccessCollection {
     private final class Batch {
         var number = -1

@@ -13,6 +13,10 @@ public enum StringComparison: Sendable, Hashable {
 /// A sort of a typed request by one attribute: `.init(\.title)`, `.init(\.playCount, .descending)`.
 ///
 /// nil comes first in ascending order and last in descending order. Objects with equal values are in the order of their keys.
+///
+/// ```swift
+/// request.sortBy = [.init(\.playCount, .descending), .init(\.title, comparing: .caseInsensitive)]
+/// ```
 public struct SortBy<M: PersistentModel>: Sendable, Hashable {
     /// The direction of the sort.
     public let direction: StoreSort.Direction
@@ -56,6 +60,10 @@ public struct SortBy<M: PersistentModel>: Sendable, Hashable {
 }
 
 /// A sort of a request by names, by one attribute.
+///
+/// ```swift
+/// named.sortBy = [.init("playCount", .descending), .init("title", comparing: .caseInsensitive)]
+/// ```
 public struct AttributeSort: Sendable, Hashable {
     /// The name of the attribute.
     public var attribute: String

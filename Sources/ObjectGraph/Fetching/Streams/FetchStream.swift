@@ -5,6 +5,10 @@ import StoreInterface
 /// Iterate on the context's executor. Objects are created one batch at a time and released if the program does not retain them. The
 /// task may be suspended between batches. A cancelled task throws there. The sequence returns the state that the context had when
 /// the iteration began, without objects deleted since then. Later saves do not change it. The iteration keeps that snapshot alive.
+///
+/// ```swift
+/// for try await track in context.stream(FetchRequest<Track>()) { plays += track.playCount }
+/// ```
 public struct FetchStream<Element>: AsyncSequence {
     let context: ManagedObjectContext
     let makeSource: () throws -> BatchSource

@@ -12,6 +12,10 @@ import StoreInterface
 /// change it. It is `Sendable`. Its parts are read on the global concurrent executor, not on the context's executor. If the store
 /// keeps the value in chunks, as LMDB does with large values, the stream needs memory for one part (64 KiB). For other and unsaved
 /// values, it needs memory for the whole value. Iterating twice reads twice.
+///
+/// ```swift
+/// for try await part in try context.stream(track, \.recording) { bytes.append(part) }
+/// ```
 public struct ValueStream: AsyncSequence, Sendable {
     /// A part of the value, at most 64 KiB.
     public typealias Element = Data

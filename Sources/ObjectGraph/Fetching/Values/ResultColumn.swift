@@ -1,6 +1,10 @@
 import StoreInterface
 
 /// A column of a value request: a property, or a value computed from the objects of a group (S133). By names.
+///
+/// ```swift
+/// let plays = ResultColumn.sum("playCount").named("plays")
+/// ```
 public struct ResultColumn: Sendable, Hashable {
     /// The source of a column's values.
     public enum Source: Sendable, Hashable {
@@ -76,6 +80,10 @@ extension ResultColumn.Source {
 }
 
 /// A ``ResultColumn`` of a model type, created with key paths.
+///
+/// ```swift
+/// let columns: [ModelColumn<Track>] = [.property(\.album, \.title), .sum(\.playCount).named("plays")]
+/// ```
 public struct ModelColumn<M: PersistentModel>: Sendable, Hashable {
     /// The column, with names instead of key paths.
     public var column: ResultColumn

@@ -1,6 +1,11 @@
 import StoreInterface
 
 /// A row of a value request, as a dictionary whose keys are the request's columns. `Sendable`, and independent of any context.
+///
+/// ```swift
+/// let album = row.objectID("album")
+/// let plays = row["sum(playCount)", as: Int.self]
+/// ```
 public struct ResultRow: Sendable, Hashable {
     let shape: ResultShape
     /// The values in the order of the request's columns.

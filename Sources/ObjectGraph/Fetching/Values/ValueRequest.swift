@@ -10,6 +10,12 @@ import StoreInterface
 ///
 /// With a computed column, or with ``propertiesToGroupBy``, each row is a group. Property columns must then be
 /// group-by properties. Limit and offset apply to rows.
+///
+/// ```swift
+/// let request = EntityValueRequest(
+///     "Track", fetching: [.property("album"), plays], groupBy: ["album"], having: plays.is(.greater, 100))
+/// let rows = try context.fetch(request)
+/// ```
 public struct EntityValueRequest: Sendable, Hashable {
     /// The name of the entity.
     public var entityName: String
@@ -52,6 +58,11 @@ public struct EntityValueRequest: Sendable, Hashable {
 }
 
 /// A request for values of a model type. It corresponds to ``EntityValueRequest``, with key paths instead of names.
+///
+/// ```swift
+/// let request = ValueRequest<Track>([.property(\.album), .sum(\.playCount)], groupBy: [.property(\.album)])
+/// let rows = try context.fetch(request)
+/// ```
 public struct ValueRequest<M: PersistentModel>: Sendable {
     /// A condition that the compiler checks; nil selects every object.
     public var predicate: Predicate<M>?

@@ -1,0 +1,117 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+
+/// The examples in the documentation comments of requests and their results, compiled. The architecture tests compare both.
+private enum FetchingExamples {
+    static func requests(_ context: ManagedObjectContext) throws {
+        do {
+            // Sources/ObjectGraph/Fetching/Requests/FetchRequest.swift
+            let request = FetchRequest<Track>(
+                where: #Predicate { $0.playCount > 100 }, sortBy: [.init(\.title)], limit: 20)
+            let titles = try context.fetch(request).map(\.title)
+            // end
+            print(titles)
+        }
+        do {
+            // Sources/ObjectGraph/Fetching/Requests/FetchRequest.swift
+            let request = EntityFetchRequest(
+                "Track", matching: .compare("playCount", .greater, 100), sortBy: [.init("title")], limit: 20)
+            let titles = try context.fetch(request).map { $0["title"] }
+            // end
+            print(titles)
+        }
+        // Sources/ObjectGraph/Fetching/Predicates/Condition.swift
+        let live = FetchRequest<Track>(
+            matching: .all([.string("title", .hasSuffix, "(live)", .insensitive), .not(.equal("isrc", ""))]))
+        // end
+        print(live)
+        // Sources/ObjectGraph/Fetching/Requests/FetchedBatches.swift
+        let tracks = try context.fetchInBatches(FetchRequest<Track>(sortBy: [.init(\.title)]))
+        let middle = tracks[tracks.count / 2]  // creates the objects of one batch
+        // end
+        print(middle.title)
+        do {
+            // Sources/ObjectGraph/Fetching/Requests/FetchError.swift
+            do {
+                print(try context.fetch(EntityFetchRequest("Track", sortBy: [.init("titel")])))
+            } catch FetchError.unknownProperty(let entity, let property) {
+                print("\(entity) has no property \(property)")
+            }
+            // end
+        }
+    }
+
+    static func sorts(_ request: inout FetchRequest<Track>, _ named: inout EntityFetchRequest) {
+        // Sources/ObjectGraph/Fetching/Requests/SortBy.swift
+        request.sortBy = [.init(\.playCount, .descending), .init(\.title, comparing: .caseInsensitive)]
+        // end
+        // Sources/ObjectGraph/Fetching/Requests/SortBy.swift
+        named.sortBy = [.init("playCount", .descending), .init("title", comparing: .caseInsensitive)]
+        // end
+    }
+
+    @MainActor static func streams(_ context: ManagedObjectContext, _ importer: BackgroundContext, _ track: Track) async throws {
+        var plays = 0
+        // Sources/ObjectGraph/Fetching/Streams/FetchStream.swift
+        for try await track in context.stream(FetchRequest<Track>()) { plays += track.playCount }
+        // end
+        // Sources/ObjectGraph/Contexts/Executors/BackgroundStream.swift
+        let titles = importer.stream(FetchRequest<Track>()) { $0.title }
+        for try await title in titles { print(title) }
+        // end
+        var bytes = Data()
+        // Sources/ObjectGraph/Fetching/Streams/ValueStream.swift
+        for try await part in try context.stream(track, \.recording) { bytes.append(part) }
+        // end
+        print(plays, bytes)
+    }
+
+    static func values(_ context: ManagedObjectContext) throws {
+        do {
+            // Sources/ObjectGraph/Fetching/Values/ValueRequest.swift
+            let request = ValueRequest<Track>([.property(\.album), .sum(\.playCount)], groupBy: [.property(\.album)])
+            let rows = try context.fetch(request)
+            // end
+            for row in rows {
+                // Sources/ObjectGraph/Fetching/Values/ResultRow.swift
+                let album = row.objectID("album")
+                let plays = row["sum(playCount)", as: Int.self]
+                // end
+                print(album as Any, plays as Any)
+            }
+        }
+        // Sources/ObjectGraph/Fetching/Values/ResultColumn.swift
+        let plays = ResultColumn.sum("playCount").named("plays")
+        // end
+        // Sources/ObjectGraph/Fetching/Values/ResultColumn.swift
+        let columns: [ModelColumn<Track>] = [.property(\.album, \.title), .sum(\.playCount).named("plays")]
+        // end
+        // Sources/ObjectGraph/Fetching/Values/ValueRequest.swift
+        let request = EntityValueRequest(
+            "Track", fetching: [.property("album"), plays], groupBy: ["album"], having: plays.is(.greater, 100))
+        let rows = try context.fetch(request)
+        // end
+        print(rows, columns)
+    }
+
+    @MainActor static func liveResults(_ context: ManagedObjectContext) throws {
+        var rows: [ObjectID] = []
+        // Sources/ObjectGraph/LiveResults/FetchedResultsController.swift
+        let results = try FetchedResultsController(FetchRequest<Track>(sortBy: [.init(\.title)]), context: context)
+        results.onChange = { update in rows = update.snapshot.ids }
+        try results.performFetch()
+        // end
+        let (difference, snapshot) = (ResultDifference(), results.snapshot)
+        // Sources/ObjectGraph/LiveResults/ResultDifference.swift
+        for position in (difference.deletions + difference.moves.map(\.from)).sorted(by: >) { rows.remove(at: position) }
+        for position in (difference.insertions + difference.moves.map(\.to)).sorted() {
+            rows.insert(snapshot[position], at: position)
+        }
+        // end
+        // Sources/ObjectGraph/LiveResults/ResultSnapshot.swift
+        let first = results.snapshot.first.map { context.object(Track.self, with: $0) }
+        // end
+        print(first as Any, rows)
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import LMDBStore
+import MemoryStore
+import ObjectGraph
+import StoreInterface
+
+/// The examples in the documentation comments of coordinators and stores, compiled. The architecture tests compare both.
+@MainActor private enum StoreExamples {
+    static func batches(_ container: PersistentContainer, _ titles: [String]) async throws {
+        // Sources/ObjectGraph/Coordination/PersistentStoreCoordinator.swift
+        let unplayed = FetchRequest<Track>(where: #Predicate { $0.playCount == 0 })
+        let result = try await container.coordinator.batchDelete(unplayed)
+        try await container.coordinator.compact()
+        // end
+        // Sources/ObjectGraph/Coordination/Batches/BatchRequest.swift
+        print("\(result.deletedCount) tracks were deleted in \(result.changes.count) saves")
+        // end
+        // Sources/ObjectGraph/Coordination/Batches/BatchRequest.swift
+        var options = BatchOptions()
+        options.author = "importer"
+        options.rowsPerSave = 1_000
+        // end
+        // Sources/ObjectGraph/Coordination/Batches/BatchRequest.swift
+        try await container.coordinator.insert(
+            into: "Track", ["title"], rows: titles.map { [.string($0)] }, rule: .update(on: ["title"]), options: options)
+        // end
+    }
+
+    static func snapshots(_ container: PersistentContainer) async throws {
+        // Sources/ObjectGraph/Coordination/Snapshots/StoreState.swift
+        let before = try container.coordinator.snapshot(owner: "report")
+        let report = container.coordinator.newBackgroundContext(reading: before)
+        let count = try await report.perform { try $0.count(FetchRequest<Track>()) }
+        // end
+        print(count)
+        // Sources/ObjectGraph/Coordination/Snapshots/LiveSnapshot.swift
+        for snapshot in try container.coordinator.snapshots() where !snapshot.isNewest { print(snapshot) }
+        // end
+        // Sources/ObjectGraph/Coordination/Snapshots/LiveSnapshot.swift
+        container.coordinator.snapshotBudget = SnapshotBudget(maximumAge: .seconds(60), responses: .advanceCleanContexts)
+        // end
+        var bytes: [UInt8] = []
+        // Sources/ObjectGraph/Coordination/Maintenance/BackupBytes.swift
+        for try await part in try await container.coordinator.backupBytes() { bytes += part }
+        // end
+        print(bytes.count)
+        // Sources/ObjectGraph/Coordination/Maintenance/PersistentStoreCoordinator+Verification.swift
+        for finding in try await container.coordinator.verify() { log(finding.description) }
+        // end
+        // Sources/StoreInterface/Store/Compaction.swift
+        try await container.compact(CompactionOptions(age: .any, effort: .fast)) { progress in
+            print("\(Int(progress.fraction * 100)) %")
+        }
+        // end
+    }
+
+    static func history(_ container: PersistentContainer, _ last: HistoryToken?, _ file: URL) async throws {
+        var token = last
+        // Sources/ObjectGraph/History/HistoryToken.swift
+        let request = HistoryRequest(after: token, excludingAuthors: ["importer"], entities: ["Track"])
+        for transaction in try await container.coordinator.history(request) {
+            print(transaction.changes.count)
+            token = transaction.token
+        }
+        // end
+        // Sources/ObjectGraph/History/HistoryToken.swift
+        try JSONEncoder().encode(container.coordinator.currentHistoryToken).write(to: file)
+        let stored = try JSONDecoder().decode(HistoryToken.self, from: Data(contentsOf: file))
+        // end
+        // Sources/ObjectGraph/History/HistoryToken.swift
+        do {
+            _ = try await container.coordinator.history(HistoryRequest(after: stored))
+        } catch HistoryError.tokenExpired {
+            token = container.coordinator.currentHistoryToken  // then read the objects again
+        }
+        // end
+        // Sources/ObjectGraph/History/HistoryTransaction.swift
+        for transaction in try await container.coordinator.history() {
+            print(transaction.date, transaction.author ?? "unknown")
+        }
+        // end
+        for transaction in try await container.coordinator.history() {
+            // Sources/ObjectGraph/History/HistoryTransaction.swift
+            for change in transaction.changes where change.kind == .delete {
+                print(change.objectID, change.tombstone["isrc"] ?? .null)
+            }
+            // end
+        }
+    }
+
+    static func opening(_ file: URL, _ models: (v1: Model, v2: Model, v3: Model), isPreview: Bool) async throws {
+        // Sources/ObjectGraph/Stacks/MigrationPlan.swift
+        let plan = MigrationPlan([
+            .lightweight(from: models.v1, to: models.v2),
+            .custom(
+                from: models.v2, to: models.v3,
+                didMigrate: { context in
+                    for track in try context.fetch(EntityFetchRequest("Track")) { track["sortTitle"] = track["title"] }
+                }),
+        ])
+        let container = try await PersistentContainer(model: models.v3, store: .lmdb(file), migrationPlan: plan)
+        // end
+        // Sources/StoreInterface/Store/StoreDescription.swift
+        let store: StoreDescription = isPreview ? .memory : .lmdb(file)
+        // end
+        print(store.name, container.stack)
+    }
+
+    static func largeData(_ track: ManagedObject, _ download: AsyncStream<Data>, _ folder: URL) async throws {
+        // Sources/StoreInterface/Rows/LargeDataWriter.swift
+        let writer = try LargeDataWriter(inFolder: folder)
+        for await part in download { try writer.append(part) }
+        track["recording"] = .data(try writer.finish())
+        // end
+    }
+
+    private static func log(_ text: String) {}
+}
