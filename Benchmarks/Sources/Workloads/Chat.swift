@@ -9,7 +9,7 @@ public struct Chat: Workload {
     public let name = "chat"
     public let durability: DurabilityKind
     public let saveEvery: Int?
-    private let dataset: Dataset
+    private let data: PreparedDataset
     private let model: DatasetModel
     /// The rows of each group's messages.
     private let rows: [Range<Int>]
@@ -18,7 +18,7 @@ public struct Chat: Workload {
     ///   - dataset: Groups, and messages in the order of their groups. See ``ChatData``.
     ///   - saveEvery: The number of messages per save. nil means one save per group.
     public init(_ dataset: Dataset, saveEvery: Int?, durability: DurabilityKind) throws {
-        self.dataset = dataset
+        data = PreparedDataset(dataset)
         self.saveEvery = saveEvery
         self.durability = durability
         model = try DatasetModel(dataset)
@@ -32,6 +32,8 @@ public struct Chat: Workload {
         }
         self.rows = rows
     }
+
+    private var dataset: Dataset { data.dataset }
 
     public var objectCount: Int { dataset.tables[1].rowCount }
 
@@ -72,15 +74,10 @@ public struct Chat: Workload {
     private func makeGroups(_ container: PersistentContainer) async throws -> [ObjectID] {
         let context = await container.newBackgroundContext(name: "groups")
         let ids = await context.perform { context in
-            (0..<dataset.tables[0].rowCount).map { context.insert(model.entities[0], values: values(0, $0)).objectID }
+            data.rows[0].map { context.insert(model.entities[0], values: $0).objectID }
         }
         try await context.save(through: .store)
         return ids
-    }
-
-    private func values(_ table: Int, _ row: Int) -> [Value] {
-        let table = dataset.tables[table]
-        return table.attributes.map { $0.values[row] } + table.references.map { _ in .null }
     }
 
     /// Inserts one group's messages in a context of its own.
@@ -93,8 +90,8 @@ public struct Chat: Workload {
         for start in stride(from: all.lowerBound, to: all.upperBound, by: size) {
             let begin = Clock.now()
             ids += await context.perform { context in
-                (start..<min(all.upperBound, start + size)).map { row in
-                    let message = context.insert(model.entities[1], values: values(1, row))
+                data.rows[1][start..<min(all.upperBound, start + size)].map { values in
+                    let message = context.insert(model.entities[1], values: values)
                     message.setRelatedObject(relationship, to: context.object(with: group))
                     return message.objectID
                 }

@@ -15,7 +15,7 @@ public enum SavePoints: Sendable, Hashable {
 /// Imports a data set through objects of a background context. It creates the objects first, then the relationships, and saves
 /// in between.
 struct Importer: Sendable {
-    let dataset: Dataset
+    let data: PreparedDataset
     let model: DatasetModel
     let savePoints: SavePoints
     let durability: Durability
@@ -31,6 +31,8 @@ struct Importer: Sendable {
         var parsingNanoseconds: UInt64 = 0
         var spans: [Span] = []
     }
+
+    private var dataset: Dataset { data.dataset }
 
     func run(_ context: BackgroundContext) async throws -> Result {
         var result = Result(ids: dataset.tables.map { _ in [] })
@@ -94,37 +96,33 @@ struct Importer: Sendable {
 
     /// Returns the ids of the new objects and the time that parsing took.
     private func insert(_ number: Int, _ rows: Range<Int>, _ context: ManagedObjectContext) -> ([ObjectID], UInt64) {
-        let table = dataset.tables[number]
         let entity = model.entities[number]
-        let references = table.references.count
-        var values: [Value] = []
         var parsed: UInt64 = 0
-        let ids = rows.map { row in
+        let ids = data.rows[number][rows].map { values in
             parsed += parsing.run()
-            values.removeAll(keepingCapacity: true)
-            for attribute in table.attributes { values.append(attribute.values[row]) }
-            for _ in 0..<references { values.append(.null) }
             return context.insert(entity, values: values).objectID
         }
         return (ids, parsed)
     }
 
     private func relate(_ number: Int, _ rows: Range<Int>, _ ids: [[ObjectID]], _ context: ManagedObjectContext) {
-        let table = dataset.tables[number]
+        let references = dataset.tables[number].references
+        let (own, others) = (ids[number], references.map { ids[$0.destination] })
         for row in rows {
-            let object = context.object(with: ids[number][row])
-            for reference in table.references where reference.rows[row] >= 0 {
-                object.setRelatedObject(
-                    reference.name, to: context.object(with: ids[reference.destination][Int(reference.rows[row])]))
+            let object = context.object(with: own[row])
+            for index in references.indices where references[index].rows[row] >= 0 {
+                let other = others[index][Int(references[index].rows[row])]
+                object.setRelatedObject(references[index].name, to: context.object(with: other))
             }
         }
     }
 
     private func connect(_ number: Int, _ pairs: Range<Int>, _ ids: [[ObjectID]], _ context: ManagedObjectContext) {
         let link = dataset.links[number]
+        let (sources, destinations) = (ids[link.source], ids[link.destination])
         for pair in link.pairs[pairs] {
-            let source = context.object(with: ids[link.source][Int(pair.source)])
-            source.add(context.object(with: ids[link.destination][Int(pair.destination)]), to: link.name)
+            let source = context.object(with: sources[Int(pair.source)])
+            source.add(context.object(with: destinations[Int(pair.destination)]), to: link.name)
         }
     }
 }

@@ -8,7 +8,7 @@ import Synchronization
 @MainActor
 final class LiveDisplay {
     private let results: FetchedResultsController<ManagedObject>
-    private let column: String
+    private let attribute: Attribute
     private let expected = Expectation()
     /// The values of the visible rows, kept so that the reads are not optimized away.
     private(set) var shown: [Value] = []
@@ -17,8 +17,10 @@ final class LiveDisplay {
     init(
         _ container: PersistentContainer, entity: String, sortedBy column: String?, matching condition: Condition = .always
     ) throws {
-        guard let column else { throw VerificationError("\(entity) has no attribute to sort by") }
-        self.column = column
+        guard let column, let attribute = container.model.entity(named: entity)?.attribute(named: column) else {
+            throw VerificationError("\(entity) has no attribute to sort by")
+        }
+        self.attribute = attribute
         results = try FetchedResultsController(
             EntityFetchRequest(entity, matching: condition, sortBy: [AttributeSort(column)]), context: container.mainContext)
         try results.performFetch()
@@ -36,7 +38,7 @@ final class LiveDisplay {
     private func draw() {
         let count = results.snapshot.count
         shown.removeAll(keepingCapacity: true)
-        for row in 0..<min(count, Self.visibleRows) { shown.append(results.object(at: row)[column]) }
+        for row in 0..<min(count, Self.visibleRows) { shown.append(results.object(at: row)[attribute: attribute]) }
         expected.reached(count)
     }
 

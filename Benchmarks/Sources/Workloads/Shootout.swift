@@ -7,18 +7,20 @@ import StoreInterface
 public struct Shootout: Workload {
     public let name = "shootout"
     public let durability: DurabilityKind
-    private let dataset: Dataset
+    private let data: PreparedDataset
     private let model: DatasetModel
     private let savePoints: SavePoints
     /// The processor time per object that stands for parsing.
     public var parseTimes = ParseTimes()
 
     public init(_ dataset: Dataset, savePoints: SavePoints, durability: DurabilityKind) throws {
-        self.dataset = dataset
+        data = PreparedDataset(dataset)
         self.savePoints = savePoints
         self.durability = durability
         model = try DatasetModel(dataset)
     }
+
+    private var dataset: Dataset { data.dataset }
 
     public var objectCount: Int { dataset.rowCount }
 
@@ -38,7 +40,7 @@ public struct Shootout: Workload {
         _ container: PersistentContainer, _ folder: RunFolder, _ setting: BenchmarkConfiguration
     ) async throws -> (RunFigures, [[ObjectID]]) {
         let importer = Importer(
-            dataset: dataset, model: model, savePoints: savePoints, durability: durability.durability,
+            data: data, model: model, savePoints: savePoints, durability: durability.durability,
             parsing: parseTimes.work(setting))
         let display = try await LiveDisplay(container, showing: dataset)
         let context = await container.importContext(name: "import")

@@ -8,14 +8,14 @@ public struct Stall: Workload {
     public let name = "stall"
     public let durability: DurabilityKind
     public let saveEvery: Int?
-    private let dataset: Dataset
+    private let data: PreparedDataset
     private let model: DatasetModel
 
     /// - Parameters:
     ///   - dataset: The data to import. See ``strings(_:seed:)``.
     ///   - saveEvery: The number of objects per save. nil means one save.
     public init(_ dataset: Dataset, saveEvery: Int?, durability: DurabilityKind) throws {
-        self.dataset = dataset
+        data = PreparedDataset(dataset)
         self.saveEvery = saveEvery
         self.durability = durability
         model = try DatasetModel(dataset)
@@ -29,6 +29,8 @@ public struct Stall: Workload {
         return Dataset(name: "random strings", tables: [Table(name: "Item", attributes: [text], rowCount: objects)])
     }
 
+    private var dataset: Dataset { data.dataset }
+
     public var objectCount: Int { dataset.rowCount }
 
     public func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures {
@@ -39,7 +41,7 @@ public struct Stall: Workload {
     private func measure(_ container: PersistentContainer, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {
         let display = try await LiveDisplay(container, showing: dataset)
         let importer = Importer(
-            dataset: dataset, model: model, savePoints: saveEvery.map { .every($0) } ?? .atEnd, durability: durability.durability)
+            data: data, model: model, savePoints: saveEvery.map { .every($0) } ?? .atEnd, durability: durability.durability)
         let context = await container.importContext(name: "import")
         let slow = Ticker(period: 100_000_000)
         let fast = Ticker(period: 8_333_333)

@@ -31,7 +31,7 @@ import Testing
         let model = try DatasetModel(data)
         func run(expecting expected: Dataset) async throws {
             try await RunFolder().run(.siblings(.lmdb), importing: expected, model) { container in
-                let importer = Importer(dataset: data, model: model, savePoints: .every(100), durability: .durable)
+                let importer = Importer(data: PreparedDataset(data), model: model, savePoints: .every(100), durability: .durable)
                 return ((), try await importer.run(container.importContext(name: "import")).ids)
             }
         }
@@ -134,7 +134,7 @@ import Testing
         func fill() throws {
             let floor = try SQLiteFloor(path: folder.path("a"), durability: .deferred)
             try floor.makeTables(data)
-            try floor.run(data, saveEvery: 100)
+            try floor.run(PreparedDataset(data), saveEvery: 100)
         }
         try fill()
         try SQLiteFloor.verify(folder.path("a"), data)
@@ -151,7 +151,7 @@ import Testing
         func fill() throws {
             let floor = try LMDBFloor(path: folder.path("a"), durability: .deferred)
             try floor.makeTables(data)
-            try floor.run(data, saveEvery: 100)
+            try floor.run(PreparedDataset(data), saveEvery: 100)
         }
         try fill()
         try LMDBFloor.verify(folder.path("a"), data)
@@ -165,7 +165,7 @@ import Testing
         let data = MusicLibrary.make(rows: 300)
         let folder = try RunFolder()
         let floor = try SQLiteFloor(path: folder.path("a"), durability: .durable)
-        #expect(throws: RawSQLite.Failure.self) { try floor.run(data, saveEvery: 100) }
+        #expect(throws: RawSQLite.Failure.self) { try floor.run(PreparedDataset(data), saveEvery: 100) }
         let other = try SQLiteFloor(path: folder.path("b"), durability: .durable)
         func made() throws -> Int64 {
             let count = try other.database.prepare("SELECT COUNT(*) FROM sqlite_master")
@@ -173,7 +173,7 @@ import Testing
         }
         try other.makeTables(data)
         let before = try made()
-        try other.run(data, saveEvery: 100)
+        try other.run(PreparedDataset(data), saveEvery: 100)
         #expect(try made() == before && before > 20)
     }
 }

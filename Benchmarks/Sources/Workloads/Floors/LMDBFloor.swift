@@ -30,38 +30,42 @@ final class LMDBFloor {
     }
 
     /// Imports objects, then references, then links. A row's key is its number plus one.
-    func run(_ dataset: Dataset, saveEvery: Int) throws {
-        for (number, table) in dataset.tables.enumerated() {
-            try transactions(table.rowCount, saveEvery) { index in try put(table, number, index, .withoutReferences) }
-        }
-        for (number, table) in dataset.tables.enumerated() where !table.references.isEmpty {
-            try transactions(table.rowCount, saveEvery) { index in
-                try put(table, number, index, .withReferences)
-                for (place, reference) in table.references.enumerated() where reference.rows[index] >= 0 {
-                    try environment.putIndex(
-                        indexes[number][place], value: UInt64(reference.rows[index] + 1), key: UInt64(index + 1))
-                }
+    func run(_ data: PreparedDataset, saveEvery: Int) throws {
+        for (number, rows) in data.rows.enumerated() {
+            let table = tables[number]
+            try transactions(rows.count, saveEvery) { index in
+                row.removeAll()
+                for value in rows[index] { row.append(value) }
+                try row.withBytes { try environment.put(table, key: UInt64(index + 1), $0) }
             }
         }
-        for (number, link) in dataset.links.enumerated() {
-            try transactions(link.pairs.count, saveEvery) { index in
-                let pair = link.pairs[index]
-                try environment.putIndex(links[number].forward, value: UInt64(pair.source + 1), key: UInt64(pair.destination + 1))
-                try environment.putIndex(
-                    links[number].backward, value: UInt64(pair.destination + 1), key: UInt64(pair.source + 1))
+        for (number, table) in data.dataset.tables.enumerated() where !table.references.isEmpty {
+            try relate(number, data.rows[number], table.references.map(\.rows), saveEvery)
+        }
+        for (number, link) in data.dataset.links.enumerated() {
+            let (pairs, tables) = (link.pairs, links[number])
+            try transactions(pairs.count, saveEvery) { index in
+                let pair = pairs[index]
+                try environment.putIndex(tables.forward, value: UInt64(pair.source + 1), key: UInt64(pair.destination + 1))
+                try environment.putIndex(tables.backward, value: UInt64(pair.destination + 1), key: UInt64(pair.source + 1))
             }
         }
     }
 
-    private enum Contents { case withoutReferences, withReferences }
-
-    private func put(_ table: Table, _ number: Int, _ index: Int, _ contents: Contents) throws {
-        row.removeAll()
-        for attribute in table.attributes { row.append(attribute.values[index]) }
-        for reference in table.references {
-            row.append(contents == .withReferences && reference.rows[index] >= 0 ? .int(Int64(reference.rows[index] + 1)) : .null)
+    /// Writes the rows of a table again, now with their references, and adds the references to the indexes.
+    private func relate(_ number: Int, _ rows: [[Value]], _ references: [[Int32]], _ saveEvery: Int) throws {
+        let (table, indexes) = (tables[number], indexes[number])
+        try transactions(rows.count, saveEvery) { index in
+            let key = UInt64(index + 1)
+            row.removeAll()
+            for value in rows[index].dropLast(references.count) { row.append(value) }
+            for place in references.indices {
+                let far = references[place][index]
+                row.append(far >= 0 ? .int(Int64(far + 1)) : .null)
+                if far >= 0 { try environment.putIndex(indexes[place], value: UInt64(far + 1), key: key) }
+            }
+            try row.withBytes { try environment.put(table, key: key, $0) }
         }
-        try row.withBytes { try environment.put(tables[number], key: UInt64(index + 1), $0) }
     }
 
     private func transactions(_ count: Int, _ size: Int, _ body: (Int) throws -> Void) throws {

@@ -34,8 +34,9 @@ final class SQLiteFloor {
     }
 
     /// Imports objects, then references, then links. A row's key is its number plus one.
-    func run(_ dataset: Dataset, saveEvery: Int) throws {
-        for table in dataset.tables { try insert(table, saveEvery) }
+    func run(_ data: PreparedDataset, saveEvery: Int) throws {
+        let dataset = data.dataset
+        for (table, rows) in zip(dataset.tables, data.rows) { try insert(table, rows, saveEvery) }
         for table in dataset.tables where !table.references.isEmpty { try relate(table, saveEvery) }
         for (number, link) in dataset.links.enumerated() { try connect(link, number, saveEvery) }
     }
@@ -60,13 +61,15 @@ final class SQLiteFloor {
         try database.execute("CREATE INDEX IF NOT EXISTS link\(number)_back ON link\(number) (destination)")
     }
 
-    private func insert(_ table: Table, _ saveEvery: Int) throws {
+    private func insert(_ table: Table, _ rows: [[Value]], _ saveEvery: Int) throws {
         let names = (["id_key"] + table.attributes.map { quoted($0.name) }).joined(separator: ", ")
         let marks = Array(repeating: "?", count: table.attributes.count + 1).joined(separator: ", ")
         let statement = try database.prepare("INSERT INTO \(quoted(table.name)) (\(names)) VALUES (\(marks))")
+        let columns = table.attributes.indices
         try transactions(table.rowCount, saveEvery) { row in
             statement.bind(1, Int64(row + 1))
-            for (column, attribute) in table.attributes.enumerated() { Self.bind(statement, column + 2, attribute.values[row]) }
+            let values = rows[row]
+            for column in columns { Self.bind(statement, column + 2, values[column]) }
             try statement.run()
         }
     }
@@ -74,24 +77,26 @@ final class SQLiteFloor {
     private func relate(_ table: Table, _ saveEvery: Int) throws {
         let sets = table.references.map { "\(quoted($0.name)) = ?" }.joined(separator: ", ")
         let statement = try database.prepare("UPDATE \(quoted(table.name)) SET \(sets) WHERE id_key = ?")
+        let references = table.references.map(\.rows)
         try transactions(table.rowCount, saveEvery) { row in
-            for (column, reference) in table.references.enumerated() {
-                if reference.rows[row] < 0 {
+            for column in references.indices {
+                if references[column][row] < 0 {
                     statement.bindNull(column + 1)
                 } else {
-                    statement.bind(column + 1, Int64(reference.rows[row] + 1))
+                    statement.bind(column + 1, Int64(references[column][row] + 1))
                 }
             }
-            statement.bind(table.references.count + 1, Int64(row + 1))
+            statement.bind(references.count + 1, Int64(row + 1))
             try statement.run()
         }
     }
 
     private func connect(_ link: Link, _ number: Int, _ saveEvery: Int) throws {
         let statement = try database.prepare("INSERT INTO link\(number) VALUES (?, ?)")
-        try transactions(link.pairs.count, saveEvery) { index in
-            statement.bind(1, Int64(link.pairs[index].source + 1))
-            statement.bind(2, Int64(link.pairs[index].destination + 1))
+        let pairs = link.pairs
+        try transactions(pairs.count, saveEvery) { index in
+            statement.bind(1, Int64(pairs[index].source + 1))
+            statement.bind(2, Int64(pairs[index].destination + 1))
             try statement.run()
         }
     }

@@ -18,13 +18,13 @@ extension Storage {
     private func importSQLite(_ path: String) throws -> Double {
         let floor = try SQLiteFloor(path: path, durability: durability)
         try floor.makeTables(imported)
-        return try cost(imported.rowCount) { try floor.run(imported, saveEvery: saveEvery) }
+        return try cost(imported.rowCount) { try floor.run(importedData, saveEvery: saveEvery) }
     }
 
     private func workSQLite(_ folder: RunFolder, _ figures: inout EngineFigures) throws {
         let floor = try SQLiteFloor(path: folder.path("records.sqlite"), durability: durability)
         try floor.makeTables(records)
-        figures.costs[.insert] = try cost(records.rowCount) { try floor.run(records, saveEvery: saveEvery) }
+        figures.costs[.insert] = try cost(records.rowCount) { try floor.run(recordData, saveEvery: saveEvery) }
         figures.fileBytes = folder.fileBytes()
         try use(SQLiteRecords(floor), .sqliteRaw, &figures)
     }
@@ -43,13 +43,13 @@ extension Storage {
     private func importLMDB(_ path: String) throws -> Double {
         let floor = try LMDBFloor(path: path, durability: durability)
         try floor.makeTables(imported)
-        return try cost(imported.rowCount) { try floor.run(imported, saveEvery: saveEvery) }
+        return try cost(imported.rowCount) { try floor.run(importedData, saveEvery: saveEvery) }
     }
 
     private func workLMDB(_ folder: RunFolder, _ figures: inout EngineFigures) throws {
         let floor = try LMDBFloor(path: folder.path("records.lmdb"), durability: durability)
         try floor.makeTables(records)
-        figures.costs[.insert] = try cost(records.rowCount) { try floor.run(records, saveEvery: saveEvery) }
+        figures.costs[.insert] = try cost(records.rowCount) { try floor.run(recordData, saveEvery: saveEvery) }
         figures.fileBytes = folder.fileBytes()
         try use(LMDBRecords(floor.environment, floor.firstTable), .lmdbRaw, &figures)
     }

@@ -55,7 +55,7 @@ public struct Compacting: Sendable {
 
     private func vacuum(_ floor: SQLiteFloor, _ folder: RunFolder) throws -> [Report.Row] {
         try floor.makeTables(dataset)
-        try floor.run(dataset, saveEvery: 500)
+        try floor.run(PreparedDataset(dataset), saveEvery: 500)
         try floor.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         let imported = folder.fileBytes()
         let start = Clock.now()
@@ -73,7 +73,7 @@ public struct Compacting: Sendable {
         let model = try DatasetModel(dataset)
         let copy = URL(filePath: other.path("store.strata"))
         return try await folder.run(.siblings(.lmdb), importing: dataset, model) { container in
-            let importer = Importer(dataset: dataset, model: model, savePoints: .every(500), durability: .deferred)
+            let importer = Importer(data: PreparedDataset(dataset), model: model, savePoints: .every(500), durability: .deferred)
             let ids = try await importer.run(container.importContext(name: "import")).ids
             try await container.flush()
             var rows = [row("strata", "imported", folder.fileBytes())]

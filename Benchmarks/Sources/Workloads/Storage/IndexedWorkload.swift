@@ -80,7 +80,9 @@ struct IndexedWorkload: Sendable {
         let ids = await writer.perform { fill($0, model) }
         try await writer.save()
         let reader = await container.newBackgroundContext(name: "reader")
-        var costs = try await reader.perform { context throws -> [StorageOperation: Double] in try read(context, ids.shelves) }
+        var costs = try await reader.perform { context throws -> [StorageOperation: Double] in
+            try read(context, model, ids.shelves)
+        }
         let start = Clock.now()
         for first in stride(from: 0, to: deleted.count, by: saveEvery) {
             await writer.perform { context in
@@ -135,7 +137,10 @@ struct IndexedWorkload: Sendable {
         return (shelves.map(\.objectID), items)
     }
 
-    private func read(_ context: ManagedObjectContext, _ shelves: [ObjectID]) throws -> [StorageOperation: Double] {
+    private func read(
+        _ context: ManagedObjectContext, _ model: Model, _ shelves: [ObjectID]
+    ) throws -> [StorageOperation: Double] {
+        guard let attribute = model.entity(named: "Item")?.attribute(named: "number") else { return [:] }
         var costs: [StorageOperation: Double] = [:]
         var found = 0
         costs[.range] = try cost(starts.count * Self.width) {
@@ -151,7 +156,7 @@ struct IndexedWorkload: Sendable {
         costs[.walk] = cost(count) {
             for shelf in shelves {
                 for item in context.object(with: shelf).relatedObjects("items") {
-                    if case .int(let number) = item["number"] { sum += Int(number) }
+                    if case .int(let number) = item[attribute: attribute] { sum += Int(number) }
                 }
             }
         }

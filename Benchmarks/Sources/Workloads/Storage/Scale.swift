@@ -148,7 +148,8 @@ public struct Scale: Sendable {
             made += Clock.now() - making
             ids = await importer.perform { [ids] context in
                 var ids = ids
-                for values in rows { ids.append(context.insert(model.entities[0], values: values).objectID) }
+                let entity = model.entities[0]
+                for values in rows { ids.append(context.insert(entity, values: values).objectID) }
                 return ids
             }
             try await importer.save(durability.durability)

@@ -27,7 +27,7 @@ extension Storage {
         return try await folder.run(.siblings(store), importing: imported, model) { container in
             let context = await container.importContext(name: "import")
             let importer = Importer(
-                dataset: imported, model: model, savePoints: .every(saveEvery), durability: durability.durability)
+                data: importedData, model: model, savePoints: .every(saveEvery), durability: durability.durability)
             let start = Clock.now()
             let result = try await importer.run(context)
             if durability == .deferred { try await container.flush() }
@@ -41,7 +41,7 @@ extension Storage {
     ) async throws -> (figures: EngineFigures, ids: [ObjectID]) {
         var figures = EngineFigures()
         let importer = Importer(
-            dataset: records, model: model, savePoints: .every(saveEvery), durability: durability.durability)
+            data: recordData, model: model, savePoints: .every(saveEvery), durability: durability.durability)
         let start = Clock.now()
         let ids = try await importer.run(container.importContext(name: "import")).ids[0]
         if durability == .deferred { try await container.flush() }

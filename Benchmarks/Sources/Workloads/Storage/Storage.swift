@@ -5,8 +5,8 @@ import StoreInterface
 
 /// Compares objects with code that a user would otherwise write by hand on SQLite or LMDB. The engines alternate.
 public struct Storage: Sendable {
-    let imported: Dataset
-    let records: Dataset
+    let importedData: PreparedDataset
+    let recordData: PreparedDataset
     let matching: Int
     /// Random rows for point reads and updates, the same for every engine.
     let picks: [Int]
@@ -19,10 +19,11 @@ public struct Storage: Sendable {
     var shelves: IndexedWorkload
 
     public init(imported: Dataset, objects: Int, seed: UInt64, saveEvery: Int, durability: DurabilityKind) {
-        self.imported = imported
+        importedData = PreparedDataset(imported)
         self.saveEvery = saveEvery
         self.durability = durability
-        records = RecordData.make(objects, seed: seed)
+        let records = RecordData.make(objects, seed: seed)
+        recordData = PreparedDataset(records)
         matching = RecordData.matching(records)
         shelves = IndexedWorkload(objects: objects, seed: seed, saveEvery: saveEvery, durability: durability)
         var random = SeededNumbers(seed: seed &+ 1)
@@ -32,6 +33,9 @@ public struct Storage: Sendable {
         pickedSum = picks.reduce(0) { sum, row in if case .int(let number) = counts[row] { sum + Int(number) } else { sum } }
         updated = RecordData.updated(records, picks)
     }
+
+    var imported: Dataset { importedData.dataset }
+    var records: Dataset { recordData.dataset }
 
     /// Returns one row per operation and engine.
     public func rows(_ engines: [Engine], repeats: Int, progress: ProgressBar) async throws -> [Report.Row] {
