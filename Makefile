@@ -1,7 +1,7 @@
 # Each line of the form "name: ## text" is a task; `make` alone lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup shootout test test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs clean strata-bench
+.PHONY: help setup shootout peers test-peers test test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs clean strata-bench
 
 FUZZ_SECONDS ?= 60
 POWER_STATES ?= 10000
@@ -63,6 +63,19 @@ strata-bench: setup
 
 shootout: strata-bench ## build and run the shootout: every stack on LMDB and on SQLite
 	@$(STRATA_BENCH) shootout --store lmdb,sqlite --stack all
+
+# A build folder of its own: swift-syntax and GRDB take about ten minutes the first time.
+WITH_PEERS := env -u STRATA_NO_MACROS STRATA_PEERS=1
+PEERS_FLAGS := --package-path Benchmarks --scratch-path Benchmarks/.build-peers
+
+peers: setup ## build and run the comparison of typed models with GRDB's records
+	@$(call say,"Building strata-bench with macros and GRDB")
+	@$(WITH_PEERS) swift build $(QUIET) -c release $(PEERS_FLAGS) --product strata-bench
+	@Benchmarks/.build-peers/release/strata-bench peers
+
+test-peers: setup ## run the tests of that comparison
+	@$(call say,"Tests of the comparison with GRDB")
+	@$(call run_tests,$(PEERS_FLAGS),$(WITH_PEERS))
 
 test: setup ## run the tests of the package and of the benchmarks
 	@$(call say,"Tests")
@@ -157,4 +170,4 @@ docs: setup ## build the documentation, warnings as errors
 	done
 
 clean: ## remove everything that was built
-	@rm -rf .build .build-tsan .build-asan Benchmarks/.build fuzz/.build
+	@rm -rf .build .build-tsan .build-asan Benchmarks/.build Benchmarks/.build-peers fuzz/.build

@@ -2,7 +2,12 @@
 import PackageDescription
 
 // Measures Strata against code written by hand. It is a package of its own, so that packages that use Strata do not get its
-// dependencies. Build it with STRATA_NO_MACROS=1: it needs no macros, and swift-syntax takes minutes to compile.
+// dependencies. Build it with STRATA_NO_MACROS=1: swift-syntax takes minutes to compile, and only `strata-bench peers` needs macros.
+
+// `make peers` sets STRATA_PEERS, in a build folder of its own: models by macro against GRDB's records.
+let withPeers = Context.environment["STRATA_PEERS"] != nil
+let peerSettings: [SwiftSetting] = withPeers ? [.define("STRATA_PEERS")] : []
+
 let package = Package(
     name: "strata-benchmarks",
     platforms: [.macOS(.v15)],
@@ -43,12 +48,27 @@ let package = Package(
             dependencies: [
                 "Workloads", "Datasets", "Figures",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ]),
+            ] + (withPeers ? ["Peers"] : []), swiftSettings: peerSettings),
 
         .testTarget(name: "DatasetsTests", dependencies: ["Datasets", "Floors"]),
         .testTarget(name: "FiguresTests", dependencies: ["Figures"]),
         .testTarget(name: "WorkloadsTests", dependencies: ["Workloads", "Datasets", "Figures", "Floors"]),
-        .testTarget(name: "CommandTests", dependencies: ["strata-bench", "Datasets", "Figures"]),
+        .testTarget(
+            name: "CommandTests", dependencies: ["strata-bench", "Datasets", "Figures"], swiftSettings: peerSettings),
     ],
     swiftLanguageModes: [.v6]
 )
+
+if withPeers {
+    // The exact version, which a report names.
+    package.dependencies.append(.package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"))
+    package.targets += [
+        .target(
+            name: "Peers",
+            dependencies: [
+                "Workloads", "Datasets", "Figures", .product(name: "Strata", package: "strata"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ]),
+        .testTarget(name: "PeersTests", dependencies: ["Peers", "Workloads", "Figures"]),
+    ]
+}

@@ -53,12 +53,20 @@ import Testing
         }
     }
 
-    /// The first commands that a new user runs must not wait for swift-syntax.
-    @Test func benchmarksAndFuzzTargetsDoNotUseMacros() {
+    /// The first commands that a new user runs must not wait for swift-syntax. `Peers` is in the manifest for `make peers` only.
+    @Test func benchmarksAndFuzzTargetsDoNotUseMacros() throws {
+        let peers = "Benchmarks/Sources/Peers/"
         for file in Repository.swiftFiles where file.path.hasPrefix("Benchmarks/Sources") || file.path.hasPrefix("fuzz/") {
-            for found in file.imports where ["Strata", "StrataMacros"].contains(found.module) {
-                Issue.record("\(file.path):\(found.line): imports \(found.module), which needs swift-syntax")
+            for found in file.imports where ["Strata", "StrataMacros", "GRDB"].contains(found.module) {
+                #expect(
+                    file.path.hasPrefix(peers),
+                    "\(file.path):\(found.line): imports \(found.module), which takes minutes to compile")
             }
+        }
+        let manifest = SourceFile(path: "Benchmarks/Package.swift", root: Repository.root)
+        let condition = try #require(manifest.lines.firstIndex(of: "if withPeers {"))
+        for (number, line) in manifest.lines.enumerated() where line.contains("GRDB.swift") || line.contains(#"name: "Strata""#) {
+            #expect(number > condition, "Benchmarks/Package.swift:\(number + 1): outside of `if withPeers`")
         }
     }
 }

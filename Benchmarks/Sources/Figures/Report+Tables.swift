@@ -39,8 +39,9 @@ extension Report {
 
     /// Returns a table of single operations on several engines. Ratios compare with the named engine in the same operation.
     public func operationTable() -> TextTable {
+        let peers = runs.contains { $0.engine == "grdb" } ? ["grdb", "grdb-sql"] : ["sqlite-raw", "lmdb-raw"]
         var table = TextTable(
-            header: ["operation", "engine", "durability", "ns/object", "min-max", "/ sqlite-raw", "/ lmdb-raw"], names: 3)
+            header: ["operation", "engine", "durability", "ns/object", "min-max"] + peers.map { "/ \($0)" }, names: 3)
         for row in runs where row.operation != nil {
             guard let cost = row.nanosecondsPerObject else { continue }
             func ratio(_ engine: String) -> String {
@@ -50,10 +51,11 @@ extension Report {
                 }
                 return peer?.nanosecondsPerObject.map { Shown.ratio(cost.median / $0.median) } ?? "-"
             }
-            table.rows.append([
-                row.operation ?? "", row.engine ?? "", row.durability, Shown.number(cost.median),
-                "\(Shown.number(cost.min))-\(Shown.number(cost.max))", ratio("sqlite-raw"), ratio("lmdb-raw"),
-            ])
+            table.rows.append(
+                [
+                    row.operation ?? "", row.engine ?? "", row.durability, Shown.number(cost.median),
+                    "\(Shown.number(cost.min))-\(Shown.number(cost.max))",
+                ] + peers.map(ratio))
         }
         return table
     }

@@ -25,7 +25,7 @@ public struct Report: Sendable, Encodable {
         public var routing: String?
         public var durability: String
         public var operation: String?
-        /// `strata`, `sqlite-raw`, `lmdb-raw`, `strata-sqlite`, `strata-memory`.
+        /// `strata`, `sqlite-raw`, `lmdb-raw`, `strata-sqlite`, `strata-memory`, `grdb`, `grdb-sql`.
         public var engine: String?
         public var objects: Int
         public var saveEvery: Int?

@@ -51,7 +51,7 @@ public enum Shown {
 
     public static func megabytes(_ bytes: Int) -> String { number(Double(bytes) / 1_048_576) }
 
-    public static func ratio(_ value: Double) -> String { fixed(value, 2) + "×" }
+    public static func ratio(_ value: Double) -> String { fixed(value, value < 0.1 ? 3 : 2) + "×" }
 
     public static func fixed(_ value: Double, _ digits: Int) -> String {
         var scale = 1.0

@@ -46,15 +46,15 @@ public enum DurabilityKind: String, Sendable, Hashable, CaseIterable {
     /// The newest saves. The file stays intact.
     case deferred
 
-    var durability: Durability { self == .durable ? .durable : .deferred }
+    package var durability: Durability { self == .durable ? .durable : .deferred }
 }
 
 /// A folder for the files of one run. It is removed with the value.
-final class RunFolder: Sendable {
+package final class RunFolder: Sendable {
     private let url: URL
     private let memoryName = UUID().uuidString
 
-    init() throws {
+    package init() throws {
         url = FileManager.default.temporaryDirectory.appending(
             path: "strata-bench-\(UUID().uuidString)", directoryHint: .isDirectory)
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
@@ -62,7 +62,7 @@ final class RunFolder: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: url) }
 
-    func path(_ name: String) -> String { url.appending(path: name).path }
+    package func path(_ name: String) -> String { url.appending(path: name).path }
 
     func store(_ kind: StoreKind, _ routing: Routing) -> StoreDescription {
         switch kind {
@@ -73,7 +73,7 @@ final class RunFolder: Sendable {
     }
 
     /// Returns the bytes on disk of all files except LMDB's lock table, which is not data.
-    func fileBytes() -> Int {
+    package func fileBytes() -> Int {
         let files = (try? FileManager.default.contentsOfDirectory(at: url, includingPropertiesForKeys: nil)) ?? []
         return files.filter { !$0.path.hasSuffix("lock") }.reduce(0) { total, file in
             var status = stat()

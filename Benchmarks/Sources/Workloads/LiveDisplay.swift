@@ -2,14 +2,13 @@ import Datasets
 import Foundation
 import ObjectGraph
 import StoreInterface
-import Synchronization
 
 /// Simulates a list on the screen. Follows a live result on main, and reads the objects of its visible rows at every update.
 @MainActor
 final class LiveDisplay {
     private let results: FetchedResultsController<ManagedObject>
     private let attribute: Attribute
-    private let expected = Expectation()
+    private let expected = Expectation("the rows of a live result")
     /// The values of the visible rows, kept so that the reads are not optimized away.
     private(set) var shown: [Value] = []
     private static let visibleRows = 20
@@ -46,52 +45,4 @@ final class LiveDisplay {
     nonisolated func wait(for count: Int) async throws { try await expected.wait(for: count) }
 
     func stop() { results.onChange = nil }
-}
-
-/// Waits until a count is reached.
-private final class Expectation: Sendable {
-    private struct State {
-        var count = 0
-        var waiting: (count: Int, continuation: CheckedContinuation<Void, any Error>)?
-        var failure: (any Error)?
-    }
-
-    private let state = Mutex(State())
-
-    func reached(_ count: Int) {
-        let ready = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-            state.count = count
-            guard let waiting = state.waiting, waiting.count == count else { return nil }
-            state.waiting = nil
-            return waiting.continuation
-        }
-        ready?.resume()
-    }
-
-    func fail(_ error: any Error) {
-        let waiting = state.withLock { state in
-            state.failure = error
-            defer { state.waiting = nil }
-            return state.waiting?.continuation
-        }
-        waiting?.resume(throwing: error)
-    }
-
-    func wait(for count: Int) async throws {
-        let limit = Task {
-            try await Task.sleep(for: .seconds(60))
-            let shown = state.withLock(\.count)
-            fail(VerificationError("a live result shows \(shown) rows after a minute, expected \(count)"))
-        }
-        defer { limit.cancel() }
-        try await withCheckedThrowingContinuation { continuation in
-            let outcome = state.withLock { state -> Result<Void, any Error>? in
-                if let failure = state.failure { return .failure(failure) }
-                if state.count == count { return .success(()) }
-                state.waiting = (count, continuation)
-                return nil
-            }
-            if let outcome { continuation.resume(with: outcome) }
-        }
-    }
 }

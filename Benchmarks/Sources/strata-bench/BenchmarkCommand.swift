@@ -31,6 +31,8 @@ extension BenchmarkCommand {
             let report = Report(machine: Machine(libraries: Libraries.versions), notes: notes, runs: rows)
             print(report.text(options.markdown ? .markdown : .terminal))
             try write(report)
+        } catch let error as WrongInput {
+            throw error
         } catch let error as DatasetError {
             throw WrongInput(description: error.description)
         } catch {

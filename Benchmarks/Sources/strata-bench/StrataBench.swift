@@ -13,7 +13,7 @@ struct StrataBench: ParsableCommand {
         abstract: "Measures Strata's stacks on its stores, against SQLite and LMDB in C calls.",
         subcommands: [
             ShootoutCommand.self, StallCommand.self, ChatCommand.self, StorageCommand.self, ChildrenCommand.self,
-            CompactionCommand.self, ScaleCommand.self, ReadersCommand.self, ListCommand.self,
+            CompactionCommand.self, ScaleCommand.self, ReadersCommand.self, PeersCommand.self, ListCommand.self,
         ])
 
     static func main() {

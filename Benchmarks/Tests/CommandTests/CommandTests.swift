@@ -7,7 +7,7 @@ import Testing
 
 /// The options that the command line accepts and refuses, and the exit status of a run.
 @Suite struct CommandTests {
-    private static let commands = ["shootout", "stall", "chat", "storage", "children", "compaction", "scale", "readers"]
+    private static let commands = ["shootout", "stall", "chat", "storage", "children", "compaction", "scale", "readers", "peers"]
 
     private func message(_ arguments: [String]) throws -> String {
         let error = try #require(throws: (any Error).self) { _ = try StrataBench.parseAsRoot(arguments) }
@@ -38,7 +38,7 @@ import Testing
         ["children", "--input", "/nonexistent"], ["scale", "--input", "/nonexistent"], ["readers", "--input", "/nonexistent"],
         ["children", "--durability", "deferred"], ["children", "--save-every", "5"], ["storage", "--stack", "nested"],
         ["scale", "--routing", "snapshot"], ["readers", "--stack", "all"], ["compaction", "--store", "lmdb"],
-        ["compaction", "--repeat", "2"],
+        ["compaction", "--repeat", "2"], ["peers", "--store", "lmdb"], ["peers", "--input", "x"],
     ])
     func anOptionThatACommandDoesNotReadIsRefused(arguments: [String]) throws {
         #expect(try message(arguments).hasPrefix("\(arguments[1]): \(arguments[0]) does not read this option"))
@@ -69,6 +69,16 @@ import Testing
             #expect(try StrataBench.status(of: #require(error)) == 2)
         }
     }
+
+    #if !STRATA_PEERS
+        @Test func `peers names the command that builds it`() async throws {
+            let parsed = try #require(try StrataBench.parseAsRoot(["peers"]) as? any BenchmarkCommand)
+            let error = await #expect(throws: WrongInput.self) { try await parsed.runBenchmark() }
+            let found = try #require(error)
+            #expect(StrataBench.status(of: found) == 2)
+            #expect(found.description.contains("make peers") && !found.description.contains("\n"))
+        }
+    #endif
 
     @Test func whatGoesWrongInARunIsAFailedRun() async throws {
         let error = await #expect(throws: FailedRun.self) { try await FailingCommand().runBenchmark() }

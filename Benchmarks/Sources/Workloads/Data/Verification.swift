@@ -6,7 +6,7 @@ import StoreInterface
 public struct VerificationError: Error, Sendable, CustomStringConvertible {
     public var description: String
 
-    init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.description = description }
 }
 
 /// Compares every value and every relationship of a reopened container with the imported data set.

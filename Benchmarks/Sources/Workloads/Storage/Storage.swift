@@ -84,7 +84,7 @@ public struct Storage: Sendable {
 }
 
 /// Returns the nanoseconds of `body`, divided by `count`.
-func cost(_ count: Int, _ body: () throws -> Void) rethrows -> Double {
+package func cost(_ count: Int, _ body: () throws -> Void) rethrows -> Double {
     let start = Clock.now()
     try body()
     return Double(Clock.now() - start) / Double(count)
