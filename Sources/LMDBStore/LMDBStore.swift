@@ -63,51 +63,55 @@ public final class LMDBStore: ObjectStore {
     /// The identity of the store, read from the file.
     public let identity: StoreIdentity
     /// The incarnations of the store, read from the file when it was opened.
-    public let lineage: StoreLineage
+    public var lineage: StoreLineage { opened.lineage }
     /// The schema that the store was opened with.
-    public let schema: StoreSchema
+    public var schema: StoreSchema { opened.schema }
     /// The file of the store.
-    public let url: URL
+    public var url: URL { opened.url }
     /// The abilities of the store.
     public var capabilities: StoreCapabilities { [.layeredDeferral, .externalSaves, .history, .backup, .compaction] }
 
-    let options: Options
-    let environment: Environment
-    let file: FileIdentity
-    /// The format of the file; see `Docs/Internals/FileFormat.md`.
-    let format: UInt64
-    let tables: Tables
-    let layouts: [PageLayout]
-    /// All versions of the schema that the file has had. The last version is current.
-    let schemas: [StoredSchema]
+    /// The content of the file that opening has read.
+    let opened: OpenedFile
     /// The work that the last migration has deferred.
     let unfinished: PendingIndexBuilds
-    /// The number of the current schema, from 1 on.
-    var schemaNumber: Int { schemas.count }
     /// The tables per entity.
     let entities: [EntityTable]
-    /// The page size of the file in bytes.
-    var pageSize: Int { environment.pageSize }
     private let latest = Mutex(Latest())
     /// Acquired while this process has a write transaction. The map may be replaced only while there is none.
     private let writing = Mutex(())
     let isClosed = Atomic(false)
     /// The queue for long work other than saves. It runs one piece of work at a time.
     let background = DispatchQueue(label: "strata.background", qos: .utility)
-    let writes = Atomic<Int>(0)
-    /// The size in bytes up to which disk space is reserved for the file; 0 before the first reservation.
-    let reservedEnd = Atomic<Int>(0)
+    let counters: Counters
     let signal: SaveSignal
     let claims: SaveClaims
     let dictionaries: Dictionaries
     let tails: PageOverflow
-    /// Whether the file may have large values of a failed write, or of a process that ended.
-    let mayHaveUnclaimed: Atomic<Bool>
-    /// The number of chunks of large values that were read.
-    let chunkReads = Atomic<Int>(0)
     let unpackedPages: UnpackedPageCache
-    /// Set for a file that is read without a slot in the reader table.
-    private let readerless: ReaderlessFile?
+
+    /// Counters and flags that outlive transactions.
+    struct Counters: ~Copyable, Sendable {
+        let writes = Atomic<Int>(0)
+        /// The size in bytes up to which disk space is reserved for the file; 0 before the first reservation.
+        let reservedEnd = Atomic<Int>(0)
+        /// Whether the file may have large values of a failed write, or of a process that ended.
+        let mayHaveUnclaimed: Atomic<Bool>
+        /// The number of chunks of large values that were read.
+        let chunkReads = Atomic<Int>(0)
+    }
+
+    var options: Options { opened.options }
+    var environment: Environment { opened.environment }
+    var file: FileIdentity { opened.file }
+    var format: UInt64 { opened.format }
+    var tables: Tables { opened.tables }
+    var layouts: [PageLayout] { opened.layouts }
+    var schemas: [StoredSchema] { opened.schemas }
+    /// The number of the current schema, from 1 on.
+    var schemaNumber: Int { schemas.count }
+    /// The page size of the file in bytes.
+    var pageSize: Int { environment.pageSize }
 
     /// The newest snapshot handed out, for callers that ask for the same state.
     private struct Latest {
@@ -115,19 +119,10 @@ public final class LMDBStore: ObjectStore {
     }
 
     init(_ opened: OpenedFile) {
+        self.opened = opened
         identity = StoreIdentity(opened.uuid)
-        lineage = opened.lineage
-        schema = opened.schema
-        url = opened.url
-        options = opened.options
-        environment = opened.environment
-        file = opened.file
-        format = opened.format
-        tables = opened.tables
-        layouts = opened.layouts
-        schemas = opened.schemas
         unfinished = PendingIndexBuilds(opened.unfinished)
-        mayHaveUnclaimed = Atomic(opened.hasUnclaimed)
+        counters = Counters(mayHaveUnclaimed: Atomic(opened.hasUnclaimed))
         let tables = opened.tables
         entities = opened.layouts.indices.map {
             EntityTable(pages: tables.pages[$0], large: tables.large[$0], layout: opened.layouts[$0])
@@ -138,7 +133,6 @@ public final class LMDBStore: ObjectStore {
         dictionaries = Dictionaries(opened.tables)
         tails = PageOverflow(opened.tables)
         unpackedPages = UnpackedPageCache(maximumByteCount: opened.options.pageCacheBytes)
-        readerless = opened.readerless
     }
 
     deinit { EnvironmentRegistry.close(environment, file) }
@@ -150,7 +144,7 @@ public final class LMDBStore: ObjectStore {
 
     func newestSnapshot() throws -> LMDBSnapshot {
         try checkProcess()
-        try readerless?.checkUnused()
+        try opened.readerless?.checkUnused()
         return try mappingErrors {
             do {
                 return try newestSnapshotInMap()
@@ -198,7 +192,7 @@ public final class LMDBStore: ObjectStore {
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
         try checkProcess()
         if isReadOnly { throw StoreError.openReadOnly(url.path) }
-        if writes.add(1, ordering: .relaxed).newValue % 256 == 0 { _ = try? environment.clearDeadReaders() }
+        if counters.writes.add(1, ordering: .relaxed).newValue % 256 == 0 { _ = try? environment.clearDeadReaders() }
         var result: R?
         try writing.withLock { _ in
             // Another thread may have closed the store meanwhile.

@@ -13,7 +13,7 @@ extension LMDBSnapshot: PageReading {
     }
 
     func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
-        store.chunkReads.add(1, ordering: .relaxed)
+        store.counters.chunkReads.add(1, ordering: .relaxed)
         do { return try transaction.get(store.entities[entity].large, key) } catch { throw PageError(unreadable: key, error) }
     }
 }
@@ -28,7 +28,7 @@ extension LMDBTransaction: PageReading {
     }
 
     func largeChunk(_ entity: Int, key: UInt64) throws(PageError) -> UnsafeRawBufferPointer? {
-        store.chunkReads.add(1, ordering: .relaxed)
+        store.counters.chunkReads.add(1, ordering: .relaxed)
         do { return try transaction.get(store.entities[entity].large, key) } catch { throw PageError(unreadable: key, error) }
     }
 }

@@ -93,7 +93,7 @@ final class PrewrittenValues {
     func finish() {
         defer { lock?.unlock() }
         guard !isClaimed else { return }
-        do { try store.delete(rows, of: mark) } catch { store.mayHaveUnclaimed.store(true, ordering: .relaxed) }
+        do { try store.delete(rows, of: mark) } catch { store.counters.mayHaveUnclaimed.store(true, ordering: .relaxed) }
     }
 }
 

@@ -43,10 +43,10 @@ extension LMDBStore {
         do {
             let values = try ReadTransaction(environment).withCursor(tables.meta) { try UnclaimedValue.all(at: $0) }
             try delete(values, of: nil)
-            mayHaveUnclaimed.store(false, ordering: .relaxed)
+            counters.mayHaveUnclaimed.store(false, ordering: .relaxed)
         } catch {
             // For example, the disk is full. The values only take room, and the current write may still succeed.
-            mayHaveUnclaimed.store(true, ordering: .relaxed)
+            counters.mayHaveUnclaimed.store(true, ordering: .relaxed)
         }
     }
 

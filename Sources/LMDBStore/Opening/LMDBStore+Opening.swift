@@ -11,20 +11,23 @@ import StoreInterface
 
 /// The result of opening a file.
 struct OpenedFile {
-    var url: URL
-    var options: LMDBStore.Options
-    var environment: Environment
-    var file: FileIdentity
-    var format: UInt64
-    var uuid: UUID
-    var lineage: StoreLineage
-    var schema: StoreSchema
-    var tables: Tables
-    var layouts: [PageLayout]
-    var schemas: [StoredSchema]
-    var unfinished: [PendingIndexBuilds.Item]
-    /// Whether the file has large values that no save has claimed yet.
-    var hasUnclaimed: Bool
+    let url: URL
+    let options: LMDBStore.Options
+    let environment: Environment
+    let file: FileIdentity
+    /// The format of the file; see `Docs/Internals/FileFormat.md`.
+    let format: UInt64
+    let uuid: UUID
+    let lineage: StoreLineage
+    let schema: StoreSchema
+    let tables: Tables
+    let layouts: [PageLayout]
+    /// All versions of the schema that the file has had. The last version is current.
+    let schemas: [StoredSchema]
+    /// The work that the last migration has deferred, as the file lists it.
+    let unfinished: [PendingIndexBuilds.Item]
+    /// Whether the file has large values that no save has claimed yet, when it is opened.
+    let hasUnclaimed: Bool
     /// Set for a file that is read without a slot in the reader table.
     var readerless: ReaderlessFile?
 }

@@ -62,13 +62,13 @@ import Testing
         let snapshot = try store.newestSnapshot()
         let pages = try snapshot.transaction.statistics(store.tables.pages[Samples.track])
         #expect(pages.leafPages + pages.overflowPages <= 3, "the page itself is small")
-        let reads = store.chunkReads.load(ordering: .relaxed)
+        let reads = store.counters.chunkReads.load(ordering: .relaxed)
         for plays in 0..<5 { try update(store, 64, [2: .int(Int64(plays))]) }
         for plays in 0..<5 { try update(store, 65, [1: .string("other \(plays)")]) }
         let after = try chunks(store)
         #expect(before.map(\.key) == after.map(\.key))
         #expect(before.map(\.address) == after.map(\.address), "LMDB moves what is written")
-        #expect(store.chunkReads.load(ordering: .relaxed) == reads)
+        #expect(store.counters.chunkReads.load(ordering: .relaxed) == reads)
         #expect(try store.snapshot().value(Samples.track, 64, 1) == .string(Self.title(200_000)))
         #expect(try store.verify() == [])
     }
@@ -77,7 +77,7 @@ import Testing
         let scratch = try Scratch()
         let store = try store(scratch)
         let snapshot = try store.snapshot()
-        let reads = store.chunkReads.load(ordering: .relaxed)
+        let reads = store.counters.chunkReads.load(ordering: .relaxed)
         #expect(try snapshot.value(Samples.track, 64, 0) == .string("isrc-0"))
         #expect(try snapshot.value(Samples.track, 65, 1) == .string("title 1"))
         func count(_ predicate: StorePredicate) throws -> Int {
@@ -89,9 +89,9 @@ import Testing
         #expect(try count(.compare(1, .equal, .string(String(repeating: "x", count: 200_000)))) == 0)
         let totals = try snapshot.groups(StoreAggregation(entity: Samples.track, aggregates: [.countValues(1), .sum(2)]))
         _ = totals
-        #expect(store.chunkReads.load(ordering: .relaxed) == reads)
+        #expect(store.counters.chunkReads.load(ordering: .relaxed) == reads)
         #expect(try count(.compare(1, .equal, .string(Self.title(200_000)))) == 1)
-        #expect(store.chunkReads.load(ordering: .relaxed) == reads + 4)
+        #expect(store.counters.chunkReads.load(ordering: .relaxed) == reads + 4)
     }
 
     @Test func chunksGoWithTheirValueAndCompressWhenItPays() throws {
