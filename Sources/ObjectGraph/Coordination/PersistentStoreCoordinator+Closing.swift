@@ -34,7 +34,7 @@ extension StoreWriter {
     /// Waits until all submitted saves are completed and all deferred saves are on disk.
     func finishSaves() async throws {
         let owes = try await onQueue { writer in
-            writer.shared.withLock { $0.deadline != nil || !$0.pending.isEmpty || $0.flush != nil }
+            writer.shared.withLock { $0.deferred.isOwed }
         }
         if owes { try await flush() }
     }
@@ -43,20 +43,17 @@ extension StoreWriter {
     ///
     /// - Precondition: Every coordinator has left the writer.
     func close() async throws {
-        try await onQueue { writer in
+        let endings = try await onQueue { writer in
             writer.finishFlush()
-            writer.releaseClaim()
-            writer.shared.withLock { shared in
-                shared.listeners = [:]
-                shared.deadline = nil
+            writer.claim.release()
+            return writer.shared.withLock { shared in
+                shared.deferred.clearDeadline()
+                return shared.listeners.removeAll()
             }
         }
-        endings.withLock { endings in
-            defer { endings = [:] }
-            return Array(endings.values)
-        }.forEach { $0() }
+        for end in endings { end() }
         setSnapshotBudget(nil)
-        claimRequests.withLock { $0 = nil }
+        claim.stopWatching()
         externalCommits.watch.withLock { $0 = nil }
         try await onDisk { writer in
             if let rests = writer.keys.drain() { Self.giveBack(rests, to: writer.store) }
@@ -65,7 +62,7 @@ extension StoreWriter {
         let closed = state.closed(store)
         try await onQueue { writer in
             writer.shared.withLock { $0.state = closed }
-            writer.untaken.withLock { $0 = [] }
+            writer.unacquired.removeAll()
         }
         pins.close(closed)
         try await onDisk { try $0.store.shutDown() }

@@ -28,7 +28,7 @@ extension PersistentStoreCoordinator {
             guard origin == 0 else { return }
             continuation.yield(HistoryToken(store, state.base.generation))
         }
-        writer.endings.withLock { $0[number] = { continuation.finish() } }
+        writer.shared.withLock { $0.listeners.setEnding(of: number) { continuation.finish() } }
         continuation.onTermination = { [weak writer] _ in writer?.removeListener(number) }
         return stream
     }

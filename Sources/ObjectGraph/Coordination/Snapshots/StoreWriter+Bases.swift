@@ -4,11 +4,6 @@ import StoreInterface
 
 /// The snapshots of states. A snapshot that is not being read is not acquired: see ``LazySnapshot``.
 extension StoreWriter {
-    /// A weak reference to a snapshot that may have to be acquired.
-    struct WeakSnapshot {
-        weak var snapshot: LazySnapshot?
-    }
-
     /// The time for which the writer's own state keeps an acquired snapshot.
     private static let restingInterval: DispatchTimeInterval = .milliseconds(250)
 
@@ -26,26 +21,12 @@ extension StoreWriter {
             pins.note(snapshot)
             self?.restLater()
         }
-        untaken.withLock { untaken in
-            if untaken.count >= 64 { untaken.removeAll { $0.snapshot?.current != nil || $0.snapshot == nil } }
-            untaken.append(WeakSnapshot(snapshot: made))
-        }
+        unacquired.add(made)
         return made
     }
 
     /// Acquires every snapshot that must show the state before the next commit. Called before each commit of this process.
-    func takeSnapshots() throws {
-        let waiting = untaken.withLock { untaken in
-            defer { untaken = [] }
-            return untaken.compactMap(\.snapshot)
-        }
-        do {
-            for snapshot in waiting { try snapshot.take() }
-        } catch {
-            untaken.withLock { $0 += waiting.map { WeakSnapshot(snapshot: $0) } }
-            throw error
-        }
-    }
+    func takeSnapshots() throws { try unacquired.acquire() }
 
     /// Returns the same state with a base that is not acquired, for a context that has read nothing.
     func resting(_ state: StoreState) -> StoreState {
@@ -73,10 +54,10 @@ extension StoreWriter {
 
     /// Releases the snapshot of the writer's state after a time without saves. Called after the state was read.
     private func restLater() {
-        guard !isResting.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        guard !unacquired.isResting.exchange(true, ordering: .acquiringAndReleasing) else { return }
         clock.run(at: clock.now + Self.restingInterval, on: queue) { [weak self] in
             guard let self else { return }
-            isResting.store(false, ordering: .releasing)
+            unacquired.isResting.store(false, ordering: .releasing)
             rest()
         }
     }
@@ -109,14 +90,14 @@ extension StoreWriter {
     /// May be called on any thread. A group of saves that is being written is published after it.
     func adoptExternalSaves() throws {
         let base = try store.snapshot()
-        let (moved, listeners) = shared.withLock { shared -> (StoreState?, [Listener]) in
+        let (moved, listeners) = shared.withLock { shared -> (StoreState?, [SaveListeners.Call]) in
             // While saves are pending, no other process commits.
             let start = shared.state
             guard base.generation > start.committed, start.pendingSaves == 0, !shared.isCommitting else { return (nil, []) }
             let moved = StoreState(base: lazySnapshot(after: base.generation), sequence: start.sequence.next)
             shared.state = moved
             shared.recent.append(.external(after: start.committed, through: base.generation), moved.sequence)
-            return (moved, Array(shared.listeners.values))
+            return (moved, shared.listeners.all)
         }
         if let moved { for listener in listeners { listener(moved, 0) } }
     }

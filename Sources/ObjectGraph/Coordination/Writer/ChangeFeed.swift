@@ -33,3 +33,38 @@ struct ChangeFeed: Sendable {
         return steps[start..<start + Int(new.rawValue - old.rawValue)].map(\.step)
     }
 }
+
+/// Closures that are called after each save, and the sequences that end when the store is closed.
+struct SaveListeners {
+    /// Called on the writer's queue after each save, with the new state and the number of the context that saved.
+    ///
+    /// The origin 0 stands for all saves of other processes that were found in one check.
+    typealias Call = @Sendable (StoreState, _ origin: UInt64) -> Void
+
+    private var calls: [UInt64: Call] = [:]
+    private var endings: [UInt64: @Sendable () -> Void] = [:]
+    private var last: UInt64 = 0
+
+    /// The listeners, for the caller to call outside of its lock.
+    var all: [Call] { Array(calls.values) }
+
+    mutating func add(_ listener: @escaping Call) -> UInt64 {
+        last += 1
+        calls[last] = listener
+        return last
+    }
+
+    /// Sets the closure that ends a listener's sequence when the store is closed.
+    mutating func setEnding(of number: UInt64, _ ending: @escaping @Sendable () -> Void) { endings[number] = ending }
+
+    mutating func remove(_ number: UInt64) {
+        calls[number] = nil
+        endings[number] = nil
+    }
+
+    /// Removes all listeners, and returns the endings of their sequences for the caller to call.
+    mutating func removeAll() -> [@Sendable () -> Void] {
+        defer { (calls, endings) = ([:], [:]) }
+        return Array(endings.values)
+    }
+}

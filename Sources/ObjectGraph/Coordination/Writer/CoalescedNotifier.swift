@@ -70,7 +70,7 @@ final class CoalescedNotifier: Sendable {
 
     private func announce() {
         let host = state.withLock { $0.host }
-        host?.enqueue { $0.behind = self }
+        host?.enqueue { $0.phase.behind = self }
     }
 
     /// Resets the announcement, because the context is about to merge. Later saves are announced again.
@@ -89,7 +89,7 @@ final class CoalescedNotifier: Sendable {
                 state.isScheduled = false
                 state.isAnnounced = false
             }
-            context.behind = nil
+            context.phase.behind = nil
             context.storeDidChange()
         }
     }

@@ -26,7 +26,7 @@ extension StoreWriter {
         /// Writes the earlier pending saves and the group's own. May be called again if the transaction is repeated.
         func write(in transaction: any StoreTransaction) throws {
             // Only a flush can check saves whose predecessors were left out. Throwing starts a flush.
-            if !pending.allSatisfy(\.leftOut.isEmpty) { throw writer.shared.withLock { $0.flushError } ?? Overtaken() }
+            if !pending.allSatisfy(\.leftOut.isEmpty) { throw writer.shared.withLock { $0.deferred.flushError } ?? Overtaken() }
             committed = CommitNumbers(pending.map(\.sequence), first: transaction.nextGeneration)
             try state.writePending(pending, committed, in: transaction)
         }
@@ -80,7 +80,7 @@ extension StoreWriter {
         /// Checks each job. May be called again with another base if the transaction is repeated.
         func check(from base: StoreState) throws {
             state = base
-            pending = writer.shared.withLock { $0.pending }
+            pending = writer.shared.withLock { $0.deferred.pending }
             results = jobs.map { job in
                 guard let request = job.request else { return .success(ChangeSet()) }
                 return Result { try accept(request) }

@@ -4,36 +4,6 @@ import StoreInterface
 
 /// Deferred saves: they are folded so that reads stay fast, and written while further saves are accepted.
 extension StoreWriter {
-    /// Deferred saves that are being written.
-    final class Flush: Sendable {
-        let state: StoreState
-        let pending: [PendingSave]
-        /// The result; nil while the flush runs.
-        let result = Mutex<Result<Written, any Error>?>(nil)
-
-        init(state: StoreState, pending: [PendingSave]) {
-            self.state = state
-            self.pending = pending
-        }
-    }
-
-    /// The result of a flush.
-    struct Written: Sendable {
-        /// The store's state after the last commit.
-        var base: any StoreSnapshot
-        /// The generation of the last commit.
-        var committed: Generation
-        /// Saves that could not be written, each in its own transaction.
-        var failures: [DeferredSaveFailure] = []
-        /// The layers of the failed saves, newest first.
-        var leftOut: [Layer] = []
-        /// Whether other connections have committed since the saves were accepted.
-        var isOvertaken = false
-        /// Saves that are still to be written, oldest first, and the error that prevented it.
-        var rest: [PendingSave] = []
-        var stop: (any Error)?
-    }
-
     /// Another process has committed although saves were deferred, because its file of claims was removed.
     struct Overtaken: Error {}
 
@@ -41,11 +11,11 @@ extension StoreWriter {
     func compactDeferred() {
         let rows = state.deferredRows
         foldDeferred()
-        if shared.withLock({ $0.flush == nil }), rows > Self.deferredRows { startFlush() }
+        if shared.withLock({ !$0.deferred.isFlushing }), rows > Self.deferredRows { startFlush() }
     }
 
     private func foldDeferred() {
-        let (state, flush) = shared.withLock { ($0.state, $0.flush) }
+        let (state, flush) = shared.withLock { ($0.state, $0.deferred.flush) }
         let written = flush?.state.deferred.count ?? 0
         var newer = Array(state.deferred.dropLast(written).reversed())
         if let tail = Layer.foldableTail(of: newer) {
@@ -61,14 +31,7 @@ extension StoreWriter {
 
     /// Writes all pending saves now, on the disk's queue. Runs on the queue, when no flush is running.
     func startFlush() {
-        let flush = shared.withLock { shared -> Flush? in
-            guard shared.flush == nil, !shared.pending.isEmpty else { return nil }
-            shared.deadline = nil
-            let flush = Flush(state: shared.state, pending: shared.pending)
-            shared.flush = flush
-            return flush
-        }
-        guard let flush else { return }
+        guard let flush = shared.withLock({ $0.deferred.beginFlush(of: $0.state) }) else { return }
         disk.async {
             let result = Result { try self.write(flush) }
             flush.result.withLock { $0 = result }
@@ -80,7 +43,7 @@ extension StoreWriter {
         }
     }
 
-    private func write(_ flush: Flush) throws -> Written {
+    private func write(_ flush: DeferredSaves.Flush) throws -> DeferredSaves.Written {
         guard flush.pending.allSatisfy(\.leftOut.isEmpty) else { return writeEach(flush) }
         do {
             return try writeTogether(flush.state, flush.pending)
@@ -91,7 +54,7 @@ extension StoreWriter {
         }
     }
 
-    private func writeTogether(_ state: StoreState, _ pending: [PendingSave]) throws -> Written {
+    private func writeTogether(_ state: StoreState, _ pending: [PendingSave]) throws -> DeferredSaves.Written {
         try takeSnapshots()
         let (numbers, generation) = try store.write(.durable) { transaction in
             guard transaction.generation == state.committed else { throw Overtaken() }
@@ -100,14 +63,14 @@ extension StoreWriter {
             return (numbers, transaction.generation)
         }
         shared.withLock { $0.numbers.note(numbers) }
-        return Written(base: lazySnapshot(after: generation), committed: generation)
+        return DeferredSaves.Written(base: lazySnapshot(after: generation), committed: generation)
     }
 
     /// Writes each save in its own transaction and skips those that cannot be written, so that one save does not block the rest.
     ///
     /// If the disk refuses a write, the commits so far stay, and the remaining saves are kept.
-    private func writeEach(_ flush: Flush) -> Written {
-        var written = Written(base: flush.state.base, committed: flush.state.committed)
+    private func writeEach(_ flush: DeferredSaves.Flush) -> DeferredSaves.Written {
+        var written = DeferredSaves.Written(base: flush.state.base, committed: flush.state.committed)
         var below: [Layer] = []
         for (position, save) in flush.pending.enumerated() {
             do {
@@ -132,7 +95,7 @@ extension StoreWriter {
     ///
     /// - Parameter before: The state that preceded the save when it was accepted. The save is checked again if a save in that state
     ///   was left out, or if other connections have committed since. They can do so only if the file of claims was removed.
-    private func write(_ save: PendingSave, above before: StoreState, _ written: inout Written) throws {
+    private func write(_ save: PendingSave, above before: StoreState, _ written: inout DeferredSaves.Written) throws {
         let known = written.committed
         let mustCheck = !save.leftOut.isEmpty || !written.leftOut.isEmpty || written.isOvertaken
         try takeSnapshots()
@@ -190,22 +153,19 @@ extension StoreWriter {
     /// Waits for the running flush, if there is one, and publishes its state. Runs on the queue. No flush is running afterwards.
     func finishFlush() {
         // Adopting a flush starts the next one if saves have become due. Repeat until none is running.
-        while let flush = shared.withLock({ $0.flush }) {
+        while let flush = shared.withLock({ $0.deferred.flush }) {
             disk.sync {}
             adopt(flush)
         }
     }
 
     /// Publishes the state after a flush: the newer base, with the saves accepted in the meantime.
-    private func adopt(_ flush: Flush) {
-        guard shared.withLock({ $0.flush === flush }), let result = flush.result.withLock({ $0 }) else { return }
+    private func adopt(_ flush: DeferredSaves.Flush) {
+        guard shared.withLock({ $0.deferred.flush === flush }), let result = flush.result.withLock({ $0 }) else { return }
         defer { lookIfPostponed() }
         switch result {
         case .failure(let error):
-            shared.withLock { shared in
-                shared.flush = nil
-                shared.flushError = error
-            }
+            shared.withLock { $0.deferred.endFlush(failure: error) }
             tryAgain(after: error)
         case .success(let written):
             adopt(flush, written)
@@ -219,48 +179,40 @@ extension StoreWriter {
     private func tryAgain(after error: any Error) {
         Self.log.error("writing deferred saves failed, they are kept in memory and tried again: \(error)")
         let retry = clock.now + .seconds(1)
-        shared.withLock { $0.deadline = retry }
+        shared.withLock { $0.deferred.retry(at: retry) }
         clock.run(at: retry, on: queue) { [weak self] in self?.flushOverdue() }
     }
 
-    private func adopt(_ flush: Flush, _ written: Written) {
-        let (moved, listeners) = shared.withLock { shared -> (StoreState, [Listener]) in
+    private func adopt(_ flush: DeferredSaves.Flush, _ written: DeferredSaves.Written) {
+        let (moved, listeners) = shared.withLock { shared -> (StoreState, [SaveListeners.Call]) in
             let newer = shared.state.deferred.dropLast(flush.state.deferred.count)
             let accepted = shared.state.pendingSaves - flush.state.pendingSaves
             // Left-out saves and saves of other connections change what contexts see, without a change set that describes it.
             let isChanged = !written.failures.isEmpty || written.isOvertaken
             let sequence = isChanged ? shared.state.sequence.next : shared.state.sequence
-            shared.flush = nil
-            shared.flushError = written.stop
+            shared.deferred.endFlush(flush, written)
             shared.state = StoreState(
                 base: written.base, committed: written.committed, deferred: newer + written.rest.reversed().map(\.layer),
                 pendingSaves: accepted + written.rest.count, sequence: sequence)
-            let later = shared.pending.dropFirst(flush.pending.count).map { $0.without(written.leftOut) }
-            shared.pending = written.rest + later
-            shared.failures += written.failures
             if isChanged { shared.recent.append(.unknown, sequence) }
-            return (shared.state, Array(shared.listeners.values))
+            return (shared.state, shared.listeners.all)
         }
         // Notify contexts, so that they release the old snapshot, and the layers that are now in the file.
         let origin: UInt64 = written.failures.isEmpty && !written.isOvertaken ? .max : 0
         for listener in listeners { listener(moved, origin) }
         if moved.pendingSaves == 0 {
-            releaseClaim()
-        } else if written.stop == nil, claim.withLock({ $0 })?.isWanted == true {
+            claim.release()
+        } else if written.stop == nil, claim.isWanted {
             startFlush()
         }
     }
 
     func flushOverdue() {
         let now = clock.now
-        let isDue = shared.withLock { shared in
-            guard shared.flush == nil, let deadline = shared.deadline, deadline <= now else { return false }
-            return true
-        }
-        guard isDue else { return }
+        guard shared.withLock({ $0.deferred.isDue(at: now) }) else { return }
         if capabilities.contains(.layeredDeferral) { return startFlush() }
         // The store has committed these saves without a sync. No caller waits for them.
-        shared.withLock { $0.deadline = nil }
+        shared.withLock { $0.deferred.clearDeadline() }
         enqueue(SaveJob(request: nil, origin: .max, completion: { _ in }))
     }
 }

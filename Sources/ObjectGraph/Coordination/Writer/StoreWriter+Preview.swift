@@ -24,7 +24,7 @@ extension StoreWriter {
         do {
             try transaction { transaction in
                 let base = try currentBase(start, transaction)
-                let pending = shared.withLock { $0.pending }
+                let pending = shared.withLock { $0.deferred.pending }
                 try base.writePending(
                     pending, CommitNumbers(pending.map(\.sequence), first: transaction.nextGeneration), in: transaction)
                 var check = SaveCheck(request: request, state: base, writer: self)

@@ -29,7 +29,7 @@ extension StoreWriter {
     /// Checks a group, writes it if necessary, and publishes it. If writing fails, this throws and nothing was published or completed.
     private func process(_ jobs: [SaveJob]) throws {
         // Before writing, finish the running flush. Also write if memory is full, or if another process waits.
-        let isWanted = claim.withLock { $0 }?.isWanted ?? false
+        let isWanted = claim.isWanted
         if capabilities.contains(.layeredDeferral) || store.isReadOnly, state.pendingSaves == 0,
             jobs.allSatisfy({ $0.request == nil })
         {
@@ -48,9 +48,9 @@ extension StoreWriter {
 
     /// Accepts saves that are deferred in memory.
     private func hold(_ jobs: [SaveJob]) throws {
-        defer { if state.pendingSaves == 0 { releaseClaim() } }
+        defer { if state.pendingSaves == 0 { claim.release() } }
         // A save that can never be written must not be acknowledged.
-        if let error = shared.withLock({ $0.flushError }), Self.isOfSchema(error) { throw error }
+        if let error = shared.withLock({ $0.deferred.flushError }), Self.isOfSchema(error) { throw error }
         try claimHoldingBack()
         // Deferred saves need a base state that does not change.
         try (state.base as? LazySnapshot)?.take()
@@ -61,8 +61,7 @@ extension StoreWriter {
     }
 
     private func write(_ jobs: [SaveJob]) throws {
-        let isHeld = claim.withLock { $0 != nil }
-        let turn = isHeld || !capabilities.contains(.externalSaves) ? nil : try store.claimSaves(.committing)
+        let turn = claim.isHeld || !capabilities.contains(.externalSaves) ? nil : try store.claimSaves(.committing)
         defer { turn?.release() }
         let group = CommitGroup(jobs: jobs, writer: self)
         var start = group.start
@@ -83,41 +82,29 @@ extension StoreWriter {
             throw error
         }
         publish(group, after: start)
-        releaseClaim()
+        claim.release()
     }
 
     // MARK: Claims
 
     /// Acquires the claim, so that no other process commits before the deferred saves of this process. Runs on the queue.
     private func claimHoldingBack() throws {
-        guard capabilities.contains(.externalSaves), claim.withLock({ $0 == nil }),
+        guard capabilities.contains(.externalSaves), !claim.isHeld,
             let made = try store.claimSaves(.holdingBack)
         else { return }
         do {
             try adoptExternalSaves()
-            try claimRequests.withLock { watch in
-                guard watch == nil else { return }
-                watch = try store.watchClaimRequests { [weak self] in self?.flushForOthers() }
-            }
+            try claim.watchRequests { try store.watchClaimRequests { [weak self] in self?.flushForOthers() } }
         } catch {
             made.release()
             throw error
         }
-        claim.withLock { $0 = made }
-    }
-
-    /// Releases the claim. Runs on the queue, when no save is pending.
-    func releaseClaim() {
-        let old = claim.withLock { claim in
-            defer { claim = nil }
-            return claim
-        }
-        old?.release()
+        claim.hold(made)
     }
 
     /// Starts a flush if another process waits for the pending saves.
     private func flushForOthers() {
-        queue.async { if self.claim.withLock({ $0 })?.isWanted == true { self.startFlush() } }
+        queue.async { if self.claim.isWanted { self.startFlush() } }
     }
 
     // MARK: Bases
@@ -140,7 +127,7 @@ extension StoreWriter {
     ///   saves.
     private func publish(_ group: CommitGroup, after old: StoreState?) {
         let isMoved = old.map { group.start.sequence != $0.sequence } ?? false
-        let (listeners, wake) = shared.withLock { shared -> ([Listener], DispatchTime?) in
+        let (listeners, wake) = shared.withLock { shared -> ([SaveListeners.Call], DispatchTime?) in
             var sequence = shared.state.sequence
             if isMoved {
                 sequence = sequence.next
@@ -152,10 +139,10 @@ extension StoreWriter {
                 shared.recent.append(.save(changes), sequence)
             }
             shared.isCommitting = false
-            shared.pending = group.pending
+            shared.deferred.pending = group.pending
             if old != nil { shared.numbers.note(group.committed) }
             shared.state = group.state
-            return (Array(shared.listeners.values), nextDeadline(group, &shared))
+            return (shared.listeners.all, nextDeadline(group, &shared))
         }
         if let wake { clock.run(at: wake, on: queue) { [weak self] in self?.flushOverdue() } }
         if isMoved { for listener in listeners { listener(group.start, 0) } }
@@ -172,14 +159,12 @@ extension StoreWriter {
     /// Returns the time at which to flush the group's saves; nil if an earlier time is set, or if all saves are on disk.
     private func nextDeadline(_ group: CommitGroup, _ shared: inout Shared) -> DispatchTime? {
         guard group.state.pendingSaves > 0 || group.isUnsynced else {
-            shared.deadline = nil
+            shared.deferred.clearDeadline()
             return nil
         }
         guard let bound = group.bound else { return nil }
         let deadline = clock.now + bound
-        guard shared.deadline.map({ deadline < $0 }) ?? true else { return nil }
-        shared.deadline = deadline
-        return deadline
+        return shared.deferred.require(by: deadline) ? deadline : nil
     }
 
     /// Returns the result of a job. A flush also reports the deferred saves that could not be written.
@@ -187,10 +172,7 @@ extension StoreWriter {
         of job: SaveJob, _ result: Result<ChangeSet, any Error>, _ state: StoreState
     ) -> Result<SaveOutcome, any Error> {
         guard job.request == nil, job.origin == 0 else { return result.map { SaveOutcome(state: state, changes: $0) } }
-        let failures = shared.withLock { shared in
-            defer { shared.failures = [] }
-            return shared.failures
-        }
+        let failures = shared.withLock { $0.deferred.takeFailures() }
         if !failures.isEmpty { return .failure(SaveError.deferredSavesFailed(failures)) }
         return .success(SaveOutcome(state: state, changes: ChangeSet()))
     }

@@ -13,7 +13,6 @@ final class StoreWriter: Sendable {
     let store: any ObjectStore
     let capabilities: StoreCapabilities
     let keys: KeyAllocator
-    let entityNames: [String]
     /// The value rules of each entity.
     let valueRules: [ValueRules]
     /// The queue that accepts saves and publishes states, one after another.
@@ -25,46 +24,24 @@ final class StoreWriter: Sendable {
     let externalCommits = ExternalCommitMonitor()
     let pins = SnapshotRegistry()
     let migration = Mutex(Migration())
-    /// Snapshots that may not be acquired yet.
-    let untaken: Mutex<[WeakSnapshot]>
-    /// Whether a check is scheduled that releases the snapshot of the writer's state.
-    let isResting = Atomic(false)
+    let unacquired = UnacquiredSnapshots()
     /// Set when the last coordinator was closed. From then on the registry no longer returns the writer.
     let retired = Atomic(false)
-    /// Closures that finish the sequences of remote changes, by the number of the listener. Called when the store is closed.
-    let endings = Mutex<[UInt64: @Sendable () -> Void]>([:])
-    /// The claim to the next commits, while saves are pending. Changed on the queue only.
-    let claim = Mutex<(any SaveClaim)?>(nil)
-    /// The observer of other processes' requests, kept from the first deferred save on.
-    let claimRequests = Mutex<(any StoreWatch)?>(nil)
+    let claim = HeldClaim()
 
     struct Shared {
         var state: StoreState
-        /// The deferred saves in ``state``, oldest first, with their history records.
-        var pending: [PendingSave] = []
+        /// The deferred saves in ``state``.
+        var deferred = DeferredSaves()
         /// The generations of saves that contexts may have read while the saves were deferred.
         var numbers = CommittedNumbers()
-        /// Deferred saves that were left out. The next flush reports them.
-        var failures: [DeferredSaveFailure] = []
-        /// The error with which the last flush left saves pending; nil if it left none.
-        var flushError: (any Error)?
-        /// The running flush of deferred saves.
-        var flush: Flush?
         /// Whether a group of saves is being written. Saves of other connections are published only after it.
         var isCommitting = false
         /// Jobs that the queue has not started.
         var waiting: [SaveJob] = []
         var recent = ChangeFeed(limit: StoreWriter.recentLimit)
-        /// The time at which the oldest deferred save must be on disk.
-        var deadline: DispatchTime?
-        var listeners: [UInt64: Listener] = [:]
-        var nextListener: UInt64 = 0
+        var listeners = SaveListeners()
     }
-
-    /// A closure called on the writer's queue after each save, with the new state and the number of the context that saved.
-    ///
-    /// The origin 0 stands for all saves of other processes that were found in one check.
-    typealias Listener = @Sendable (StoreState, _ origin: UInt64) -> Void
 
     /// A job of the writer's queue.
     struct SaveJob: Sendable {
@@ -89,11 +66,9 @@ final class StoreWriter: Sendable {
         capabilities = store.capabilities
         self.clock = clock
         keys = KeyAllocator(entityCount: store.schema.entities.count)
-        entityNames = store.schema.entities.map(\.name)
         valueRules = store.schema.entities.map(ValueRules.init)
         queue = DispatchQueue(label: "strata.writer")
         disk = DispatchQueue(label: "strata.disk")
-        untaken = Mutex([])
         let base = try store.snapshot()
         shared = Mutex(Shared(state: StoreState(base: base, sequence: .zero)))
         let resting = lazySnapshot(after: base.generation)
@@ -164,7 +139,7 @@ final class StoreWriter: Sendable {
         queue.async {
             self.externalCommits.isLooking.store(false, ordering: .releasing)
             // A running flush detects other commits itself. Check for later commits after it.
-            if self.shared.withLock({ $0.flush != nil }) {
+            if self.shared.withLock({ $0.deferred.isFlushing }) {
                 return self.externalCommits.isPostponed.store(true, ordering: .relaxed)
             }
             do { try self.adoptExternalSaves() } catch {
@@ -258,17 +233,12 @@ final class StoreWriter: Sendable {
 
     // MARK: Listening
 
-    func addListener(_ listener: @escaping Listener) -> UInt64 {
-        shared.withLock { shared in
-            shared.nextListener += 1
-            shared.listeners[shared.nextListener] = listener
-            return shared.nextListener
-        }
+    func addListener(_ listener: @escaping SaveListeners.Call) -> UInt64 {
+        shared.withLock { $0.listeners.add(listener) }
     }
 
     func removeListener(_ number: UInt64) {
-        _ = shared.withLock { $0.listeners.removeValue(forKey: number) }
-        _ = endings.withLock { $0.removeValue(forKey: number) }
+        shared.withLock { $0.listeners.remove(number) }
     }
 
     /// Returns the saves after one state up to another, oldest first; nil if they are no longer known.
