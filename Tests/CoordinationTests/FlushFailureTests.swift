@@ -176,7 +176,7 @@ import Testing
         clock.advance(by: .seconds(600))
         try await settle()
         try await until("the reader stands on the file") {
-            await reader.perform { $0.baseState.state.deferred.isEmpty }
+            await reader.perform { $0.layerStack.baseState.state.deferred.isEmpty }
         }
         let layer = Layer(schema: Music.model.storeSchema)
         let entity = try #require(Music.model.entity(named: "Track"))

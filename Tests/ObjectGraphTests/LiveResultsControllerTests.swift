@@ -52,7 +52,7 @@ import Testing
     /// Catches: an update that is lost between executors, or that is applied to another snapshot than it was computed for.
     @Test(arguments: Combination.all)
     func S142_anObserverThatAppliesDifferencesShowsWhatTheContextFetches(_ combination: Combination) async throws {
-        var numbers = SeededNumbers(seed: SeededNumbers.seed(#function))
+        var numbers = SeededGenerator(test: #function)
         let bed = try TestBed(combination.store)
         let container = try await bed.container(combination.stack)
         let main = container.mainContext
@@ -157,7 +157,7 @@ import Testing
     /// With the routing `ancestors` a view does not keep its state. The engine must remember what it delivered.
     @Test(arguments: ContextStack.allCases)
     func S142_theClassicalRoutingIsFollowedToo(_ stack: ContextStack) async throws {
-        var numbers = SeededNumbers(seed: SeededNumbers.seed(#function))
+        var numbers = SeededGenerator(test: #function)
         let store = try TestBed(.memory).description(.ancestors)
         let container = try await PersistentContainer(model: Music.model, store: store, stack: stack)
         let main = container.mainContext
@@ -175,7 +175,7 @@ import Testing
     }
 
     private nonisolated static func change(_ context: ManagedObjectContext, seed: UInt64) throws {
-        var numbers = SeededNumbers(seed: seed)
+        var numbers = SeededGenerator(seed: seed)
         for number in 0..<Int.random(in: 1...30, using: &numbers) {
             let tracks = try context.fetch(EntityFetchRequest("Track"))
             if tracks.count < 10 || numbers.chance(1, in: 2) {
@@ -315,6 +315,6 @@ import Testing
             controller = nil
         }
         #expect(counts == [1])
-        #expect(main.viewObservers.isEmpty)
+        #expect(main.observers.views.isEmpty)
     }
 }

@@ -12,12 +12,12 @@ import Testing
         let child = await container.newBackgroundContext()
         let rows = await child.perform { context in
             for number in 0..<500 { context.makeTrack("\(number)", plays: number) }
-            return Self.rows([context.top])
+            return Self.rows([context.layerStack.top])
         }
         #expect(rows.count == 500)
         try await child.save()
         let (pushed, registered) = await MainActor.run {
-            (Self.rows(container.mainContext.sealed), container.mainContext.registeredObjects.count)
+            (Self.rows(container.mainContext.layerStack.sealed), container.mainContext.registeredObjects.count)
         }
         #expect(pushed == rows)
         #expect(registered == 0)
@@ -33,11 +33,14 @@ import Testing
         let container = try await TestBed(.memory).container(.nested)
         let layer = await MainActor.run {
             for number in 0..<500 { container.mainContext.makeTrack("\(number)", plays: number) }
-            return ObjectIdentifier(container.mainContext.top)
+            return ObjectIdentifier(container.mainContext.layerStack.top)
         }
         let child = await container.newBackgroundContext()
         let (inherited, count) = try await child.perform { context in
-            (context.baseState.inherited.map(ObjectIdentifier.init), try context.fetchIDs(EntityFetchRequest("Track")).count)
+            (
+                context.layerStack.baseState.inherited.map(ObjectIdentifier.init),
+                try context.fetchIDs(EntityFetchRequest("Track")).count
+            )
         }
         #expect(inherited.contains(layer))
         #expect(count == 500)

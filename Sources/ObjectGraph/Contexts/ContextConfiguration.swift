@@ -1,4 +1,3 @@
-internal import Platform
 import StoreInterface
 
 /// The values that a new context needs, in a form that can be sent to the executor of that context.
@@ -8,7 +7,7 @@ struct ContextConfiguration: @unchecked Sendable {
     /// The coordinator of the root context. A child uses it to allocate keys and to read the store.
     let coordinator: PersistentStoreCoordinator
     /// The state that the context reads first; nil in the copy that a context keeps.
-    var baseState: ManagedObjectContext.BaseState?
+    var baseState: LayerStack.BaseState?
     let parent: ParentLink?
     var automaticallyMergesChanges: Bool
     /// Whether the context reads the newest state at its first read, instead of the state at its creation.
@@ -26,10 +25,6 @@ struct ContextConfiguration: @unchecked Sendable {
     var model: Model { coordinator.model }
     var traits: ModelCapabilities { coordinator.traits }
     var writer: StoreWriter { coordinator.writer }
-
-    private static let counter = Atomic<UInt64>(1)
-
-    static func nextNumber() -> UInt64 { counter.add(1, ordering: .relaxed).oldValue }
 }
 
 /// Properties of a model that contexts read often. They are computed once per coordinator.

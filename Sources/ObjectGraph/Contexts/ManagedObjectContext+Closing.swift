@@ -3,7 +3,7 @@ import StoreInterface
 /// Closing (``PersistentContainer/close()``): the context releases the store and keeps its unsaved changes.
 extension ManagedObjectContext {
     /// - Throws: `StoreError` `.closed` after the container was closed.
-    func checkOpen() throws { if let closure { throw closure } }
+    func checkOpen() throws { if let closure = phase.closure { throw closure } }
 
     /// Closes the context after its running saves, then calls `done` on the context's executor.
     func close(then done: @escaping () -> Void) {
@@ -15,31 +15,21 @@ extension ManagedObjectContext {
     }
 
     private func closeNow() {
-        guard closure == nil else { return }
+        guard phase.closure == nil else { return }
         let error = setup.coordinator.closedError
-        closure = error
-        for (entity, rest) in keys.enumerated() where !rest.isEmpty { setup.writer.keys.giveBack(rest, entity) }
-        keys = traits.noKeys
-        setBaseState(baseState)
-        behind = nil
-        for source in openSources { source.source?.end(baseState.state) }
-        openSources = []
-        let observers = viewObservers
-        viewObservers = []
-        for observer in observers { observer.contextDidClose(error) }
-        let streams = noticeStreams
-        for (token, stream) in streams {
-            noticeObservers[token] = nil
-            stream.finish()
-        }
-        noticeStreams = [:]
-        childObservers = []
+        phase.closure = error
+        giveBackKeys()
+        setBaseState(layerStack.baseState)
+        phase.behind = nil
+        let (views, sources) = observers.close()
+        for source in sources { source.source?.end(layerStack.baseState.state) }
+        for observer in views { observer.contextDidClose(error) }
         if isRoot { setup.coordinator.unregister(number) }
     }
 
     /// Returns the state to read below the context's own layers. After closing, that state contains no objects from the store.
-    func shown(_ baseState: BaseState) -> BaseState {
-        guard closure != nil else { return baseState }
+    func shown(_ baseState: LayerStack.BaseState) -> LayerStack.BaseState {
+        guard phase.closure != nil else { return baseState }
         var shown = baseState
         shown.state = baseState.state.closed(setup.coordinator.store)
         shown.route = nil

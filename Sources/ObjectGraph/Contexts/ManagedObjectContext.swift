@@ -16,11 +16,9 @@ import StoreInterface
 /// try await context.save()
 /// ```
 public final class ManagedObjectContext {
-    /// The model of the context's objects.
-    public let model: Model
     /// The name of the context in messages, notices, the history and the list of live snapshots.
     public var name: String {
-        didSet { pin.rename(name) }
+        didSet { environment.lease.rename(name) }
     }
     /// The author recorded in the history for this context's saves, or nil for none.
     ///
@@ -43,108 +41,28 @@ public final class ManagedObjectContext {
     /// program.
     public var shouldDeleteInaccessibleFaults = true
 
-    let setup: ContextConfiguration
-    let traits: ModelCapabilities
-    /// The number of the context, unique in the process.
-    let number: UInt64
-    /// The identity of the store that the context's ids belong to.
-    public let storeIdentity: StoreIdentity
+    let environment: ContextEnvironment
     let registry: ObjectRegistry
-    let place: ContextAddress
-    /// The context's lease in the list of contexts and snapshots that keep store snapshots alive.
-    let pin: SnapshotLease
-
-    /// The unsaved changes since the last seal. The only mutable layer.
-    @exclusivity(unchecked) var top: Layer {
-        didSet { topID = top.id }
-    }
-    /// The id of ``top``, cached because every write compares it.
-    @exclusivity(unchecked) var topID: UInt64
-    /// Layers of this context's unsaved changes, oldest first. A layer is sealed when other code needs to read it.
-    @exclusivity(unchecked) var sealed: [Layer] = []
-    /// The state that the context reads below its own layers.
-    var baseState: BaseState
-    /// The view that the context reads: its own layers and the base state, newest first.
-    @exclusivity(unchecked) var view: LayeredView
-    /// Whether the view has layers besides ``top``.
-    @exclusivity(unchecked) private var hasSealedLayers = false
-    /// A counter that increases whenever a child created now would see a different state.
-    var viewRevision: UInt64 = 0
-
-    @exclusivity(unchecked) var pages = PageCache()
-    @exclusivity(unchecked) var keys: [Range<ObjectKey>]
-    /// The number of layers in ``sealed``, from the oldest, that a running save has taken. 0 when no save runs.
-    var inFlight = 0
-    var saveGate = SaveGate()
-    /// The number of resets. A child created before a reset can no longer save to this context.
-    var resetGeneration: UInt64 = 0
-    @exclusivity(unchecked) var changeLog = ChangeLog()
-    var viewObservers: [any ViewObserver] = []
-    var noticeObservers: [UInt64: (ContextNotice) -> Void] = [:]
-    /// Continuations of the observers that feed a sequence. They are finished when the context is released.
-    var noticeStreams: [UInt64: AsyncStream<ContextNotice>.Continuation] = [:]
-    var nextObserver: UInt64 = 0
-    var isFolding = false
-    /// The updated objects that another context has deleted.
-    var orphans = UpdatesOfDeletedObjects()
-    var watched: Set<ObjectID> = []
-    /// The notifier of saves that this context has not merged yet; nil if there are none. The next read merges them first.
-    @exclusivity(unchecked) var behind: CoalescedNotifier?
-    /// Whether a step of a save or merge is running. Such a step must read the state that it started with.
-    @exclusivity(unchecked) var isMoving = false
-    /// Whether a save is being applied. See ``settleBaseNow()``.
-    var settlesBaseLater = false
-    /// The error thrown by requests and saves after the container was closed; nil before.
-    var closure: StoreError?
-    /// Requests that are being iterated.
-    var openSources: [WeakSource] = []
-    /// Children that are moved to this context's new state after each save.
-    var childObservers: [WeakContext] = []
-    /// The state that a context reads below its own changes.
-    struct BaseState {
-        /// The state of the store. In a child, the state that its root read.
-        var state: StoreState
-        /// Layers of ancestors, newest first; empty in a root context.
-        var inherited: [Layer]
-        /// The parent's view revision and reset count for which `inherited` was taken.
-        var parentViewRevision: UInt64 = 0
-        var parentResetGeneration: UInt64 = 0
-        /// The way of requests to the parent and the store; nil if the context reads the state and the layers.
-        var route: (any RequestRoute)?
-        /// Whether the user pinned the context to this state.
-        var isPinned = false
-    }
+    @exclusivity(unchecked) var layerStack: LayerStack
+    @exclusivity(unchecked) var tracker: ChangeTracker
+    var observers = ContextObservers()
+    @exclusivity(unchecked) var phase = ContextPhase()
 
     init(_ setup: ContextConfiguration, place: ContextAddress) {
         guard var start = setup.baseState else { preconditionFailure("a context was set up without a state to read") }
-        // Keeping it would prevent reuse of the first state's pages for the lifetime of the context.
-        var setup = setup
-        setup.baseState = nil
-        self.setup = setup
-        self.place = place
-        model = setup.model
-        name = setup.name
-        number = ContextConfiguration.nextNumber()
-        automaticallyMergesChanges = setup.automaticallyMergesChanges
-        let writer = setup.writer
-        traits = setup.traits
-        storeIdentity = writer.store.identity
-        registry = ObjectRegistry(entityCount: model.entities.count)
-        let top = Layer(schema: model.storeSchema)
-        self.top = top
-        topID = top.id
         if setup.parent == nil {
-            if setup.beginsAtFirstRead { start.state = writer.resting(start.state) } else { start.state.takeBase() }
+            if setup.beginsAtFirstRead { start.state = setup.writer.resting(start.state) } else { start.state.takeBase() }
         }
-        baseState = start
-        pin = writer.pins.add(setup.name, start.state, place)
-        view = LayeredView(base: start.state.base, layers: [])
-        keys = traits.noKeys
-        rebuildView()
+        name = setup.name
+        automaticallyMergesChanges = setup.automaticallyMergesChanges
+        environment = ContextEnvironment(setup, place: place, state: start.state)
+        registry = ObjectRegistry(entityCount: setup.model.entities.count)
+        layerStack = LayerStack(start, setup.model.storeSchema)
+        tracker = ChangeTracker(keys: setup.traits.noKeys)
     }
 
     deinit {
-        for stream in noticeStreams.values { stream.finish() }
+        observers.finishStreams()
         // Forget all objects first: releasing one object may deallocate other objects that it retains.
         var retained: [ManagedObject] = []
         registry.forEach { object in
@@ -154,9 +72,23 @@ public final class ManagedObjectContext {
             if object.isRetained { retained.append(object) }
         }
         for object in retained { registry.release(object) }
-        for (entity, rest) in keys.enumerated() where !rest.isEmpty { setup.writer.keys.giveBack(rest, entity) }
+        giveBackKeys()
         if isRoot { setup.coordinator.unregister(number) }
     }
+
+    /// Returns unused keys, so that other contexts use them.
+    func giveBackKeys() {
+        for (entity, rest) in tracker.takeKeys() { setup.writer.keys.giveBack(rest, entity) }
+    }
+
+    /// The identity of the store that the context's ids belong to.
+    public var storeIdentity: StoreIdentity { environment.storeIdentity }
+    /// The model of the context's objects.
+    public var model: Model { environment.model }
+    var setup: ContextConfiguration { environment.configuration }
+    var traits: ModelCapabilities { environment.traits }
+    var number: UInt64 { environment.number }
+    var place: ContextAddress { environment.address }
 
     var host: (any ContextExecutor)? { place.host }
 
@@ -182,16 +114,11 @@ public final class ManagedObjectContext {
 
     /// The snapshot of the store that the context reads below all unsaved changes (S151).
     public var snapshot: Snapshot {
-        Snapshot(baseState.state, owner: "a snapshot of \(name)", of: setup.writer)
+        Snapshot(layerStack.baseState.state, owner: "a snapshot of \(name)", of: setup.writer)
     }
 
     /// A Boolean value that indicates whether the context has unsaved inserts, updates or deletes (S007).
-    public var hasChanges: Bool {
-        if sealed.isEmpty { return !top.isEmpty }
-        // Changes can cancel each other only if there are deletions.
-        if !hasDeletes { return !top.isEmpty || sealed.contains { !$0.isEmpty } }
-        return !Layer.folding(sealed + [top], schema: model.storeSchema).isEmpty
-    }
+    public var hasChanges: Bool { layerStack.hasChanges }
 
     /// Stops the program if the context is used off its executor. The check always runs in debug builds.
     /// In release builds it runs if the environment contains `STRATA_CONCURRENCY_DEBUG=1` (S171).
@@ -201,114 +128,63 @@ public final class ManagedObjectContext {
         catchUp()
     }
 
-    var hasDeletes: Bool { top.mayDelete || sealed.contains(where: \.mayDelete) }
+    var hasDeletes: Bool { layerStack.hasDeletes }
 
     /// Returns the keys that match a lowered query, including unsaved changes.
     package func keys(matching query: StoreQuery) throws -> [ObjectKey] {
         checkIsolation()
-        return try view.keys(query)
+        return try layerStack.view.keys(query)
     }
 
     // MARK: Layers
 
-    /// Whether there are changes over the base state. If false, reads can go directly to the base state.
-    @inline(__always)
-    var hasLayers: Bool { hasSealedLayers || top.weight != 0 }
-
     /// Makes the current unsaved changes immutable, so that other executors can read them. O(layers).
     func sealTop() {
-        guard !top.isEmpty else { return }
-        top.seal()
-        sealed.append(top)
-        top = Layer(schema: model.storeSchema)
-        viewRevision += 1
-        rebuildView()
-        foldIfLong()
-    }
-
-    /// Rebuilds ``view``. Call this after any change of the layers or of the base state.
-    func rebuildView() {
-        let state = baseState.state
-        defer { hasSealedLayers = view.layers.count > 1 }
-        var layers: [Layer] = []
-        layers.reserveCapacity(1 + sealed.count + baseState.inherited.count + state.deferred.count)
-        layers.append(top)
-        layers.append(contentsOf: sealed.reversed())
-        layers.append(contentsOf: baseState.inherited)
-        if let base = baseState.route?.base {
-            view = LayeredView(base: base, layers: layers)
-        } else {
-            layers.append(contentsOf: state.deferred)
-            view = LayeredView(base: state.base, layers: layers)
-        }
+        if layerStack.seal() { foldIfLong() }
     }
 
     /// Replaces the base state. The caller refreshes objects and notifies observers.
-    func setBaseState(_ new: BaseState) {
+    func setBaseState(_ new: LayerStack.BaseState) {
         // On the main thread, user code waits for this call, and freeing thousands of rows takes as long as the rest of it.
-        if place.executor == nil { BackgroundDeallocator.release(of: baseState.state.deferred) }
-        baseState = shown(new)
-        if !settlesBaseLater { settleBase() }
-        pin.move(to: baseState.state)
-        pages.removeAll()
-        viewRevision += 1
-        rebuildView()
+        if place.executor == nil { BackgroundDeallocator.release(of: layerStack.baseState.state.deferred) }
+        layerStack.baseState = shown(new)
+        if !phase.settlesBaseLater { settleBase() }
+        environment.lease.move(to: layerStack.baseState.state)
+        layerStack.didMove(showsTheSame: false)
     }
 
     /// Acquires the snapshot if objects, observers or unsaved changes depend on it. Otherwise the context keeps no pages from reuse.
     private func settleBase() {
-        guard baseState.route?.base == nil, closure == nil else { return }
-        if isRoot, showsNothing, !baseState.isPinned {
-            baseState.state = setup.writer.resting(baseState.state)
+        guard layerStack.baseState.route?.base == nil, phase.closure == nil else { return }
+        if isRoot, showsNothing, !layerStack.baseState.isPinned {
+            layerStack.baseState.state = setup.writer.resting(layerStack.baseState.state)
         } else {
-            baseState.state.takeBase()
+            layerStack.baseState.state.takeBase()
         }
     }
 
     /// Settles the base state at the end of a save, because its objects are released only after they are clean.
     func settleBaseNow() {
-        settlesBaseLater = false
+        phase.settlesBaseLater = false
         settleBase()
-        pin.move(to: baseState.state)
-        pages.removeAll()
-        rebuildView()
+        environment.lease.move(to: layerStack.baseState.state)
+        layerStack.didMove(showsTheSame: true)
     }
 
     /// Whether no object, observer or unsaved change depends on the base state.
-    var showsNothing: Bool { registry.count == 0 && viewObservers.isEmpty && !hasUnsavedLayers }
+    var showsNothing: Bool { registry.count == 0 && observers.views.isEmpty && !hasUnsavedLayers }
 
     /// Returns the current view with its layers sealed, so that any thread may read it.
     func sealedView() -> LayeredView {
         sealTop()
-        return LayeredView(base: view.base, layers: Array(view.layers.dropFirst()))
-    }
-
-    /// Returns this context's own unsaved changes as one layer.
-    func foldedChanges() -> Layer {
-        sealed.isEmpty ? top : Layer.folding(sealed + [top], schema: model.storeSchema)
-    }
-
-    /// Returns the kind of an object's unsaved change in this context. Returns nil for an unchanged object, and for one inserted and
-    /// deleted.
-    func pendingKind(_ entity: Int, _ key: ObjectKey) -> RowKind? {
-        var newest: RowKind?
-        var isInsertedHere = false
-        for layer in view.layers.prefix(sealed.count + 1) {
-            guard let row = layer.row(entity, key) else { continue }
-            newest = newest ?? row.kind
-            if row.kind == .insert { isInsertedHere = true }
-        }
-        if newest == .delete { return isInsertedHere ? nil : .delete }
-        return isInsertedHere ? .insert : newest
+        return LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
     }
 
     // MARK: Folding
 
     /// Folds a long list of sealed layers into one layer, off the context's executor, so that reads stay fast.
     func foldIfLong() {
-        guard !isFolding, !saveGate.isSaving, let tail = Layer.foldableTail(of: sealed), let host else { return }
-        isFolding = true
-        let layers = Array(sealed[tail])
+        guard !phase.saveGate.isSaving, let host, let layers = layerStack.beginFolding() else { return }
         let schema = model.storeSchema
         DispatchQueue.global().async {
             let folded = Layer.folding(layers, schema: schema)
@@ -318,14 +194,7 @@ public final class ManagedObjectContext {
     }
 
     private func didFold(_ layers: [Layer], into folded: Layer) {
-        isFolding = false
-        // A save or a rollback may have removed these layers in the meantime.
-        guard !saveGate.isSaving, let start = sealed.firstIndex(where: { $0 === layers[0] }),
-            sealed.count >= start + layers.count,
-            zip(sealed[start...], layers).allSatisfy({ $0 === $1 })
-        else { return }
-        sealed.replaceSubrange(start..<start + layers.count, with: folded.isEmpty ? [] : [folded])
-        rebuildView()
+        guard layerStack.endFolding(layers, into: folded, mayReplace: !phase.saveGate.isSaving) else { return }
         reconnectRows(from: folded)
     }
 
@@ -336,7 +205,7 @@ public final class ManagedObjectContext {
 
     /// Sets every object with unsaved changes to its newest row. Call this after layers were replaced.
     func reconnectRows() {
-        for layer in sealed + [top] {
+        for layer in layerStack.sealed + [layerStack.top] {
             forEachRegistered(in: layer) { object, row in object.row = row }
         }
     }

@@ -59,7 +59,7 @@ public final class FetchedResultsController<Element> {
         worker = ResultWorker(host: context.requiredHost, store: context.storeIdentity, interval: .milliseconds(16)) {
             door.controller?.take($0, $1)
         }
-        snapshot = ResultSnapshot(LiveQuery(empty: query, in: context.view), store: context.storeIdentity)
+        snapshot = ResultSnapshot(LiveQuery(empty: query, in: context.layerStack.view), store: context.storeIdentity)
         door.controller = self
     }
 

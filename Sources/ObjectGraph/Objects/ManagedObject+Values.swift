@@ -126,7 +126,7 @@ extension ManagedObject {
         guard state == .registered, !isDeletedHere else { return [:] }
         let context = requiredContext
         var values: [String: Value] = [:]
-        for layer in context.view.layers.prefix(context.sealed.count + 1).reversed() {
+        for layer in context.layerStack.view.layers.prefix(context.layerStack.sealed.count + 1).reversed() {
             guard let row = layer.row(entity, key) else { continue }
             row.set.forEach { values[description.columns[$0].name] = row[$0] }
         }
@@ -140,7 +140,8 @@ extension ManagedObject {
         guard state == .registered else { return [:] }
         let context = requiredContext
         let below = LayeredView(
-            base: context.view.base, layers: Array(context.view.layers.dropFirst(context.sealed.count + 1)))
+            base: context.layerStack.view.base,
+            layers: Array(context.layerStack.view.layers.dropFirst(context.layerStack.sealed.count + 1)))
         var values: [String: Value] = [:]
         for (column, schema) in description.columns.enumerated() where names?.contains(schema.name) ?? true {
             values[schema.name] = context.trapOnStoreError { try below.value(entity, key, column) }

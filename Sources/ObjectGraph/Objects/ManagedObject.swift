@@ -124,7 +124,7 @@ extension ManagedObject {
     public var isDeleted: Bool { isDeletedHere }
 
     /// A Boolean value that indicates whether the object has an unsaved insertion in this context.
-    public var isInserted: Bool { state == .registered && requiredContext.pendingKind(entity, key) == .insert }
+    public var isInserted: Bool { state == .registered && requiredContext.layerStack.pendingKind(entity, key) == .insert }
 
     /// A Boolean value that indicates whether the object has an unsaved update in this context.
     public var isUpdated: Bool { state == .registered && requiredContext.changeKind(entity, key) == .update }

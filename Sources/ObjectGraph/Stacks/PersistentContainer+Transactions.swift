@@ -86,9 +86,9 @@ extension PersistentContainer {
 extension ManagedObjectContext {
     /// Moves this root and then a child to the newest state.
     fileprivate func advance(with child: any ContextExecutor) {
-        let old = baseState.state
+        let old = layerStack.baseState.state
         refreshAllObjects()
-        let changes = setup.writer.changes(after: old, through: baseState.state).map(ChangeSet.union)
+        let changes = setup.writer.changes(after: old, through: layerStack.baseState.state).map(ChangeSet.union)
         let new = sealedFoundationForChild()
         child.enqueue { $0.moveToParent(new, changes: changes) }
     }

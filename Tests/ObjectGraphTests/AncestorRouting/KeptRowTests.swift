@@ -32,11 +32,11 @@ import Testing
         }
 
         /// A few random changes, made in a context and noted here.
-        mutating func change(_ context: ManagedObjectContext, _ numbers: inout SeededNumbers) {
+        mutating func change(_ context: ManagedObjectContext, _ numbers: inout SeededGenerator) {
             for _ in 0..<Int.random(in: 1...12, using: &numbers) { step(context, &numbers) }
         }
 
-        private mutating func step(_ context: ManagedObjectContext, _ numbers: inout SeededNumbers) {
+        private mutating func step(_ context: ManagedObjectContext, _ numbers: inout SeededGenerator) {
             let tracks = plays.keys.sorted { $0.description < $1.description }
             let track = tracks.randomElement(using: &numbers)
             let album = albums.sorted { $0.description < $1.description }.randomElement(using: &numbers)
@@ -81,7 +81,7 @@ import Testing
     func `every context shows the newest values after random changes and saves`(_ kind: StoreKind, _ stack: ContextStack)
         async throws
     {
-        var numbers = SeededNumbers(seed: SeededNumbers.seed(#function))
+        var numbers = SeededGenerator(test: #function)
         let bed = try TestBed(kind)
         let container = try await PersistentContainer(model: Music.model, store: bed.description(.ancestors), stack: stack)
         let main = container.mainContext
@@ -112,13 +112,13 @@ import Testing
 
     /// Checks what a worker shows, changes it and saves, one level or all; then it must show what it saved.
     private func change(
-        _ worker: BackgroundContext, _ expected: Expected, _ numbers: inout SeededNumbers
+        _ worker: BackgroundContext, _ expected: Expected, _ numbers: inout SeededGenerator
     ) async throws -> Expected {
         let seed = numbers.next()
         let changed = try await worker.perform { context in
             let shown = try Expected(of: context)
             #expect(shown == expected, "\(context.name)")
-            var numbers = SeededNumbers(seed: seed)
+            var numbers = SeededGenerator(seed: seed)
             var changed = expected
             changed.change(context, &numbers)
             return changed

@@ -1,3 +1,4 @@
+import Platform
 import StoreInterface
 import TestSupport
 import Testing
@@ -61,6 +62,24 @@ import Testing
             #expect(track["isrc"] == .null)
             #expect(track.relatedObject("album") != nil)
         }
+    }
+
+    /// A benchmark adds work there.
+    @Test func `requests are served on the executor of the level that is asked, with the number of their objects`() async throws {
+        let library = try await Library(.nested)
+        let worker = await library.worker()
+        let served = Mutex<[RequestHop: Int]>([:])
+        library.container.onServingRequests { hop, objects in
+            MainActor.assumeIsolated { served.withLock { $0[hop, default: 0] += objects } }
+        }
+        let id = library.track
+        await worker.perform { context in
+            _ = context.object(with: id)["title"]
+            for number in 0..<3 { context.makeTrack("new \(number)") }
+        }
+        try await worker.save(through: .store)
+        let expected = [RequestHop(.fault, level: 1): 1, RequestHop(.save, level: 1): 3, RequestHop(.save, level: 0): 3]
+        #expect(served.withLock { $0 } == expected)
     }
 
     @Test(arguments: [ContextStack.nested, .masterMainWorker])

@@ -43,9 +43,9 @@ extension ManagedObjectContext {
     func runWillSave() throws {
         guard traits.hasAnyLifecycle else { return }
         for _ in 0..<Self.maximumRounds {
-            let before = changeLog.count
+            let before = tracker.log.count
             forEachChanged { object, _ in lifecycle(object)?.willSave() }
-            if changeLog.count == before { return }
+            if tracker.log.count == before { return }
         }
         throw SaveError.willSaveDoesNotSettle(rounds: Self.maximumRounds)
     }
@@ -79,7 +79,7 @@ extension ManagedObjectContext {
     /// Checks the delete rule deny for the deleted objects. The writer makes the final decision; this check fails earlier.
     private func checkDenied() throws {
         guard traits.rules.canDeny, hasDeletes else { return }
-        let changes = foldedChanges()
+        let changes = layerStack.folded()
         for entity in 0..<changes.entityCount {
             guard traits.rules.canDeny(entity), let layer = changes.entity(entity) else { continue }
             for number in layer.sortedPageNumbers {
@@ -92,7 +92,7 @@ extension ManagedObjectContext {
     }
 
     private func checkDenied(_ entity: Int, _ key: ObjectKey) throws {
-        let consequences = try traits.rules.consequences(of: entity, key, in: view) { column in
+        let consequences = try traits.rules.consequences(of: entity, key, in: layerStack.view) { column in
             lastValue(entity, key, column)?.referenceKey
         }
         for case .deny(let name, let blocker, let blocking) in consequences {

@@ -21,7 +21,7 @@ extension ManagedObjectContext {
         checkIsolation()
         let key = nextKey(entity.number)
         let object = ManagedObject(context: self, entity: entity.number, key: key)
-        let row = Row.make(kind: .insert, layer: topID, columnCount: entity.columns.count)
+        let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: entity.columns.count)
         row.fill(with: entity.defaults)
         attach(object, row)
         if traits.hasLifecycle[entity.number] { awakeFromInsert(object) }
@@ -37,7 +37,7 @@ extension ManagedObjectContext {
         checkIsolation()
         precondition(values.count == entity.columns.count, "\(entity.name) has \(entity.columns.count) columns")
         let object = ManagedObject(context: self, entity: entity.number, key: nextKey(entity.number))
-        let row = Row.make(kind: .insert, layer: topID, columnCount: values.count)
+        let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: values.count)
         row.fill(with: values)
         attach(object, row)
         if traits.hasLifecycle[entity.number] { awakeFromInsert(object) }
@@ -70,7 +70,7 @@ extension ManagedObjectContext {
         object.entityNumber = Int32(entity.number)
         object.key = nextKey(entity.number)
         object.state = .registered
-        row.layer = top.id
+        row.layer = layerStack.top.id
         if row.set.count < row.columnCount {
             row.fill(with: entity.defaults)
         }
@@ -85,8 +85,8 @@ extension ManagedObjectContext {
         object.row = row
         registry.register(object)
         registry.retain(object)
-        top.put(row, entity: object.entity, key: object.key)
-        changeLog.note(object.entity, object.key)
+        layerStack.top.put(row, entity: object.entity, key: object.key)
+        tracker.log.note(object.entity, object.key)
     }
 
     /// Sets the relationships that were set before the object had a key.
@@ -114,9 +114,9 @@ extension ManagedObjectContext {
     /// Returns the next key of an entity. Keys are taken from the pool one page's worth at a time.
     @inline(__always)
     private func nextKey(_ entity: Int) -> ObjectKey {
-        if keys[entity].isEmpty { keys[entity] = setup.writer.takeKeys(entity) }
-        let key = keys[entity].lowerBound
-        keys[entity] = key + 1..<keys[entity].upperBound
+        if tracker.keys[entity].isEmpty { tracker.keys[entity] = setup.writer.takeKeys(entity) }
+        let key = tracker.keys[entity].lowerBound
+        tracker.keys[entity] = key + 1..<tracker.keys[entity].upperBound
         return key
     }
 
@@ -174,7 +174,7 @@ extension ManagedObjectContext {
         if let known = registry.object(entity, key) { return known }
         let object = ManagedObject(context: self, entity: entity, key: key)
         registry.register(object)
-        if hasLayers, let row = newestOwnRow(entity, key) {
+        if layerStack.hasLayers, let row = newestOwnRow(entity, key) {
             object.row = row
             object.isDeletedHere = row.kind == .delete
             registry.retain(object)
@@ -199,13 +199,13 @@ extension ManagedObjectContext {
     }
 
     func newestOwnRow(_ entity: Int, _ key: ObjectKey) -> Row? {
-        view.layers.prefix(sealed.count + 1).newestRow(entity, key)
+        layerStack.view.layers.prefix(layerStack.sealed.count + 1).newestRow(entity, key)
     }
 
     /// Returns whether an object exists in the context's view.
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool {
-        if let isThere = view.existsInLayers(entity, key) { return isThere }
-        let page = try pages.page(entity, PageAddress.page(of: key), in: view.base)
+        if let isThere = layerStack.view.existsInLayers(entity, key) { return isThere }
+        let page = try layerStack.pages.page(entity, PageAddress.page(of: key), in: layerStack.view.base)
         return try page?.contains(PageAddress.slot(of: key)) ?? false
     }
 
@@ -236,7 +236,7 @@ extension ManagedObjectContext {
     ///
     /// Both ends of a pair that was linked or unlinked count as updated (S007).
     func forEachPending(of wanted: (Int) -> Bool = { _ in true }, _ body: (Int, ObjectKey, RowKind) -> Void) {
-        let changes = foldedChanges()
+        let changes = layerStack.folded()
         var ends: [Int: Set<ObjectKey>] = [:]
         for (link, pairs) in changes.links.enumerated() where !pairs.isEmpty {
             let schema = model.storeSchema.links[link]
@@ -258,8 +258,8 @@ extension ManagedObjectContext {
 
     /// Returns the kind of an object's unsaved change, changed pairs included; nil if the object is unchanged.
     func changeKind(_ entity: Int, _ key: ObjectKey) -> RowKind? {
-        if let kind = pendingKind(entity, key) { return kind }
-        for layer in sealed + [top] {
+        if let kind = layerStack.pendingKind(entity, key) { return kind }
+        for layer in layerStack.sealed + [layerStack.top] {
             for (link, pairs) in layer.links.enumerated() where !pairs.isEmpty {
                 let schema = model.storeSchema.links[link]
                 if schema.source == entity && pairs.forward[key] != nil { return .update }

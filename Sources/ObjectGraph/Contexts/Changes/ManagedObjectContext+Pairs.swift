@@ -8,7 +8,8 @@ extension ManagedObjectContext {
     /// - Parameter layers: The newest unsaved layers of this context, oldest first.
     func settlePairs(of layers: [Layer]) {
         guard traits.rules.hasPairs else { return }
-        let below = LayeredView(base: view.base, layers: view.layers.filter { layer in !layers.contains { $0 === layer } })
+        let below = LayeredView(
+            base: layerStack.view.base, layers: layerStack.view.layers.filter { layer in !layers.contains { $0 === layer } })
         for entity in traits.rules.pairs.indices where !traits.rules.pairs[entity].isEmpty {
             // Collect the keys first, because settling writes to the newest layer.
             var keys: Set<ObjectKey> = []
@@ -32,16 +33,16 @@ extension ManagedObjectContext {
     }
 
     private func settle(_ pair: RelationshipRules.Pair, _ entity: Int, _ key: ObjectKey, _ below: LayeredView) throws {
-        let partner = try view.value(entity, key, pair.column)?.referenceKey
+        let partner = try layerStack.view.value(entity, key, pair.column)?.referenceKey
         // The object that refers to the partner below these layers.
         if let partner, let former = try below.value(pair.destination, partner, pair.back)?.referenceKey, former != key,
-            try view.value(entity, former, pair.column)?.referenceKey == partner
+            try layerStack.view.value(entity, former, pair.column)?.referenceKey == partner
         {
             write(entity, former, pair.column, .null)
         }
         // The partner of the object below these layers.
         if let former = try below.value(entity, key, pair.column)?.referenceKey, former != partner,
-            try view.value(pair.destination, former, pair.back)?.referenceKey == key
+            try layerStack.view.value(pair.destination, former, pair.back)?.referenceKey == key
         {
             write(pair.destination, former, pair.back, .null)
         }

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
         if let known = registry.object(destination, key), !known.isDeletedHere { return known }
         if trapOnStoreError({ try exists(destination, key) }) { return self.object(destination, key) }
         guard !traits.rules.dangling[object.entity].contains(column),
-            pendingKind(destination, key) == .delete || hasUnsaved(column, object.entity, object.key)
+            layerStack.pendingKind(destination, key) == .delete || hasUnsaved(column, object.entity, object.key)
         else { return nil }
         let lost = self.object(destination, key)
         lost.isDeletedHere = true
@@ -22,14 +22,14 @@ extension ManagedObjectContext {
 
     /// Returns whether a column has an unsaved value, in this context or in an ancestor.
     private func hasUnsaved(_ column: Int, _ entity: Int, _ key: ObjectKey) -> Bool {
-        view.layers.prefix(sealed.count + 1 + baseState.inherited.count).contains { layer in
+        layerStack.view.layers.prefix(layerStack.sealed.count + 1 + layerStack.baseState.inherited.count).contains { layer in
             layer.row(entity, key)?.isSet(column) ?? false
         }
     }
 
     /// Returns the keys of a to-many relationship's destinations, ascending.
     func toManyKeys(_ object: ManagedObject, _ relation: Relation) -> [ObjectKey] {
-        object.isDeletedHere ? [] : trapOnStoreError { try view.related(relation, to: object.key) }
+        object.isDeletedHere ? [] : trapOnStoreError { try layerStack.view.related(relation, to: object.key) }
     }
 
     func setToOne(_ object: ManagedObject, _ relationship: Relationship, to other: ManagedObject?) {
@@ -45,8 +45,8 @@ extension ManagedObjectContext {
                 write(other, back, .reference(object.key))
             }
         } else if inverse != nil {
-            if let old { changeLog.note(relationship.destination, old) }
-            if let other { changeLog.note(relationship.destination, other.key) }
+            if let old { tracker.log.note(relationship.destination, old) }
+            if let other { tracker.log.note(relationship.destination, other.key) }
         }
         write(object, column, other.map { .reference($0.key) } ?? .null)
     }
@@ -61,7 +61,7 @@ extension ManagedObjectContext {
     /// Returns the value of a reference as the property shows it: null if the destination was deleted under the rule noAction (S053).
     func shown(_ value: Value, _ object: ManagedObject, _ column: Int) -> Value {
         guard traits.rules.dangling[object.entity].contains(column) else { return value }
-        return trapOnStoreError { try view.shown(value, object.entity, column) }
+        return trapOnStoreError { try layerStack.view.shown(value, object.entity, column) }
     }
 
     /// Replaces all members of a to-many relationship: removes missing members and adds new members (S045).
@@ -89,8 +89,8 @@ extension ManagedObjectContext {
             case .referrers(_, let column): read(other, column)?.referenceKey == object.key
             case .link(let link, let direction, _):
                 direction == .forward
-                    ? isLinked(link, object.key, other.key, object, relation, in: view)
-                    : isLinked(link, other.key, object.key, object, relation, in: view)
+                    ? isLinked(link, object.key, other.key, object, relation, in: layerStack.view)
+                    : isLinked(link, other.key, object.key, object, relation, in: layerStack.view)
             }
         if isRelated { drop(object, relation, other.key) }
     }
@@ -114,7 +114,7 @@ extension ManagedObjectContext {
             setToOne(other, model.entities[entity].relationships[inverse], to: object)
         case .link(let link, let direction, let destination):
             let (source, target) = direction == .forward ? (object.key, other.key) : (other.key, object.key)
-            guard !isLinked(link, source, target, object, relation, in: view) else { return }
+            guard !isLinked(link, source, target, object, relation, in: layerStack.view) else { return }
             setLink(link, source, target, object, relation, linked: true)
             noteLink(link, source, target, object, destination, other.key)
         }
@@ -127,7 +127,7 @@ extension ManagedObjectContext {
         switch relation {
         case .referrers(let entity, let column):
             write(entity, other, column, .null)
-            changeLog.note(object.entity, object.key)
+            tracker.log.note(object.entity, object.key)
         case .link(let link, let direction, let destination):
             let (source, target) = direction == .forward ? (object.key, other) : (other, object.key)
             setLink(link, source, target, object, relation, linked: false)
@@ -139,21 +139,21 @@ extension ManagedObjectContext {
     private func setLink(
         _ link: Int, _ source: ObjectKey, _ target: ObjectKey, _ object: ManagedObject, _ relation: Relation, linked: Bool
     ) {
-        if top.links[link].forward[source]?[target] == !linked {
-            let below = LayeredView(base: view.base, layers: Array(view.layers.dropFirst()))
+        if layerStack.top.links[link].forward[source]?[target] == !linked {
+            let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
             if isLinked(link, source, target, object, relation, in: below) == linked {
-                return top.forgetLink(link, source, target)
+                return layerStack.top.forgetLink(link, source, target)
             }
         }
-        top.setLink(link, source, target, linked: linked)
+        layerStack.top.setLink(link, source, target, linked: linked)
     }
 
     private func noteLink(
         _ link: Int, _ source: ObjectKey, _ target: ObjectKey, _ object: ManagedObject, _ entity: Int, _ other: ObjectKey
     ) {
-        changeLog.noteLink(link, source, target)
-        changeLog.note(object.entity, object.key)
-        changeLog.note(entity, other)
+        tracker.log.noteLink(link, source, target)
+        tracker.log.note(object.entity, object.key)
+        tracker.log.note(entity, other)
     }
 
     private func isLinked(
@@ -164,7 +164,7 @@ extension ManagedObjectContext {
             if let known = layer.links[link].forward[source]?[target] { return known }
         }
         // An object inserted in this context has no pairs in the base state.
-        if pendingKind(object.entity, object.key) == .insert { return false }
+        if layerStack.pendingKind(object.entity, object.key) == .insert { return false }
         let partner = source == object.key ? target : source
         return trapOnStoreError { try view.base.related(relation, to: object.key) }.contains(partner)
     }
@@ -189,7 +189,7 @@ extension ManagedObjectContext {
         prepareForDeletion(object)
         guard !object.isDeletedHere else { return }
         let consequences = trapOnStoreError {
-            try traits.rules.consequences(of: object.entity, object.key, in: view) { read(object, $0)?.referenceKey }
+            try traits.rules.consequences(of: object.entity, object.key, in: layerStack.view) { read(object, $0)?.referenceKey }
         }
         let relationships = model.entities[object.entity].relationships
         let far = relationships.map { farEnd(object, $0) }
@@ -222,38 +222,38 @@ extension ManagedObjectContext {
     private func unlink(_ object: ManagedObject, _ relationship: Relationship, _ keys: [ObjectKey]) {
         if relationship.deleteRule == .noAction || relationship.deleteRule == .deny { return }
         for key in keys {
-            changeLog.note(relationship.destination, key)
+            tracker.log.note(relationship.destination, key)
             guard case .toMany(.link(let link, let direction, _)) = relationship.kind else { continue }
             let (source, target) = direction == .forward ? (object.key, key) : (key, object.key)
-            top.setLink(link, source, target, linked: false)
-            changeLog.noteLink(link, source, target)
+            layerStack.top.setLink(link, source, target, linked: false)
+            tracker.log.noteLink(link, source, target)
         }
     }
 
     /// Puts a tombstone in the top layer. An object that never left the top layer is removed without one (S041).
     private func markDeleted(_ object: ManagedObject) {
-        changeLog.note(object.entity, object.key)
-        let known = top.row(object.entity, object.key)
+        tracker.log.note(object.entity, object.key)
+        let known = layerStack.top.row(object.entity, object.key)
         let isNewInTop = known?.kind == .insert
-        let isKnownBelow = sealed.contains { $0.row(object.entity, object.key) != nil }
+        let isKnownBelow = layerStack.sealed.contains { $0.row(object.entity, object.key) != nil }
         if isNewInTop, !isKnownBelow {
             // The object keeps its row, which contains its last values (S054).
-            top.remove(entity: object.entity, key: object.key)
+            layerStack.top.remove(entity: object.entity, key: object.key)
             forgetLinks(of: object)
             forgetUnsaved(object)
             return
         }
         let row =
-            known?.copy(layer: top.id)
-            ?? Row.make(kind: .delete, layer: top.id, columnCount: model.entities[object.entity].columns.count)
-        if pendingKind(object.entity, object.key) == .insert {
+            known?.copy(layer: layerStack.top.id)
+            ?? Row.make(kind: .delete, layer: layerStack.top.id, columnCount: model.entities[object.entity].columns.count)
+        if layerStack.pendingKind(object.entity, object.key) == .insert {
             // Folding drops the insertion, and with it the values.
             for column in 0..<row.columnCount where !row.isSet(column) {
                 row[column] = readBelow(object.entity, object.key, column) ?? .null
             }
         }
         row.kind = .delete
-        top.put(row, entity: object.entity, key: object.key)
+        layerStack.top.put(row, entity: object.entity, key: object.key)
         object.row = row
         registry.retain(object)
     }
@@ -262,11 +262,11 @@ extension ManagedObjectContext {
     private func forgetLinks(of object: ManagedObject) {
         for relationship in model.entities[object.entity].relationships {
             guard case .toMany(.link(let link, let direction, _)) = relationship.kind else { continue }
-            let links = top.links[link]
+            let links = layerStack.top.links[link]
             let partners = direction == .forward ? links.forward[object.key] : links.backward[object.key]
             for partner in (partners ?? [:]).keys {
                 let (source, target) = direction == .forward ? (object.key, partner) : (partner, object.key)
-                top.forgetLink(link, source, target)
+                layerStack.top.forgetLink(link, source, target)
             }
         }
     }

@@ -16,16 +16,16 @@ extension ManagedObjectContext {
     func readBelow(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
-        if hasLayers {
+        if layerStack.hasLayers {
             // An update of a deleted object shows its values until the next save settles it.
-            switch view.layers.lookup(entity, page: number, slot: slot, column) {
+            switch layerStack.view.layers.lookup(entity, page: number, slot: slot, column) {
             case .row(let row): return row[column]
             case .deleted: return nil
             case .below: break
             }
         }
         do {
-            return try pages.page(entity, number, in: view.base)?.presentValue(slot, column)
+            return try layerStack.pages.page(entity, number, in: layerStack.view.base)?.presentValue(slot, column)
         } catch {
             preconditionFailure("reading \(model.entities[entity].name) \(key) failed: \(error)")
         }
@@ -36,7 +36,7 @@ extension ManagedObjectContext {
         if object.isDeletedHere, let last = lastValue(object.entity, object.key, column) { return last }
         if !object.isDeletedHere {
             precondition(
-                shouldDeleteInaccessibleFaults || closure != nil,
+                shouldDeleteInaccessibleFaults || phase.closure != nil,
                 "faultCannotBeFulfilled: the record of \(object.objectID) is gone")
             object.isDeletedHere = true
         }
@@ -46,13 +46,13 @@ extension ManagedObjectContext {
     /// Returns the last value of a column of an object that has an unsaved deletion here (S054); nil for any other object.
     func lastValue(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
         guard newestOwnRow(entity, key)?.kind == .delete else { return nil }
-        let count = sealed.count + 1
-        for layer in view.layers.prefix(count) {
+        let count = layerStack.sealed.count + 1
+        for layer in layerStack.view.layers.prefix(count) {
             guard let row = layer.row(entity, key) else { continue }
             if row.isSet(column) { return row[column] }
             if row.kind == .insert { return .null }
         }
-        let below = LayeredView(base: view.base, layers: Array(view.layers.dropFirst(count)))
+        let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst(count)))
         return trapOnStoreError { try below.value(entity, key, column) }
     }
 
@@ -64,11 +64,11 @@ extension ManagedObjectContext {
     /// Sets a column. An equal value is not a change (S032).
     func write(_ object: ManagedObject, _ column: Int, _ value: Value) {
         if object.isDeletedHere || object.isAwaking { return }
-        if let row = object.row, row.layer == topID, row.isSet(column) {
+        if let row = object.row, row.layer == layerStack.topID, row.isSet(column) {
             guard row.change(column, to: value) else { return }
-            if top.mustKeepIndexes { top.didSet(column, of: row, entity: object.entity, key: object.key) }
-            if !orphans.isEmpty { orphans.note(object.entity, object.key, column) }
-            changeLog.note(object.entity, object.key)
+            if layerStack.top.mustKeepIndexes { layerStack.top.didSet(column, of: row, entity: object.entity, key: object.key) }
+            if !tracker.updatesOfDeleted.isEmpty { tracker.updatesOfDeleted.note(object.entity, object.key, column) }
+            tracker.log.note(object.entity, object.key)
             return
         }
         if !differsInSize(object.entity, object.key, column, value) {
@@ -76,9 +76,9 @@ extension ManagedObjectContext {
         }
         let row = writableRow(object)
         row[column] = value
-        top.didSet(column, of: row, entity: object.entity, key: object.key)
-        if !orphans.isEmpty { orphans.note(object.entity, object.key, column) }
-        changeLog.note(object.entity, object.key)
+        layerStack.top.didSet(column, of: row, entity: object.entity, key: object.key)
+        if !tracker.updatesOfDeleted.isEmpty { tracker.updatesOfDeleted.note(object.entity, object.key, column) }
+        tracker.log.note(object.entity, object.key)
     }
 
     /// Sets a column of an object that may be unregistered, without creating an instance.
@@ -89,9 +89,9 @@ extension ManagedObjectContext {
         }
         let row = makeWritableRow(entity, key)
         row[column] = value
-        top.didSet(column, of: row, entity: entity, key: key)
-        if !orphans.isEmpty { orphans.note(entity, key, column) }
-        changeLog.note(entity, key)
+        layerStack.top.didSet(column, of: row, entity: entity, key: key)
+        if !tracker.updatesOfDeleted.isEmpty { tracker.updatesOfDeleted.note(entity, key, column) }
+        tracker.log.note(entity, key)
     }
 
     /// Returns whether a large value differs in byte count from the stored value, which then need not be read for comparison.
@@ -107,12 +107,12 @@ extension ManagedObjectContext {
     @inline(never)
     private func differsInSize(_ entity: Int, _ key: ObjectKey, _ column: Int, _ byteCount: Int) -> Bool {
         // If this read fails, the read that follows reports the error.
-        guard let parts = try? view.parts(entity, key, column) else { return false }
+        guard let parts = try? layerStack.view.parts(entity, key, column) else { return false }
         return parts.byteCount != byteCount
     }
 
     private func writableRow(_ object: ManagedObject) -> Row {
-        if let row = object.row, row.layer == topID { return row }
+        if let row = object.row, row.layer == layerStack.topID { return row }
         let row = makeWritableRow(object.entity, object.key)
         object.row = row
         registry.retain(object)
@@ -124,13 +124,13 @@ extension ManagedObjectContext {
     /// Returns the top layer's own row for an object, after creating it if necessary.
     func makeWritableRow(_ entity: Int, _ key: ObjectKey) -> Row {
         let row: Row
-        if let own = top.row(entity, key) {
-            if own.layer == top.id { return own }
-            row = own.copy(layer: top.id)
+        if let own = layerStack.top.row(entity, key) {
+            if own.layer == layerStack.top.id { return own }
+            row = own.copy(layer: layerStack.top.id)
         } else {
-            row = Row.make(kind: .update, layer: top.id, columnCount: model.entities[entity].columns.count)
+            row = Row.make(kind: .update, layer: layerStack.top.id, columnCount: model.entities[entity].columns.count)
         }
-        top.put(row, entity: entity, key: key)
+        layerStack.top.put(row, entity: entity, key: key)
         return row
     }
 }

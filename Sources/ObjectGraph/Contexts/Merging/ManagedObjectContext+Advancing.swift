@@ -4,18 +4,18 @@ import StoreInterface
 extension ManagedObjectContext {
     /// Moves a context without unsaved changes to the newest state. A child moves to its parent's state after the parent has moved.
     func advanceIfClean() {
-        guard !saveGate.isSaving, !hasChanges else {
+        guard !phase.saveGate.isSaving, !hasChanges else {
             return StoreWriter.log.warning("the context \(name) has unsaved changes, so it keeps the snapshot that it reads")
         }
         if isRoot { return advance(to: setup.writer.state) }
-        guard let parent = setup.parent?.host, baseState.route == nil, let own = host else { return }
-        let sequence = baseState.state.sequence
+        guard let parent = setup.parent?.host, layerStack.baseState.route == nil, let own = host else { return }
+        let sequence = layerStack.baseState.state.sequence
         parent.enqueue { parent in
-            if parent.baseState.state.sequence <= sequence { parent.advanceIfClean() }
-            guard parent.baseState.state.sequence > sequence else { return }
+            if parent.layerStack.baseState.state.sequence <= sequence { parent.advanceIfClean() }
+            guard parent.layerStack.baseState.state.sequence > sequence else { return }
             let new = parent.sealedFoundationForChild()
             own.enqueue { child in
-                if !child.saveGate.isSaving, !child.hasChanges { child.moveToParent(new, changes: nil) }
+                if !child.phase.saveGate.isSaving, !child.hasChanges { child.moveToParent(new, changes: nil) }
             }
         }
     }

@@ -15,7 +15,7 @@ extension ManagedObjectContext {
         guard let kind = changeKind(entity, key), kind != .insert else { return }
         unseal()
         for end in pairedEnds(entity, key) where !(end.entity == entity && end.key == key) { dropPair(end) }
-        top.remove(entity: entity, key: key)
+        layerStack.top.remove(entity: entity, key: key)
         dropLinks(entity, key)
         show(entity, key)
     }
@@ -25,14 +25,14 @@ extension ManagedObjectContext {
     ///
     /// Dropping only some of these changes would leave the two ends of a relationship inconsistent.
     private func pairedEnds(_ entity: Int, _ key: ObjectKey) -> Set<End> {
-        let below = LayeredView(base: view.base, layers: Array(view.layers.dropFirst()))
-        let isDeleted = top.row(entity, key)?.kind == .delete
+        let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
+        let isDeleted = layerStack.top.row(entity, key)?.kind == .delete
         var found: Set<End> = []
         var waiting = traits.rules.pairs[entity].indices.map { End(entity: entity, key: key, pair: $0) }
         while let end = waiting.popLast() {
             let pair = traits.rules.pairs[end.entity][end.pair]
             let isFirst = end.entity == entity && end.key == key
-            let row = top.row(end.entity, end.key)
+            let row = layerStack.top.row(end.entity, end.key)
             guard row?.isSet(pair.column) == true || isFirst && isDeleted, found.insert(end).inserted else { continue }
             let new = row?[pair.column].referenceKey
             let old = trapOnStoreError { try below.value(end.entity, end.key, pair.column) }?.referenceKey
@@ -46,31 +46,31 @@ extension ManagedObjectContext {
 
     private func dropPair(_ end: End) {
         let column = traits.rules.pairs[end.entity][end.pair].column
-        guard let known = top.row(end.entity, end.key), known.kind != .delete else { return }
+        guard let known = layerStack.top.row(end.entity, end.key), known.kind != .delete else { return }
         if known.kind == .insert { return write(end.entity, end.key, column, .null) }
         let row = makeWritableRow(end.entity, end.key)
         row.clear(column)
-        if row.set.isEmpty { top.remove(entity: end.entity, key: end.key) }
+        if row.set.isEmpty { layerStack.top.remove(entity: end.entity, key: end.key) }
         show(end.entity, end.key)
     }
 
     private func dropLinks(_ entity: Int, _ key: ObjectKey) {
         for (number, link) in model.storeSchema.links.enumerated() {
             var pairs: [(ObjectKey, ObjectKey)] = []
-            if link.source == entity { pairs += (top.links[number].forward[key] ?? [:]).keys.map { (key, $0) } }
-            if link.destination == entity { pairs += (top.links[number].backward[key] ?? [:]).keys.map { ($0, key) } }
+            if link.source == entity { pairs += (layerStack.top.links[number].forward[key] ?? [:]).keys.map { (key, $0) } }
+            if link.destination == entity { pairs += (layerStack.top.links[number].backward[key] ?? [:]).keys.map { ($0, key) } }
             for (source, destination) in pairs {
-                top.forgetLink(number, source, destination)
-                changeLog.noteLink(number, source, destination)
-                changeLog.note(link.source, source)
-                changeLog.note(link.destination, destination)
+                layerStack.top.forgetLink(number, source, destination)
+                tracker.log.noteLink(number, source, destination)
+                tracker.log.note(link.source, source)
+                tracker.log.note(link.destination, destination)
             }
         }
     }
 
     /// Sets a registered object to the remainder of its changes.
     private func show(_ entity: Int, _ key: ObjectKey) {
-        changeLog.note(entity, key)
+        tracker.log.note(entity, key)
         guard let object = registry.object(entity, key) else { return }
         object.row = newestOwnRow(entity, key)
         object.isDeletedHere = object.row?.kind == .delete

@@ -10,38 +10,38 @@ extension ManagedObjectContext {
     /// See ``refreshFromParent()``.
     public func mergeChanges(from changes: ChangeSet) {
         checkIsolation()
-        guard isRoot, changes.generation > baseState.state.generation else { return }
+        guard isRoot, changes.generation > layerStack.baseState.state.generation else { return }
         moving { advance(to: setup.writer.newestState()) }
     }
 
     /// Merges one or more saves of other contexts in one move. Called on the context's executor (S093).
     func storeDidChange() {
-        guard isRoot, automaticallyMergesChanges, closure == nil else { return }
+        guard isRoot, automaticallyMergesChanges, phase.closure == nil else { return }
         let newest = setup.writer.state
         moving { moveOn(to: newest) }
     }
 
     private func moveOn(to newest: StoreState) {
-        if newest.sequence == baseState.state.sequence { renewSnapshot(newest) } else { advance(to: newest) }
+        if newest.sequence == layerStack.baseState.state.sequence { renewSnapshot(newest) } else { advance(to: newest) }
     }
 
     /// Merges announced saves before a read, so that the read sees every save that the program has awaited (S068).
     @inline(__always)
     func catchUp() {
-        if behind != nil, !isMoving { mergeAnnounced() }
+        if phase.behind != nil, !phase.isMoving { mergeAnnounced() }
     }
 
     private func mergeAnnounced() {
-        behind?.willCatchUp()
-        behind = nil
+        phase.behind?.willCatchUp()
+        phase.behind = nil
         storeDidChange()
     }
 
     /// Runs a step that must read the state that it started with.
     func moving<R>(_ body: () throws -> R) rethrows -> R {
-        let wasMoving = isMoving
-        isMoving = true
-        defer { isMoving = wasMoving }
+        let wasMoving = phase.isMoving
+        phase.isMoving = true
+        defer { phase.isMoving = wasMoving }
         return try body()
     }
 
@@ -49,21 +49,21 @@ extension ManagedObjectContext {
     ///
     /// Nothing changes for users of the context. Pages that only the old snapshot needed can be reused.
     private func renewSnapshot(_ state: StoreState) {
-        guard state.base !== baseState.state.base, state.base.generation >= baseState.state.base.generation else { return }
+        guard state.base !== layerStack.baseState.state.base, state.base.generation >= layerStack.baseState.state.base.generation
+        else { return }
         // Counts and values read earlier leave no registered object, but they must not change either. So check whether the snapshot was
         // read.
-        let rests = showsNothing && (baseState.state.base as? LazySnapshot).map { $0.current == nil } ?? false
-        baseState.state = rests ? setup.writer.resting(state) : state
+        let rests = showsNothing && (layerStack.baseState.state.base as? LazySnapshot).map { $0.current == nil } ?? false
+        layerStack.baseState.state = rests ? setup.writer.resting(state) : state
         if !rests { state.takeBase() }
-        pin.move(to: baseState.state)
-        pages.removeAll()
-        rebuildView()
+        environment.lease.move(to: layerStack.baseState.state)
+        layerStack.didMove(showsTheSame: true)
     }
 
     func advance(to state: StoreState) {
-        guard state.sequence > baseState.state.sequence else { return }
-        let between = setup.writer.changes(after: baseState.state, through: state)
-        var moved = baseState
+        guard state.sequence > layerStack.baseState.state.sequence else { return }
+        let between = setup.writer.changes(after: layerStack.baseState.state, through: state)
+        var moved = layerStack.baseState
         moved.state = state
         moved.isPinned = false
         let changes = between.map(ChangeSet.union)
@@ -79,7 +79,7 @@ extension ManagedObjectContext {
         checkIsolation()
         precondition(isRoot, "a child reads its parent's state; pin its root")
         precondition(snapshot.store == storeIdentity, "the context \(name) cannot read a snapshot of another store")
-        var moved = baseState
+        var moved = layerStack.baseState
         moved.state = snapshot.state
         moved.isPinned = true
         move(to: moved, nil)
@@ -130,19 +130,13 @@ extension ManagedObjectContext {
     /// `refreshFromParent()`.
     public func refreshAllObjects() {
         checkIsolation()
-        baseState.route?.forget(nil)
+        layerStack.baseState.route?.forget(nil)
         if isRoot { moving { advance(to: setup.writer.newestState()) } }
     }
 
     /// Folds the sealed layers that no save has taken into the top layer, so that they are writable again.
     func unseal() {
-        let own = Array(sealed.dropFirst(inFlight))
-        guard !own.isEmpty else { return }
-        top = Layer.folding(own + [top], schema: model.storeSchema)
-        sealed.removeLast(own.count)
-        viewRevision += 1
-        rebuildView()
-        reconnectRows()
+        if layerStack.unseal() { reconnectRows() }
     }
 
     // MARK: Rollback and reset
@@ -153,18 +147,14 @@ extension ManagedObjectContext {
     /// Changes that a running save has taken stay.
     public func rollback() {
         checkIsolation()
-        let dropped = Layer.folding(Array(sealed.dropFirst(inFlight)) + [top], schema: model.storeSchema)
-        guard !dropped.isEmpty || !top.isEmpty || sealed.count > inFlight else { return }
-        let affected = Array(sealed.dropFirst(inFlight)) + [top]
-        sealed.removeLast(sealed.count - inFlight)
-        top = Layer(schema: model.storeSchema)
-        viewRevision += 1
-        orphans = UpdatesOfDeletedObjects()
-        rebuildView()
+        guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
+        let affected = layerStack.dropChanges()
+        let dropped = Layer.folding(affected, schema: model.storeSchema)
+        tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
         for layer in affected {
             forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
         }
-        changeLog.removeAll()
+        tracker.log.removeAll()
         let changes = dropped.changeSet(origin: origin).inverted
         notify(changes, refreshed: refreshRegistered(changes))
     }
@@ -187,11 +177,9 @@ extension ManagedObjectContext {
     /// Using an object from before the reset is a programmer error. Saving a child from before the reset throws (S078).
     public func reset() {
         checkIsolation()
-        sealed.removeLast(sealed.count - inFlight)
-        top = Layer(schema: model.storeSchema)
-        resetGeneration += 1
-        orphans = UpdatesOfDeletedObjects()
-        changeLog.removeAll()
+        layerStack.reset()
+        tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
+        tracker.log.removeAll()
         registry.forEach { object in
             registry.forget(object)
             object.state = .invalid
@@ -199,9 +187,9 @@ extension ManagedObjectContext {
             object.row = nil
             registry.release(object)
         }
-        var moved = baseState
+        var moved = layerStack.baseState
         if isRoot { moved.state = setup.writer.newestState() }
-        baseState.route?.forget(nil)
+        layerStack.baseState.route?.forget(nil)
         setBaseState(moved)
         notify(nil, refreshed: [])
     }

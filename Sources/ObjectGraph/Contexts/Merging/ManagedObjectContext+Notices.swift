@@ -62,16 +62,13 @@ extension ManagedObjectContext {
     /// - Returns: A number for ``removeObserver(_:)``.
     public func addObserver(_ observer: @escaping (ContextNotice) -> Void) -> UInt64 {
         checkIsolation()
-        nextObserver += 1
-        noticeObservers[nextObserver] = observer
-        changeLog.isOn = true
-        return nextObserver
+        tracker.log.isOn = true
+        return observers.add(observer)
     }
 
     /// Removes an observer that ``addObserver(_:)`` added.
     public func removeObserver(_ token: UInt64) {
-        noticeObservers[token] = nil
-        noticeStreams[token] = nil
+        observers.remove(token)
         switchLog()
     }
 
@@ -79,7 +76,7 @@ extension ManagedObjectContext {
     public var notices: AsyncStream<ContextNotice> {
         let (stream, continuation) = AsyncStream<ContextNotice>.makeStream()
         let token = addObserver { continuation.yield($0) }
-        noticeStreams[token] = continuation
+        observers.setStream(continuation, for: token)
         let host = WeakContext(host: host)
         continuation.onTermination = { _ in host.host?.enqueue { $0.removeObserver(token) } }
         return stream
@@ -87,19 +84,19 @@ extension ManagedObjectContext {
 
     package func addViewObserver(_ observer: any ViewObserver) -> LayeredView {
         checkIsolation()
-        viewObservers.append(observer)
-        changeLog.isOn = true
+        observers.add(observer)
+        tracker.log.isOn = true
         return sealedView()
     }
 
     package func removeViewObserver(_ observer: any ViewObserver) {
-        viewObservers.removeAll { $0 === observer }
+        observers.remove(observer)
         switchLog()
     }
 
     private func switchLog() {
-        changeLog.isOn = !viewObservers.isEmpty || !noticeObservers.isEmpty
-        if !changeLog.isOn { changeLog.removeAll() }
+        tracker.log.isOn = observers.needChanges
+        if !tracker.log.isOn { tracker.log.removeAll() }
     }
 
     // MARK: Notifying
@@ -110,7 +107,7 @@ extension ManagedObjectContext {
     /// observers immediately.
     public func processPendingChanges() {
         checkIsolation()
-        if !changeLog.isEmpty { notify(ChangeSet(), refreshed: []) }
+        if !tracker.log.isEmpty { notify(ChangeSet(), refreshed: []) }
     }
 
     /// Notifies view observers and notice observers of changes that are visible now.
@@ -118,11 +115,11 @@ extension ManagedObjectContext {
     /// The view also contains local changes that were not processed yet, so this method processes them. View observers thus receive all
     /// differences from the previous view.
     func notify(_ changes: ChangeSet?, refreshed: [ObjectID], saved: ChangeSet = ChangeSet()) {
-        let own = changeLog.isEmpty ? ChangeSet() : changeLog.take(origin) { pendingKind($0, $1) }
-        if !viewObservers.isEmpty {
+        let own = tracker.log.isEmpty ? ChangeSet() : tracker.log.take(origin) { layerStack.pendingKind($0, $1) }
+        if !observers.views.isEmpty {
             let view = sealedView()
             let all = changes.map { own.isEmpty ? $0 : $0.isEmpty ? own : ChangeSet.union([$0, own]) }
-            for observer in viewObservers { observer.viewDidChange(view, all, saved: saved) }
+            for observer in observers.views { observer.viewDidChange(view, all, saved: saved) }
         }
         if !own.isEmpty { post(.objectsDidChange, own) }
         let changes = changes ?? ChangeSet()
@@ -130,9 +127,8 @@ extension ManagedObjectContext {
     }
 
     func post(_ kind: ContextNotice.Kind, _ changes: ChangeSet, refreshed: [ObjectID] = []) {
-        guard !noticeObservers.isEmpty else { return }
-        let notice = ContextNotice(kind: kind, contextName: name, changes: changes, refreshed: refreshed)
-        for observer in noticeObservers.sorted(by: { $0.key < $1.key }) { observer.value(notice) }
+        guard observers.hasNotices else { return }
+        observers.post(ContextNotice(kind: kind, contextName: name, changes: changes, refreshed: refreshed))
     }
 }
 

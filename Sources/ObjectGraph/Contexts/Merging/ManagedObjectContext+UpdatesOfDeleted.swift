@@ -24,31 +24,31 @@ extension ManagedObjectContext {
     /// Replaces the base state.
     ///
     /// - Parameter changes: The saves of other contexts between the two states; nil if they are unknown.
-    func move(to new: BaseState, _ changes: [ChangeSet]?) {
+    func move(to new: LayerStack.BaseState, _ changes: [ChangeSet]?) {
         if hasUnsavedLayers { keepOrphans(movingTo: new, changes) }
         var new = new
-        if let route = baseState.route {
+        if let route = layerStack.baseState.route {
             route.forget(changes)
             new.route = route
         }
         setBaseState(new)
-        if hasUnsavedLayers { settlePairs(of: Array(sealed.dropFirst(inFlight)) + [top]) }
+        if hasUnsavedLayers { settlePairs(of: layerStack.notInFlight) }
     }
 
-    var hasUnsavedLayers: Bool { !top.isEmpty || !sealed.isEmpty }
+    var hasUnsavedLayers: Bool { !layerStack.top.isEmpty || !layerStack.sealed.isEmpty }
 
     /// Copies the remaining values of updated objects that are deleted in `new` into their rows, so that a merge policy can write them
     /// again.
     ///
     /// O(pages with deletions), or O(updated objects) if the changes are unknown.
-    private func keepOrphans(movingTo new: BaseState, _ changes: [ChangeSet]?) {
+    private func keepOrphans(movingTo new: LayerStack.BaseState, _ changes: [ChangeSet]?) {
         let below =
             new.route?.base.map { LayeredView(base: $0) }
             ?? LayeredView(base: new.state.base, layers: new.inherited + new.state.deferred)
         for place in changes.map(updatesOfDeleted) ?? allUpdates() {
             for slot in SlotIterator(place.mask) {
                 let key = PageAddress.key(page: place.number, slot: slot)
-                guard pendingKind(place.entity, key) == .update,
+                guard layerStack.pendingKind(place.entity, key) == .update,
                     trapOnStoreError({ try exists(place.entity, key) && !below.exists(place.entity, key) })
                 else { continue }
                 complete(place.entity, key)
@@ -66,7 +66,7 @@ extension ManagedObjectContext {
         changes.flatMap(\.entities).flatMap { change in
             change.pages.compactMap { page in
                 guard page.deleted != 0 else { return nil }
-                let own = (sealed + [top]).reduce(0 as UInt64) { mask, layer in
+                let own = (layerStack.sealed + [layerStack.top]).reduce(0 as UInt64) { mask, layer in
                     mask | (layer.entity(change.entity)?.page(page.number)?.updated ?? 0)
                 }
                 return UpdatedPage(entity: change.entity, number: page.number, mask: own & page.deleted)
@@ -75,7 +75,7 @@ extension ManagedObjectContext {
     }
 
     private func allUpdates() -> [UpdatedPage] {
-        (sealed + [top]).flatMap { layer in
+        (layerStack.sealed + [layerStack.top]).flatMap { layer in
             (0..<layer.entityCount).flatMap { entity in
                 (layer.entity(entity)?.pages ?? [:]).map { UpdatedPage(entity: entity, number: $0, mask: $1.updated) }
             }
@@ -85,14 +85,14 @@ extension ManagedObjectContext {
     private func complete(_ entity: Int, _ key: ObjectKey) {
         let row = makeWritableRow(entity, key)
         let place = ObjectAddress(entity: entity, key: key)
-        if orphans.changed[place] == nil {
+        if tracker.updatesOfDeleted.changed[place] == nil {
             var changed = row.set
-            for layer in sealed { if let older = layer.row(entity, key) { changed.formUnion(older.set) } }
-            orphans.add(place, changed)
+            for layer in layerStack.sealed { if let older = layer.row(entity, key) { changed.formUnion(older.set) } }
+            tracker.updatesOfDeleted.add(place, changed)
         }
         for column in 0..<row.columnCount where !row.isSet(column) {
             row[column] = readBelow(entity, key, column) ?? .null
-            top.didSet(column, of: row, entity: entity, key: key)
+            layerStack.top.didSet(column, of: row, entity: entity, key: key)
         }
         guard let object = registry.object(entity, key) else { return }
         object.row = row

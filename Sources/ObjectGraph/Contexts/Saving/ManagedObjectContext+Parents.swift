@@ -46,8 +46,8 @@ extension ManagedObjectContext {
 
     /// Registers a child, which then moves after each save and merge of this context.
     func addFollower(_ child: any ContextExecutor) {
-        childObservers.removeAll { $0.host == nil || $0.host === child }
-        childObservers.append(WeakContext(host: child))
+        observers.children.removeAll { $0.host == nil || $0.host === child }
+        observers.children.append(WeakContext(host: child))
     }
 
     func childSetup(name: String, merging: Bool = false) -> ContextConfiguration {
@@ -58,18 +58,19 @@ extension ManagedObjectContext {
     }
 
     /// Returns the base state of a child that is created now.
-    func baseStateForChild() -> BaseState {
+    func baseStateForChild() -> LayerStack.BaseState {
         sealTop()
-        if let route = baseState.route {
-            return BaseState(
-                state: baseState.state, inherited: [], parentViewRevision: viewRevision, parentResetGeneration: resetGeneration,
+        if let route = layerStack.baseState.route {
+            return LayerStack.BaseState(
+                state: layerStack.baseState.state, inherited: [], parentViewRevision: layerStack.revision,
+                parentResetGeneration: layerStack.resetGeneration,
                 route: route.routeForChild(of: self))
         }
-        var inherited = baseState.inherited
-        if !sealed.isEmpty { inherited.insert(contentsOf: sealed.reversed(), at: 0) }
-        return BaseState(
-            state: baseState.state, inherited: inherited, parentViewRevision: viewRevision,
-            parentResetGeneration: resetGeneration)
+        var inherited = layerStack.baseState.inherited
+        if !layerStack.sealed.isEmpty { inherited.insert(contentsOf: layerStack.sealed.reversed(), at: 0) }
+        return LayerStack.BaseState(
+            state: layerStack.baseState.state, inherited: inherited, parentViewRevision: layerStack.revision,
+            parentResetGeneration: layerStack.resetGeneration)
     }
 
     /// Moves a child to its parent's present state and keeps its own changes, by property (S072).
@@ -92,9 +93,9 @@ extension ManagedObjectContext {
 
     /// Moves the children that follow this context, after its save or merge (S072).
     func tellFollowers(_ changes: ChangeSet?) {
-        guard !childObservers.isEmpty else { return }
+        guard !observers.children.isEmpty else { return }
         let new = sealedFoundationForChild()
-        for child in childObservers {
+        for child in observers.children {
             child.host?.enqueue { child in
                 if child.automaticallyMergesChanges { child.moveToParent(new, changes: changes) }
             }
@@ -104,11 +105,11 @@ extension ManagedObjectContext {
     // MARK: The child's side
 
     func makePush() -> ChildChanges {
-        let layer = Layer.folding(Array(sealed.prefix(inFlight)), schema: model.storeSchema)
+        let layer = Layer.folding(layerStack.taken, schema: model.storeSchema)
         layer.seal()
         return ChildChanges(
-            layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: baseState.parentViewRevision,
-            parentResetGeneration: baseState.parentResetGeneration, origin: origin, orphans: orphans)
+            layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: layerStack.baseState.parentViewRevision,
+            parentResetGeneration: layerStack.baseState.parentResetGeneration, origin: origin, orphans: tracker.updatesOfDeleted)
     }
 
     nonisolated(nonsending) func pushOneLevel(_ push: ChildChanges) async throws -> ParentState {
@@ -127,11 +128,9 @@ extension ManagedObjectContext {
 
     /// Makes the saved changes part of the base state, after the parent or the store has accepted them.
     func didPush(_ push: ChildChanges, _ place: ParentState) {
-        let written = Array(sealed.prefix(inFlight))
-        baseState.route?.didSave(written, accepted: place.taken)
-        sealed.removeFirst(inFlight)
-        inFlight = 0
-        var moved = baseState
+        layerStack.baseState.route?.didSave(layerStack.taken, accepted: place.taken)
+        let written = layerStack.removeTaken()
+        var moved = layerStack.baseState
         if place.showsTheSame {
             moved.state = place.state
             moved.inherited = place.inherited
@@ -149,7 +148,7 @@ extension ManagedObjectContext {
         setBaseState(moved)
         clean(written)
         // The merge policy of the root may have dropped or changed some values.
-        if !viewObservers.isEmpty { notify(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
+        if !observers.views.isEmpty { notify(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
         let taken = place.taken(of: push)
         if !taken.isEmpty { post(.didSave, taken) }
         tellFollowers(push.changes)
@@ -161,16 +160,14 @@ extension ManagedObjectContext {
     ///
     /// O(pages of the push + registered objects among them) (S079).
     func take(_ push: ChildChanges) throws -> ParentState {
-        if let route = baseState.route { return try route.take(push, in: self) }
+        if let route = layerStack.baseState.route { return try route.take(push, in: self) }
         try checkNotReset(push)
         sealTop()
-        let showsTheSame = viewRevision == push.parentViewRevision
+        let showsTheSame = layerStack.revision == push.parentViewRevision
         let taken = showsTheSame && !hasDeletes && push.orphans.isEmpty ? push : applicable(push)
-        let layers = layersAbove(sealed, [taken.layer])
+        let layers = layersAbove(layerStack.sealed, [taken.layer])
         if !taken.layer.isEmpty {
-            sealed += layers
-            viewRevision += 1
-            rebuildView()
+            layerStack.append(layers)
             let refreshed = layers.flatMap { showPushed($0) }
             if !showsTheSame { settlePairs(of: layers) }
             foldIfLong()
@@ -188,8 +185,8 @@ extension ManagedObjectContext {
         _ push: ChildChanges, _ durability: Durability,
         _ completion: @escaping @Sendable (Result<ParentState, any Error>) -> Void
     ) {
-        guard saveGate.add(WaitingPush(push: push, durability: durability, completion: completion)) else { return }
-        whenIdle { [self] in takeThrough(saveGate.takeGroup()) }
+        guard phase.saveGate.add(WaitingPush(push: push, durability: durability, completion: completion)) else { return }
+        whenIdle { [self] in takeThrough(phase.saveGate.takeGroup()) }
     }
 
     /// Forwards a group of pushes. If the group fails, each push is retried alone, so that only the invalid pushes fail. Call this
@@ -198,23 +195,23 @@ extension ManagedObjectContext {
         let durability = group.map(\.durability).contains(.durable) ? .durable : group[0].durability
         do {
             for waiting in group { try checkNotReset(waiting.push) }
-            if let route = baseState.route {
+            if let route = layerStack.baseState.route {
                 return route.takeThrough(group.map(\.push), durability, in: self) { [self] in finish(group, $0) }
             }
             _ = try prepareSave()
         } catch {
             return refuse(group, error)
         }
-        let pushes = group.map { $0.push.parentViewRevision == viewRevision ? $0.push : applicable($0.push) }
-        let same = group.count == 1 && viewRevision == pushes[0].parentViewRevision
+        let pushes = group.map { $0.push.parentViewRevision == layerStack.revision ? $0.push : applicable($0.push) }
+        let same = group.count == 1 && layerStack.revision == pushes[0].parentViewRevision
         if isRoot, !hasChanges, pushes.allSatisfy(\.layer.isEmpty) {
             // With nothing to save, this context keeps its state (S063, S090).
             for waiting in group { waiting.completion(.success(place(same))) }
             return endSave()
         }
-        let began = viewRevision
+        let began = layerStack.revision
         forwardToParent(pushes, durability) { [self] result in
-            finish(group, Result { try didForwardToParent(pushes, same && began == viewRevision, result) })
+            finish(group, Result { try didForwardToParent(pushes, same && began == layerStack.revision, result) })
         }
     }
 
@@ -252,9 +249,9 @@ extension ManagedObjectContext {
         nonisolated(unsafe) let then = then
         if isRoot {
             if setup.coordinator.isClosed { return then(.failure(setup.coordinator.closedError)) }
-            let own = Array(sealed.prefix(inFlight))
+            let own = layerStack.taken
             var request = saveRequest(own + layersAbove(own, pushes.map(\.layer)), durability)
-            if pushes.contains(where: { $0.parentViewRevision != viewRevision || !$0.orphans.isEmpty }) {
+            if pushes.contains(where: { $0.parentViewRevision != layerStack.revision || !$0.orphans.isEmpty }) {
                 request.mayHaveOrphans = true
             }
             request.origin = pushes[0].origin.orAuthor(transactionAuthor)
@@ -278,10 +275,10 @@ extension ManagedObjectContext {
     /// Returns own changes in flight and the children's changes as one. If there is only one child's push, it is forwarded without
     /// a copy on this executor.
     private func joined(_ pushes: [ChildChanges]) -> ChildChanges {
-        if inFlight == 0, pushes.count == 1 {
+        if !layerStack.hasTakenLayers, pushes.count == 1 {
             var push = pushes[0]
-            push.parentViewRevision = baseState.parentViewRevision
-            push.parentResetGeneration = baseState.parentResetGeneration
+            push.parentViewRevision = layerStack.baseState.parentViewRevision
+            push.parentResetGeneration = layerStack.baseState.parentResetGeneration
             push.origin = push.origin.orAuthor(transactionAuthor)
             return push
         }
@@ -301,7 +298,7 @@ extension ManagedObjectContext {
         let changes = ChangeSet.union(pushes.map(\.changes))
         switch try result.get() {
         case .written(let outcome):
-            let isAlone = outcome.state.sequence == baseState.state.sequence.next
+            let isAlone = outcome.state.sequence == layerStack.baseState.state.sequence.next
             didWrite(outcome, adopted: changes)
             return place(same && isAlone, changes.limited(to: outcome.changes))
         case .pushed(let push, let above):
@@ -313,12 +310,15 @@ extension ManagedObjectContext {
 
     private func place(_ showsTheSame: Bool, _ taken: ChangeSet? = nil) -> ParentState {
         ParentState(
-            state: baseState.state, inherited: sealed.reversed() + baseState.inherited, viewRevision: viewRevision,
+            state: layerStack.baseState.state, inherited: layerStack.sealed.reversed() + layerStack.baseState.inherited,
+            viewRevision: layerStack.revision,
             showsTheSame: showsTheSame, taken: taken)
     }
 
     func checkNotReset(_ push: ChildChanges) throws {
-        guard push.parentResetGeneration == resetGeneration else { throw SaveError.parentGone(context: push.origin.contextName) }
+        guard push.parentResetGeneration == layerStack.resetGeneration else {
+            throw SaveError.parentGone(context: push.origin.contextName)
+        }
     }
 
     /// Returns a child's changes without those of objects that were deleted or rolled back in this context (S056).
@@ -388,5 +388,5 @@ extension SaveOrigin {
 /// A base state whose layers are all sealed, to be sent to another executor.
 struct SealedFoundation: @unchecked Sendable {
     // `@unchecked Sendable` is safe because everything in a base state is immutable once its layers are sealed.
-    var baseState: ManagedObjectContext.BaseState
+    var baseState: LayerStack.BaseState
 }

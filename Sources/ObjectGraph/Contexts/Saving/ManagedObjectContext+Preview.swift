@@ -27,7 +27,7 @@ extension ManagedObjectContext {
         processPendingChanges()
         try validate()
         sealTop()
-        return sealed
+        return layerStack.sealed
     }
 
     nonisolated(nonsending) private func preview(_ layers: [Layer], _ origin: SaveOrigin) async throws -> SavePreview {

@@ -40,7 +40,7 @@ extension ManagedObjectContext {
         let hasOwn = try moving(prepareSave)
         if isRoot {
             guard hasOwn else { return result }
-            let outcome = try await write(sealed, durability)
+            let outcome = try await write(layerStack.sealed, durability)
             moving { didWrite(outcome) }
         } else if target == nil {
             guard hasOwn else { return result }
@@ -57,24 +57,24 @@ extension ManagedObjectContext {
     }
 
     /// Includes an unchanged object in the version check of the next save (S100).
-    public func detectConflicts(for object: ManagedObject) { watched.insert(object.objectID) }
+    public func detectConflicts(for object: ManagedObject) { tracker.watched.insert(object.objectID) }
 
     // MARK: One save at a time
 
     nonisolated(nonsending) func beginSave() async {
-        if saveGate.enterIfIdle() { return }
-        await withCheckedContinuation { continuation in saveGate.wait { continuation.resume() } }
+        if phase.saveGate.enterIfIdle() { return }
+        await withCheckedContinuation { continuation in phase.saveGate.wait { continuation.resume() } }
     }
 
     /// Ends the running save and starts the next one that waits.
     func endSave() {
-        inFlight = 0
-        saveGate.leave()?()
+        layerStack.endSave()
+        phase.saveGate.leave()?()
     }
 
     /// Runs `body` as a save: now, or after the running saves. `body` must call `endSave` at its end.
     func whenIdle(_ body: @escaping () -> Void) {
-        if saveGate.enterIfIdle() { body() } else { saveGate.wait(body) }
+        if phase.saveGate.enterIfIdle() { body() } else { phase.saveGate.wait(body) }
     }
 
     // MARK: Steps
@@ -83,12 +83,12 @@ extension ManagedObjectContext {
     func prepareSave() throws -> Bool {
         guard hasChanges else { return false }
         processPendingChanges()
-        if !noticeObservers.isEmpty { post(.willSave, foldedChanges().changeSet(origin: origin)) }
+        if observers.hasNotices { post(.willSave, layerStack.folded().changeSet(origin: origin)) }
         try runWillSave()
         processPendingChanges()
         try validate()
         sealTop()
-        inFlight = sealed.count
+        layerStack.beginSave()
         return hasChanges
     }
 
@@ -97,7 +97,7 @@ extension ManagedObjectContext {
         let request = saveRequest(layers, durability)
         let writer = setup.writer
         let origin = number
-        if let route = baseState.route { return try route.write(request, origin: origin, to: writer) }
+        if let route = layerStack.baseState.route { return try route.write(request, origin: origin, to: writer) }
         return try await withCheckedThrowingContinuation { continuation in
             writer.submit(request, origin: origin) { continuation.resume(with: $0) }
         }
@@ -105,8 +105,9 @@ extension ManagedObjectContext {
 
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
         SaveRequest(
-            layers: layers, base: baseState.state, watched: Array(watched), policy: mergePolicy, durability: durability,
-            origin: origin, preserved: traits.preserved, rules: traits.rules, mayHaveOrphans: !orphans.isEmpty)
+            layers: layers, base: layerStack.baseState.state, watched: Array(tracker.watched), policy: mergePolicy,
+            durability: durability,
+            origin: origin, preserved: traits.preserved, rules: traits.rules, mayHaveOrphans: !tracker.updatesOfDeleted.isEmpty)
     }
 
     /// The author and context name of this context's saves. Time and process are added when a save is written.
@@ -114,46 +115,36 @@ extension ManagedObjectContext {
 
     /// Applies the result of a save after the store has accepted the layers in flight.
     func didWrite(_ outcome: SaveOutcome, adopted: ChangeSet? = nil) {
-        let written = takeInFlight()
-        baseState.route?.didSave(written, accepted: outcome.changes)
-        let old = baseState.state
+        let written = layerStack.removeTaken()
+        layerStack.baseState.route?.didSave(written, accepted: outcome.changes)
+        let old = layerStack.baseState.state
         let between = setup.writer.changes(after: old, through: outcome.state)
         let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }
         if outcome.state.sequence > old.sequence {
-            var moved = baseState
+            var moved = layerStack.baseState
             moved.state = outcome.state
             moved.isPinned = false
-            settlesBaseLater = true
+            phase.settlesBaseLater = true
             move(to: moved, others)
         }
-        if !hasUnsavedLayers { orphans = UpdatesOfDeletedObjects() }
+        if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
         clean(written)
-        watched = []
+        tracker.watched = []
         let dropped = dropped(of: written, outcome.changes, others: others)
         let added = added(to: written, adopted, outcome.changes)
         let visible = others.map { ChangeSet.union($0 + [adopted, dropped, added].compactMap(\.self)) }
         let refreshed = refreshRegistered(visible)
-        if !viewObservers.isEmpty || visible?.isEmpty != true { notify(visible, refreshed: refreshed, saved: outcome.changes) }
+        if !observers.views.isEmpty || visible?.isEmpty != true { notify(visible, refreshed: refreshed, saved: outcome.changes) }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
         // The policy may also have dropped changes of children (`adopted`).
         let left = mergePolicy.mayDrop ? [adopted, dropped].compactMap(\.self) : []
-        if settlesBaseLater { settleBaseNow() }
+        if phase.settlesBaseLater { settleBaseNow() }
         tellFollowers(between.map { ChangeSet.union($0 + left) })
-    }
-
-    /// Removes the layers that a save has taken from the context's own layers and returns them.
-    private func takeInFlight() -> [Layer] {
-        let taken = Array(sealed.prefix(inFlight))
-        sealed.removeFirst(inFlight)
-        inFlight = 0
-        viewRevision += 1
-        rebuildView()
-        return taken
     }
 
     /// Marks registered objects as clean if their changes were saved with `layers` and they have no newer changes.
     func clean(_ layers: [Layer]) {
-        let mayHaveNewer = !sealed.isEmpty || !top.isEmpty
+        let mayHaveNewer = !layerStack.sealed.isEmpty || !layerStack.top.isEmpty
         for layer in layers {
             forEachRegisteredPage(in: layer) { entity, registered, page in
                 let ends = retainsRegisteredObjects ? page.deleted : page.touched

@@ -68,7 +68,8 @@ extension ManagedObjectContext {
     /// Runs a query on the context's view. Without pending changes, the view leaves out the context's own layers.
     func answer<R>(_ includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R) throws -> R {
         checkIsolation()
-        if includesPendingChanges { return try ask(view) }
-        return try ask(LayeredView(base: view.base, layers: Array(view.layers.dropFirst(sealed.count + 1))))
+        if includesPendingChanges { return try ask(layerStack.view) }
+        return try ask(
+            LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst(layerStack.sealed.count + 1))))
     }
 }

@@ -40,7 +40,8 @@ extension ManagedObjectContext {
                 sources = try related(relationship, of: sources, place)
                 place = relationship.destination
                 for key in sources {
-                    _ = try pages.page(place, PageAddress.page(of: key), in: view.base)?.contains(PageAddress.slot(of: key))
+                    _ = try layerStack.pages.page(place, PageAddress.page(of: key), in: layerStack.view.base)?.contains(
+                        PageAddress.slot(of: key))
                 }
             }
         }
@@ -53,7 +54,7 @@ extension ManagedObjectContext {
             case .toOne(let column):
                 if let other = readBelow(entity, key, column)?.referenceKey { found.insert(other) }
             case .toMany(let relation):
-                found.formUnion(try view.related(relation, to: key))
+                found.formUnion(try layerStack.view.related(relation, to: key))
             }
         }
         return found.sorted()

@@ -90,8 +90,8 @@ extension ManagedObjectContext {
             let layers = options.includesPendingChanges ? Array(shown.layers.dropFirst()) : shown.layers
             return try BatchSource(query, in: LayeredView(base: shown.base, layers: layers), batchSize: batchSize)
         }
-        if openSources.count >= 16 { openSources.removeAll { $0.source == nil } }
-        openSources.append(WeakSource(source: source))
+        if observers.openSources.count >= 16 { observers.openSources.removeAll { $0.source == nil } }
+        observers.openSources.append(WeakSource(source: source))
         return source
     }
 

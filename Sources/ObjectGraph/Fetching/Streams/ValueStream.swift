@@ -77,7 +77,7 @@ extension ManagedObject {
         guard let column = description.column(named: name), description.columns[column].type.isHeap else {
             preconditionFailure("\(description.name) has no property named \(name) that is a string or data")
         }
-        return ValueStream(try context.view.parts(entity, key, column))
+        return ValueStream(try context.layerStack.view.parts(entity, key, column))
     }
 }
 

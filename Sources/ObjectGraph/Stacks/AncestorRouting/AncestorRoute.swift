@@ -41,7 +41,8 @@ final class AncestorRoute: RequestRoute {
     func row(_ entity: Int, _ key: ObjectKey, in context: ManagedObjectContext) throws -> [Value]? {
         if let snapshot { return try snapshot.row(entity, key) }
         if let known = rows.row(entity, key) { return known }
-        let found = try ManagedObjectContext.composed(entity, key, of: context.baseState.state.deferred, context.model) {
+        let found = try ManagedObjectContext.composed(entity, key, of: context.layerStack.baseState.state.deferred, context.model)
+        {
             try context.storedRow(entity, key)
         }
         if let found { rows.keep(found, entity, key, at: rows.revision) }
@@ -59,6 +60,7 @@ final class AncestorRoute: RequestRoute {
 
     func take(_ push: ChildChanges, in parent: ManagedObjectContext) throws -> ParentState {
         hops.add(.save, level: level + 1)
+        hops.serve(.save, level: level + 1, objects: push.layer.weight)
         return try parent.takeMaterialised(push)
     }
 
@@ -66,13 +68,17 @@ final class AncestorRoute: RequestRoute {
         _ pushes: [ChildChanges], _ durability: Durability, in parent: ManagedObjectContext,
         _ completion: @escaping (Result<ParentState, any Error>) -> Void
     ) {
-        for _ in pushes { hops.add(.save, level: level + 1) }
+        for push in pushes {
+            hops.add(.save, level: level + 1)
+            hops.serve(.save, level: level + 1, objects: push.layer.weight)
+        }
         parent.saveMaterialised(pushes, durability, completion)
     }
 
     /// Blocks the executor of the root until the save is on disk, as `NSManagedObjectContext.save()` does.
     func write(_ request: SaveRequest, origin: UInt64, to writer: StoreWriter) throws -> SaveOutcome {
-        try writer.submitAndWait(request, origin: origin)
+        hops.serve(.save, level: 0, objects: request.layers.reduce(0) { $0 + $1.weight })
+        return try writer.submitAndWait(request, origin: origin)
     }
 }
 
@@ -80,15 +86,17 @@ extension ManagedObjectContext {
     /// All values of an object as the context shows it; nil if there is no such object. For a child's request.
     func wholeRow(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
         try checkOpen()
-        return try Self.composed(entity, key, of: view.layers.prefix(sealed.count + 1), model) {
-            try baseState.route?.row(entity, key, in: self)
+        return try Self.composed(entity, key, of: layerStack.view.layers.prefix(layerStack.sealed.count + 1), model) {
+            try layerStack.baseState.route?.row(entity, key, in: self)
         }
     }
 
     /// An object's values in the store's snapshot.
     fileprivate func storedRow(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
         let slot = PageAddress.slot(of: key)
-        guard let page = try pages.page(entity, PageAddress.page(of: key), in: view.base), try page.contains(slot) else {
+        guard let page = try layerStack.pages.page(entity, PageAddress.page(of: key), in: layerStack.view.base),
+            try page.contains(slot)
+        else {
             return nil
         }
         return try model.entities[entity].columns.indices.map { try page.value(slot, $0) }

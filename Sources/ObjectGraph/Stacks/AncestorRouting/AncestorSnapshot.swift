@@ -29,7 +29,7 @@ final class AncestorSnapshot: StoreSnapshot {
 
     var isFixed: Bool { false }
 
-    var generation: Generation { (try? ask(.other) { $0.view.base.generation }) ?? 0 }
+    var generation: Generation { (try? ask(.other) { $0.layerStack.view.base.generation }) ?? 0 }
 
     // MARK: Objects
 
@@ -37,7 +37,11 @@ final class AncestorSnapshot: StoreSnapshot {
     func row(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
         if let known = rows.row(entity, key) { return known }
         let revision = rows.revision
-        let row = try ask(.fault) { try $0.wholeRow(entity, key) }
+        let (hops, level) = (hops, level)
+        let row = try ask(.fault) { parent in
+            hops.serve(.fault, level: level, objects: 1)
+            return try parent.wholeRow(entity, key)
+        }
         if let row { rows.keep(row, entity, key, at: revision) }
         return row
     }
@@ -51,24 +55,26 @@ final class AncestorSnapshot: StoreSnapshot {
     func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? { try row(entity, key)?[column] }
 
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
-        try ask(.other) { try $0.view.version(entity, key).map { $0.generation ?? 0 } }
+        try ask(.other) { try $0.layerStack.view.version(entity, key).map { $0.generation ?? 0 } }
     }
 
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
         if let known = rows.related(relation, to: key) { return known }
         let revision = rows.revision
-        let related = try ask(.relationship) { try $0.view.related(relation, to: key) }
+        let related = try ask(.relationship) { try $0.layerStack.view.related(relation, to: key) }
         rows.keep(related, relation, to: key, at: revision)
         return related
     }
 
     // MARK: Fetches
 
-    func keys(_ query: StoreQuery) throws -> [ObjectKey] { try ask(.fetch) { try $0.view.keys(query) } }
+    func keys(_ query: StoreQuery) throws -> [ObjectKey] { try ask(.fetch) { try $0.layerStack.view.keys(query) } }
 
-    func count(_ query: StoreQuery) throws -> Int { try ask(.fetch) { try $0.view.count(query) } }
+    func count(_ query: StoreQuery) throws -> Int { try ask(.fetch) { try $0.layerStack.view.count(query) } }
 
-    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try ask(.fetch) { try $0.view.groups(aggregation) } }
+    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups {
+        try ask(.fetch) { try $0.layerStack.view.groups(aggregation) }
+    }
 
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
         try keys(StoreQuery(entity: entity, predicate: .compare(column, .equal, value)))
@@ -79,7 +85,7 @@ final class AncestorSnapshot: StoreSnapshot {
     }
 
     func explain(_ query: StoreQuery) throws -> String {
-        try "asked of the parent: " + ask(.other) { try $0.view.explain(query) }
+        try "asked of the parent: " + ask(.other) { try $0.layerStack.view.explain(query) }
     }
 }
 

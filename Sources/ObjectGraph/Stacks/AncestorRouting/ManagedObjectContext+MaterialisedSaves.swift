@@ -17,7 +17,7 @@ extension ManagedObjectContext {
         _ pushes: [ChildChanges], _ durability: Durability, _ completion: @escaping (Result<ParentState, any Error>) -> Void
     ) {
         sealTop()
-        let kept = sealed.count
+        let kept = layerStack.sealed.count
         let taken: ChangeSet
         do {
             taken = materialise(pushes)
@@ -70,16 +70,18 @@ extension ManagedObjectContext {
 
     private func writeAndWait(_ origin: SaveOrigin, _ durability: Durability) throws -> ChangeSet {
         try setup.coordinator.checkOpen()
-        var request = saveRequest(Array(sealed.prefix(inFlight)), durability)
+        var request = saveRequest(layerStack.taken, durability)
         request.origin = origin
-        guard let route = baseState.route else { throw setup.coordinator.closedError }
+        guard let route = layerStack.baseState.route else { throw setup.coordinator.closedError }
         let outcome = try route.write(request, origin: number, to: setup.writer)
         didWrite(outcome)
         return outcome.changes
     }
 
     private func materialisedState(_ taken: ChangeSet) -> ParentState {
-        ParentState(state: baseState.state, inherited: [], viewRevision: viewRevision, showsTheSame: false, taken: taken)
+        ParentState(
+            state: layerStack.baseState.state, inherited: [], viewRevision: layerStack.revision, showsTheSame: false, taken: taken
+        )
     }
 
     // MARK: Making objects
@@ -90,9 +92,9 @@ extension ManagedObjectContext {
         var taken: [ChangeSet] = []
         for push in pushes {
             sealTop()
-            let isPresent = push.parentViewRevision == viewRevision && !hasDeletes && push.orphans.isEmpty
+            let isPresent = push.parentViewRevision == layerStack.revision && !hasDeletes && push.orphans.isEmpty
             let rest = isPresent ? push : applicable(push)
-            for layer in layersAbove(sealed, [rest.layer]) { materialise(layer) }
+            for layer in layersAbove(layerStack.sealed, [rest.layer]) { materialise(layer) }
             taken.append(rest.changes)
         }
         processPendingChanges()
@@ -112,8 +114,8 @@ extension ManagedObjectContext {
         for (link, changes) in layer.links.enumerated() {
             for (source, pairs) in changes.forward {
                 for (destination, linked) in pairs {
-                    top.setLink(link, source, destination, linked: linked)
-                    changeLog.noteLink(link, source, destination)
+                    layerStack.top.setLink(link, source, destination, linked: linked)
+                    tracker.log.noteLink(link, source, destination)
                 }
             }
         }
@@ -123,34 +125,31 @@ extension ManagedObjectContext {
         let object = object(entity, key)
         switch row.kind {
         case .insert:
-            let own = row.copy(layer: top.id)
+            let own = row.copy(layer: layerStack.top.id)
             object.row = own
             registry.retain(object)
-            top.put(own, entity: entity, key: key)
-            changeLog.note(entity, key)
+            layerStack.top.put(own, entity: entity, key: key)
+            tracker.log.note(entity, key)
         case .update:
             row.set.forEach { write(object, $0, row[$0]) }
         case .delete:
             object.isDeletedHere = true
-            let tombstone = row.copy(layer: top.id)
-            if let own = top.row(entity, key) { own.set.forEach { if !tombstone.isSet($0) { tombstone[$0] = own[$0] } } }
+            let tombstone = row.copy(layer: layerStack.top.id)
+            if let own = layerStack.top.row(entity, key) {
+                own.set.forEach { if !tombstone.isSet($0) { tombstone[$0] = own[$0] } }
+            }
             object.row = tombstone
             registry.retain(object)
-            top.put(tombstone, entity: entity, key: key)
-            changeLog.note(entity, key)
+            layerStack.top.put(tombstone, entity: entity, key: key)
+            tracker.log.note(entity, key)
         }
     }
 
     /// Drops the changes that were taken for a save that failed. Changes made while it ran stay.
     private func dropLayers(above kept: Int) {
-        if inFlight == 0 { sealTop() }
-        let end = inFlight > 0 ? inFlight : sealed.count
-        inFlight = 0
-        guard end > kept else { return }
-        let dropped = Array(sealed[kept..<end])
-        sealed.removeSubrange(kept..<end)
-        viewRevision += 1
-        rebuildView()
+        if !layerStack.hasTakenLayers { sealTop() }
+        let dropped = layerStack.dropTaken(above: kept)
+        guard !dropped.isEmpty else { return }
         for layer in dropped {
             forEachRegistered(in: layer) { object, _ in
                 object.row = newestOwnRow(object.entity, object.key)

@@ -1,0 +1,20 @@
+import StoreInterface
+
+/// The record of a context's changes, besides their values in the layers.
+struct ChangeTracker {
+    /// The objects that changed since observers were last notified.
+    var log = ChangeLog()
+    /// The updated objects that another context has deleted.
+    var updatesOfDeleted = UpdatesOfDeletedObjects()
+    /// Objects that the next save checks for conflicts although they are unchanged.
+    var watched: Set<ObjectID> = []
+    /// The allocated keys that new objects have not used yet, by entity.
+    var keys: [Range<ObjectKey>]
+
+    /// Takes all unused keys, so that the caller returns them to the allocator.
+    mutating func takeKeys() -> [(entity: Int, keys: Range<ObjectKey>)] {
+        let rest = keys.enumerated().filter { !$0.element.isEmpty }.map { (entity: $0.offset, keys: $0.element) }
+        keys = Array(repeating: 0..<0, count: keys.count)
+        return rest
+    }
+}

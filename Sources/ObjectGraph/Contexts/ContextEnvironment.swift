@@ -1,0 +1,31 @@
+internal import Platform
+import StoreInterface
+
+/// The surroundings of a context, fixed when it is created.
+struct ContextEnvironment {
+    /// The configuration, without the state that the context read first: keeping it would prevent reuse of that state's pages for the
+    /// lifetime of the context.
+    let configuration: ContextConfiguration
+    let model: Model
+    let traits: ModelCapabilities
+    let storeIdentity: StoreIdentity
+    let address: ContextAddress
+    /// The number of the context, unique in the process.
+    let number: UInt64
+    /// The context's entry in the list of owners that keep store snapshots alive.
+    let lease: SnapshotLease
+
+    private static let counter = Atomic<UInt64>(1)
+
+    init(_ setup: ContextConfiguration, place: ContextAddress, state: StoreState) {
+        var configuration = setup
+        configuration.baseState = nil
+        self.configuration = configuration
+        model = setup.model
+        traits = setup.traits
+        storeIdentity = setup.writer.store.identity
+        address = place
+        number = Self.counter.add(1, ordering: .relaxed).oldValue
+        lease = setup.writer.pins.add(setup.name, state, place)
+    }
+}

@@ -1,0 +1,14 @@
+import StoreInterface
+
+/// The activity of a context besides its changes: saving, merging, falling behind other saves, or closed.
+struct ContextPhase {
+    var saveGate = SaveGate()
+    /// Whether a step of a save or merge is running. Such a step must read the state that it started with.
+    var isMoving = false
+    /// Whether a save is being applied. See ``ManagedObjectContext/settleBaseNow()``.
+    var settlesBaseLater = false
+    /// The notifier of saves that the context has not merged yet; nil if there are none. The next read merges them first.
+    var behind: CoalescedNotifier?
+    /// The error thrown by requests and saves after the container was closed; nil before.
+    var closure: StoreError?
+}

@@ -1,0 +1,221 @@
+import StoreInterface
+
+/// The layers that a context reads: its own unsaved changes over a base state.
+///
+/// New changes go to ``top``. Before another executor reads the changes, ``seal()`` makes them immutable and starts a new top.
+struct LayerStack {
+    /// The unsaved changes since the last seal. The only mutable layer.
+    var top: Layer {
+        didSet { topID = top.id }
+    }
+    /// The id of ``top``, cached because every write compares it.
+    private(set) var topID: UInt64
+    /// Layers of unsaved changes, oldest first, which other executors may read.
+    private(set) var sealed: [Layer] = []
+    /// The number of layers in ``sealed``, from the oldest, that a running save has taken. 0 when no save runs.
+    private var inFlight = 0
+    /// The state below the context's own layers. After a change of it, call ``didMove()``.
+    var baseState: BaseState
+    /// All layers and the store's snapshot, newest first.
+    private(set) var view: LayeredView
+    /// Whether the view has layers besides ``top``.
+    private var hasLayersBelow = false
+    /// A counter that increases whenever a child created now would see a different state.
+    private(set) var revision: UInt64 = 0
+    /// The number of resets. A child created before a reset can no longer save to this context.
+    private(set) var resetGeneration: UInt64 = 0
+    /// Pages that the context has read from the snapshot.
+    var pages = PageCache()
+    private var isFolding = false
+    private let schema: StoreSchema
+
+    /// The state that a context reads below its own changes.
+    struct BaseState {
+        /// The state of the store. In a child, the state that its root read.
+        var state: StoreState
+        /// Layers of ancestors, newest first; empty in a root context.
+        var inherited: [Layer]
+        /// The parent's view revision and reset count for which `inherited` was taken.
+        var parentViewRevision: UInt64 = 0
+        var parentResetGeneration: UInt64 = 0
+        /// The way of requests to the parent and the store; nil if the context reads the state and the layers.
+        var route: (any RequestRoute)?
+        /// Whether the user pinned the context to this state.
+        var isPinned = false
+    }
+
+    init(_ baseState: BaseState, _ schema: StoreSchema) {
+        self.schema = schema
+        self.baseState = baseState
+        top = Layer(schema: schema)
+        topID = top.id
+        view = LayeredView(base: baseState.state.base, layers: [])
+        rebuildView()
+    }
+
+    // MARK: Reading
+
+    /// Whether there are changes over the base state. If false, reads can go directly to the base state.
+    @inline(__always)
+    var hasLayers: Bool { hasLayersBelow || top.weight != 0 }
+
+    /// Whether a layer of unsaved changes may contain deletions.
+    var hasDeletes: Bool { top.mayDelete || sealed.contains(where: \.mayDelete) }
+
+    /// Whether there are unsaved changes (S007). Changes that cancel each other are none.
+    var hasChanges: Bool {
+        if sealed.isEmpty { return !top.isEmpty }
+        // Changes can cancel each other only if there are deletions.
+        if !hasDeletes { return !top.isEmpty || sealed.contains { !$0.isEmpty } }
+        return !Layer.folding(sealed + [top], schema: schema).isEmpty
+    }
+
+    /// Returns the unsaved changes as one layer.
+    func folded() -> Layer { sealed.isEmpty ? top : Layer.folding(sealed + [top], schema: schema) }
+
+    /// Returns the kind of an object's unsaved change. Returns nil for an unchanged object, and for one inserted and deleted.
+    func pendingKind(_ entity: Int, _ key: ObjectKey) -> RowKind? {
+        var newest: RowKind?
+        var isInsertedHere = false
+        for layer in view.layers.prefix(sealed.count + 1) {
+            guard let row = layer.row(entity, key) else { continue }
+            newest = newest ?? row.kind
+            if row.kind == .insert { isInsertedHere = true }
+        }
+        if newest == .delete { return isInsertedHere ? nil : .delete }
+        return isInsertedHere ? .insert : newest
+    }
+
+    // MARK: Changing
+
+    /// Makes the current unsaved changes immutable, so that other executors can read them. Returns whether there were any. O(layers).
+    mutating func seal() -> Bool {
+        guard !top.isEmpty else { return false }
+        top.seal()
+        sealed.append(top)
+        top = Layer(schema: schema)
+        didChange()
+        return true
+    }
+
+    /// Makes the sealed layers that no save has taken writable again. Returns whether there were any.
+    mutating func unseal() -> Bool {
+        let own = sealed.count - inFlight
+        guard own > 0 else { return false }
+        top = Layer.folding(notInFlight, schema: schema)
+        sealed.removeLast(own)
+        didChange()
+        return true
+    }
+
+    /// Adds sealed layers, the changes of a child, over the unsaved changes. ``top`` must be empty.
+    mutating func append(_ layers: [Layer]) {
+        sealed += layers
+        didChange()
+    }
+
+    /// Drops the unsaved changes that no save has taken and returns their layers.
+    mutating func dropChanges() -> [Layer] {
+        let dropped = notInFlight
+        sealed.removeLast(sealed.count - inFlight)
+        top = Layer(schema: schema)
+        didChange()
+        return dropped
+    }
+
+    /// Drops all changes like ``dropChanges()``, and refuses later saves of children that were created before.
+    mutating func reset() {
+        _ = dropChanges()
+        resetGeneration += 1
+    }
+
+    // MARK: Saving
+
+    /// The layers that a running save has taken, oldest first.
+    var taken: [Layer] { Array(sealed.prefix(inFlight)) }
+
+    /// The layers that no running save has taken, oldest first.
+    var notInFlight: [Layer] { Array(sealed.dropFirst(inFlight)) + [top] }
+
+    var hasTakenLayers: Bool { inFlight > 0 }
+
+    /// Marks all sealed layers as taken by a save.
+    mutating func beginSave() { inFlight = sealed.count }
+
+    /// Ends a save. The layers that it took and that were not removed are unsaved changes again.
+    mutating func endSave() { inFlight = 0 }
+
+    /// Removes the layers that a save has taken and written, and returns them.
+    mutating func removeTaken() -> [Layer] {
+        let written = taken
+        sealed.removeFirst(inFlight)
+        inFlight = 0
+        didChange()
+        return written
+    }
+
+    /// Ends a save that failed, and drops the layers that it took, except for the oldest `kept`. Without a save, drops all sealed layers
+    /// but those.
+    mutating func dropTaken(above kept: Int) -> [Layer] {
+        let end = inFlight > 0 ? inFlight : sealed.count
+        inFlight = 0
+        guard end > kept else { return [] }
+        let dropped = Array(sealed[kept..<end])
+        sealed.removeSubrange(kept..<end)
+        didChange()
+        return dropped
+    }
+
+    // MARK: The view
+
+    private mutating func didChange() {
+        revision += 1
+        rebuildView()
+    }
+
+    /// Adapts to a change of ``baseState``.
+    ///
+    /// - Parameter showsTheSame: Whether the new state contains the same objects, so that the state of children stays valid.
+    mutating func didMove(showsTheSame: Bool) {
+        pages.removeAll()
+        if !showsTheSame { revision += 1 }
+        rebuildView()
+    }
+
+    private mutating func rebuildView() {
+        let state = baseState.state
+        var layers: [Layer] = []
+        layers.reserveCapacity(1 + sealed.count + baseState.inherited.count + state.deferred.count)
+        layers.append(top)
+        layers.append(contentsOf: sealed.reversed())
+        layers.append(contentsOf: baseState.inherited)
+        if let base = baseState.route?.base {
+            view = LayeredView(base: base, layers: layers)
+        } else {
+            layers.append(contentsOf: state.deferred)
+            view = LayeredView(base: state.base, layers: layers)
+        }
+        hasLayersBelow = layers.count > 1
+    }
+
+    // MARK: Folding
+
+    /// Returns sealed layers that are many enough to fold into one, and marks the folding as begun. Returns nil if there is none to do.
+    mutating func beginFolding() -> [Layer]? {
+        guard !isFolding, let tail = Layer.foldableTail(of: sealed) else { return nil }
+        isFolding = true
+        return Array(sealed[tail])
+    }
+
+    /// Replaces layers by the one they were folded into. Returns false if a save or rollback has removed some of them meanwhile, or if
+    /// they may not be replaced now.
+    mutating func endFolding(_ layers: [Layer], into folded: Layer, mayReplace: Bool) -> Bool {
+        isFolding = false
+        guard mayReplace, let start = sealed.firstIndex(where: { $0 === layers[0] }), sealed.count >= start + layers.count,
+            zip(sealed[start...], layers).allSatisfy({ $0 === $1 })
+        else { return false }
+        sealed.replaceSubrange(start..<start + layers.count, with: folded.isEmpty ? [] : [folded])
+        rebuildView()
+        return true
+    }
+}

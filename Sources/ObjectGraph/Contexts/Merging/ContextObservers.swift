@@ -1,0 +1,60 @@
+import StoreInterface
+
+/// Everyone that a context notifies: observers of its view, observers of its notices, its children, and requests that are being iterated.
+struct ContextObservers {
+    /// Observers that follow each change of the view, as live results do.
+    private(set) var views: [any ViewObserver] = []
+    private var notices: [UInt64: (ContextNotice) -> Void] = [:]
+    /// Continuations of the observers that feed a sequence. They are finished when the context is released or closed.
+    private var streams: [UInt64: AsyncStream<ContextNotice>.Continuation] = [:]
+    private var lastToken: UInt64 = 0
+    /// Children that are moved to this context's new state after each save.
+    var children: [WeakContext] = []
+    /// Requests that are being iterated.
+    var openSources: [WeakSource] = []
+
+    /// Whether changes must be recorded, because somebody is notified of them.
+    var needChanges: Bool { !views.isEmpty || !notices.isEmpty }
+    var hasNotices: Bool { !notices.isEmpty }
+
+    mutating func add(_ observer: any ViewObserver) { views.append(observer) }
+
+    mutating func remove(_ observer: any ViewObserver) { views.removeAll { $0 === observer } }
+
+    /// Adds an observer of notices and returns its token.
+    mutating func add(_ observer: @escaping (ContextNotice) -> Void) -> UInt64 {
+        lastToken += 1
+        notices[lastToken] = observer
+        return lastToken
+    }
+
+    /// Names the sequence that an observer feeds.
+    mutating func setStream(_ continuation: AsyncStream<ContextNotice>.Continuation, for token: UInt64) {
+        streams[token] = continuation
+    }
+
+    mutating func remove(_ token: UInt64) {
+        notices[token] = nil
+        streams[token] = nil
+    }
+
+    /// Calls the observers of notices in the order in which they were added.
+    func post(_ notice: ContextNotice) {
+        for observer in notices.sorted(by: { $0.key < $1.key }) { observer.value(notice) }
+    }
+
+    /// Ends the sequences of notices.
+    func finishStreams() {
+        for stream in streams.values { stream.finish() }
+    }
+
+    /// Removes everyone who depends on an open store, and returns the observers of the view and the requests for the caller to end.
+    /// Observers of notices stay, because unsaved changes can still be rolled back.
+    mutating func close() -> (views: [any ViewObserver], sources: [WeakSource]) {
+        let closed = (views, openSources)
+        for token in streams.keys { notices[token] = nil }
+        finishStreams()
+        (views, openSources, streams, children) = ([], [], [:], [])
+        return closed
+    }
+}
