@@ -12,6 +12,9 @@ public struct Shootout: Workload {
     private let savePoints: SavePoints
     /// The processor time per object that stands for parsing.
     public var parseTimes = ParseTimes()
+    /// Processor time for each object that a context takes from its child or saves to the store, in microseconds. Only with requests
+    /// through ancestors: it stands for work that Core Data does there.
+    public var coreDataCost = 0.0
 
     public init(_ dataset: Dataset, savePoints: SavePoints, durability: DurabilityKind) throws {
         data = PreparedDataset(dataset)
@@ -44,6 +47,10 @@ public struct Shootout: Workload {
             parsing: parseTimes.work(setting))
         let display = try await LiveDisplay(container, showing: dataset)
         let context = await container.importContext(name: "import")
+        if coreDataCost > 0 {
+            let work = ProcessorWork(nanoseconds: coreDataCost * 1000)
+            container.onServingRequests { _, objects in for _ in 0..<objects { _ = work.run() } }
+        }
         let hopsBefore = container.requestHops
         let measurement = await Measurement.begin()
         let result = try await importer.run(context)

@@ -21,12 +21,24 @@ struct ShootoutCommand: BenchmarkCommand {
             valueName: "kind"))
     var parseCost = ParseCost.none
 
+    @Option(
+        help: ArgumentHelp(
+            "The microseconds that each level spends on an object that it passes on, with the routing ancestors.",
+            valueName: "microseconds"))
+    var coreDataCost = 0.0
+
     func check() throws {
         try options.refuseGeneratorWithInput()
         if saveEachEntity, options.saveEvery != nil {
             throw ValidationError("--save-every: says when to save, as --save-each-entity does; leave out one of them")
         }
-        _ = try options.settings()
+        guard (0...1_000_000).contains(coreDataCost) else {
+            throw ValidationError("--core-data-cost: \(coreDataCost) is no time per object; give microseconds from 0 to 1000000")
+        }
+        let settings = try options.settings()
+        if coreDataCost > 0, !settings.contains(where: { $0.routing == .ancestors }) {
+            throw ValidationError("--core-data-cost: belongs to the routing ancestors; add --routing ancestors")
+        }
     }
 
     func measure() async throws -> (rows: [Report.Row], notes: [String]) {
@@ -38,13 +50,19 @@ struct ShootoutCommand: BenchmarkCommand {
         let summary =
             "\(dataset.name): \(dataset.tables.count) entities, \(dataset.objectCount) objects, \(dataset.linkCount) links"
             + (dataset.lostReferences == 0 ? "" : "; \(dataset.lostReferences) references to missing rows became null")
+        workload.coreDataCost = coreDataCost
         if parseCost == .published {
             workload.parseTimes = try await ParseTimes.published(
                 workload, options.settings(), repeats: options.repeatsOrUsual,
                 progress: ProgressBar(steps: 0, style: .silent))
         }
         let rows = try await rows(workload)
-        let notes = workload.parseTimes.notes + PublishedShape.notes(rows)
+        let cost =
+            coreDataCost > 0
+            ? [
+                "With the routing ancestors, each level computes \(Shown.number(coreDataCost)) µs for an object that it passes on."
+            ] : []
+        let notes = cost + workload.parseTimes.notes + PublishedShape.notes(rows)
         return (rows, [summary + ". Objects/s counts objects and links."] + notes + (try commonNotes()))
     }
 }

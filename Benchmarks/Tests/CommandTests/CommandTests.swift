@@ -48,7 +48,9 @@ import Testing
         ["shootout", "--input", "x", "--objects", "5"], ["chat", "--input", "x", "--seed", "5"],
         ["shootout", "--save-every", "5", "--save-each-entity"], ["compaction", "--records", "--input", "x"],
         ["shootout", "--store", "lmdb", "--routing", "ancestors"], ["stall", "--stack", "none"],
-        ["compaction", "--effort", "most"], ["shootout", "--parse-cost", "some"], ["stall", "--parse-cost", "none"],
+        ["compaction", "--effort", "most"], ["shootout", "--parse-cost", "some"], ["shootout", "--core-data-cost", "-1"],
+        ["shootout", "--core-data-cost", "nan"], ["shootout", "--core-data-cost", "5", "--routing", "snapshot"],
+        ["stall", "--parse-cost", "none"],
         ["stall", "--json", "/nonexistent/figures.json"], ["stall", "--html", "/"],
     ])
     func whatDoesNotFitTogetherIsRefusedBeforeTheRun(arguments: [String]) throws { _ = try message(arguments) }
