@@ -43,6 +43,38 @@ import Testing
             ])
     }
 
+    @Test func storedPropertiesAreCountedAndComputedOnesAreNot() {
+        let found = file(
+            """
+            public final class A {
+                let a: Int
+                @Lock private(set) var b = { 1 }()
+                public var c: Int { didSet { f() } }
+                var d: Int {
+                    willSet { f() }
+                }
+                weak var e: A?
+                static let f = 1
+                var g: Int { 1 }
+                var h: Int {
+                    let local = 1
+                    return local
+                }
+                struct B {
+                    let inner: Int
+                }
+                class func make() -> A { A() }
+                func body() { let x = 1 }
+            }
+            struct C { let x: Int }
+            actor D {
+                var y = 1
+            }
+            """
+        ).classes
+        #expect(found == [.init(name: "A", storedProperties: 5), .init(name: "D", storedProperties: 1)])
+    }
+
     @Test func aRequirementHasNoBodyToMeasure() {
         let found = file(
             """

@@ -76,3 +76,72 @@ extension SourceFile {
         return nil
     }
 }
+
+/// A class or actor and the number of its stored properties.
+struct FoundClass: Equatable {
+    var name: String
+    var storedProperties: Int
+}
+
+extension SourceFile {
+    /// The classes and actors of the file. Reads lines: a property is stored if it is declared with a value, with an observer or without
+    /// a body.
+    var classes: [FoundClass] {
+        var found: [FoundClass] = []
+        var open: [(index: Int, depth: Int)] = []
+        var pending: String?
+        var depth = 0
+        for (number, line) in codeLines.enumerated() {
+            let words = Self.words(of: line)
+            let isClass = Self.className(words) != nil
+            if let current = open.last, depth == current.depth + 1, !isClass, isStored(words, line, number) {
+                found[current.index].storedProperties += 1
+            }
+            if let name = Self.className(words) { pending = name }
+            for character in line {
+                if character == "{" {
+                    if let name = pending {
+                        open.append((found.count, depth))
+                        found.append(FoundClass(name: name, storedProperties: 0))
+                        pending = nil
+                    }
+                    depth += 1
+                } else if character == "}" {
+                    depth -= 1
+                    if open.last?.depth == depth { open.removeLast() }
+                }
+            }
+        }
+        return found
+    }
+
+    private static func words(of line: String) -> [Substring] {
+        line.split { !($0.isLetter || $0.isNumber || $0 == "_" || $0 == "@") }
+    }
+
+    private static let modifiers: Set<Substring> = [
+        "public", "package", "private", "fileprivate", "internal", "final", "open", "nonisolated", "weak", "unowned", "lazy",
+        "set",
+        "unsafe", "unchecked",
+    ]
+
+    private static func declaration(_ words: [Substring]) -> ArraySlice<Substring> {
+        words.drop { $0.hasPrefix("@") || modifiers.contains($0) }
+    }
+
+    private static func className(_ words: [Substring]) -> String? {
+        let rest = declaration(words)
+        guard let first = rest.first, ["class", "actor"].contains(first), rest.count > 1 else { return nil }
+        let name = String(rest[rest.startIndex + 1])
+        return ["func", "var", "let", "subscript"].contains(name) ? nil : name
+    }
+
+    private func isStored(_ words: [Substring], _ line: String, _ number: Int) -> Bool {
+        guard let keyword = Self.declaration(words).first, ["let", "var"].contains(keyword) else { return false }
+        guard let brace = line.firstIndex(of: "{") else { return true }
+        if let equals = line.firstIndex(of: "="), equals < brace { return true }
+        let after = line[line.index(after: brace)...].drop { $0 == " " }
+        let body = after.isEmpty && number + 1 < codeLines.count ? codeLines[number + 1].drop { $0 == " " } : after
+        return body.hasPrefix("didSet") || body.hasPrefix("willSet")
+    }
+}
