@@ -77,12 +77,12 @@ let package = Package(
         .testTarget(
             name: "DictionaryStoreTests", dependencies: ["DictionaryStore", "StoreContract", "ObjectGraph"],
             path: "Examples/DictionaryStore/Tests/DictionaryStoreTests"),
-        .testTarget(name: "PlatformTests", dependencies: ["Platform", "StoreInterface"]),
-        .testTarget(name: "LMDBTests", dependencies: ["LMDB"]),
+        .testTarget(name: "PlatformTests", dependencies: ["Platform", "StoreInterface", "TestSupport"]),
+        .testTarget(name: "LMDBTests", dependencies: ["LMDB", "TestSupport"]),
         .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreInterface", "TestSupport"]),
-        .testTarget(name: "PageCodecTests", dependencies: ["PageCodec", "StoreInterface"]),
+        .testTarget(name: "PageCodecTests", dependencies: ["PageCodec", "StoreInterface", "TestSupport"]),
         .testTarget(
-            name: "LMDBStoreTests", dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreInterface"],
+            name: "LMDBStoreTests", dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreInterface", "TestSupport"],
             exclude: ["Fixtures"]),
         .testTarget(
             name: "StoreContractTests",

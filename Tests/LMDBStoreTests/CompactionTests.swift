@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import PageCodec
 import StoreInterface
+import TestSupport
 import Testing
 
 @testable import LMDBStore

@@ -1,5 +1,6 @@
 import Foundation
 import StoreInterface
+import TestSupport
 import Testing
 
 @testable import LMDBStore

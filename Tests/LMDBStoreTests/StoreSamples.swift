@@ -1,20 +1,19 @@
 import Foundation
 import LMDB
 import StoreInterface
+import TestSupport
 import Testing
 
 @testable import LMDBStore
 
 /// A folder with stores in it. It is removed with the value.
 final class Scratch: Sendable {
-    let folder: URL
+    private let temporary: TemporaryFolder
+    var folder: URL { temporary.url }
 
     init() throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("lmdb-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        temporary = try TemporaryFolder()
     }
-
-    deinit { try? FileManager.default.removeItem(at: folder) }
 
     var url: URL { folder.appendingPathComponent("store.lmdb") }
 
@@ -102,26 +101,4 @@ extension LMDBStore {
         }
         return keys
     }
-}
-
-/// SplitMix64: the same numbers on every machine. The seed is printed, and `STRATA_SEED` sets it.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-    let seed: UInt64
-
-    init(test: String = #function) {
-        seed = ProcessInfo.processInfo.environment["STRATA_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 0 ... .max)
-        state = seed
-        print("\(test): STRATA_SEED=\(seed)")
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
-    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 }

@@ -1,14 +1,16 @@
 import Foundation
 import LMDB
+import TestSupport
 
 /// An environment in a folder that is removed with it.
 final class TemporaryEnvironment {
-    let folder: URL
+    private let temporary: TemporaryFolder
+    var folder: URL { temporary.url }
     let environment: Environment
 
     init(mapSize: Int = 1 << 24, maximumReaders: Int = 126, maximumDatabases: Int = 8) throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("lmdb-module-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        temporary = try TemporaryFolder()
+        let folder = temporary.url
         environment = try Environment(
             path: folder.appendingPathComponent("data").path,
             options: .init(
@@ -17,7 +19,6 @@ final class TemporaryEnvironment {
 
     deinit {
         environment.close()
-        try? FileManager.default.removeItem(at: folder)
     }
 
     func open(_ name: String, _ kind: Database.Kind) throws -> Database {

@@ -8,7 +8,7 @@ import Testing
 struct LiveResultsEngineTests {
     /// Catches: a wrong position, a lost or repeated object, a false move, or a condition that is not evaluated again.
     @Test func S142_applyingEachDifferenceGivesTheNextSnapshot() throws {
-        let seed = SeededNumbers.seed(#function)
+        let seed = SeededGenerator(test: #function).seed
         for round in 0..<Rounds.of(60, long: 2_000) {
             try follow(seed: seed &+ UInt64(round), knowsChanges: round % 5 != 0, steps: 12)
         }

@@ -1,10 +1,11 @@
 @_spi(Fuzzing) import PageCodec
 import StoreInterface
+import TestSupport
 import Testing
 
 @Suite struct ChangeSetCodecTests {
     @Test func changeSetsComeBackAsTheyWere() throws {
-        var random = RandomSource("change sets")
+        var random = SeededGenerator(test: "change sets")
         for _ in 0..<500 {
             let set = random.changeSet()
             let decoded = try ChangeSetCodec.encode(set).withUnsafeBytes { try ChangeSetCodec.decode($0) }
@@ -13,7 +14,7 @@ import Testing
     }
 
     @Test func everyChangedOrMissingByteIsAnError() {
-        var random = RandomSource("corrupt change sets")
+        var random = SeededGenerator(test: "corrupt change sets")
         for _ in 0..<60 {
             let bytes = ChangeSetCodec.encode(random.changeSet())
             for place in bytes.indices {
@@ -26,7 +27,7 @@ import Testing
     }
 
     @Test func anyBodyBehindAValidChecksumIsReadOrRefused() {
-        var random = RandomSource("any change set body")
+        var random = SeededGenerator(test: "any change set body")
         for _ in 0..<3000 {
             var bytes = ChangeSetCodec.encode(random.changeSet())
             for _ in 0..<random.below(4) + 1 {
@@ -80,7 +81,7 @@ import Testing
     }
 }
 
-extension RandomSource {
+extension SeededGenerator {
     mutating func mask() -> UInt64 {
         switch below(4) {
         case 0: 0

@@ -1,10 +1,11 @@
 import PageCodec
 import StoreInterface
+import TestSupport
 import Testing
 
 @Suite struct CompiledPredicateTests {
     @Test func masksAreWhatTheReferenceSemanticsSay() throws {
-        var random = RandomSource("predicates")
+        var random = SeededGenerator(test: "predicates")
         for _ in 0..<120 {
             let schema = random.schema(columns: random.below(6) + 1)
             let layout = try PageLayout(schema, schemaNumber: 1)
@@ -54,7 +55,7 @@ import Testing
     }
 }
 
-extension RandomSource {
+extension SeededGenerator {
     mutating func predicate(_ schema: EntitySchema, depth: Int) -> StorePredicate {
         let column = below(schema.columns.count)
         let other = below(schema.columns.count)

@@ -1,11 +1,12 @@
 import PageCodec
 import StoreInterface
+import TestSupport
 import Testing
 
 @Suite struct KeyCodecTests {
     @Test(arguments: ColumnType.allCases)
     func keysOrderAsTheirValuesDo(_ type: ColumnType) throws {
-        var random = RandomSource("keys of \(type.rawValue)")
+        var random = SeededGenerator(test: "keys of \(type.rawValue)")
         let column = ColumnSchema(name: "c", type: type, isOptional: true)
         for _ in 0..<2000 {
             let a = random.value(column)
@@ -24,7 +25,7 @@ import Testing
 
     @Test(arguments: ColumnType.allCases)
     func keysDecodeToTheirValuesUnlessCut(_ type: ColumnType) throws {
-        var random = RandomSource("decoding keys of \(type.rawValue)")
+        var random = SeededGenerator(test: "decoding keys of \(type.rawValue)")
         let column = ColumnSchema(name: "c", type: type, isOptional: true)
         for _ in 0..<1000 {
             let value = random.value(column)
@@ -40,7 +41,7 @@ import Testing
 
     @Test(arguments: ColumnType.allCases)
     func anyBytesAreAKeyOrAnError(_ type: ColumnType) {
-        var random = RandomSource("any bytes as keys of \(type.rawValue)")
+        var random = SeededGenerator(test: "any bytes as keys of \(type.rawValue)")
         let column = ColumnSchema(name: "c", type: type)
         for _ in 0..<1000 {
             let bytes = (0..<random.below(random.chance(90) ? 20 : 600)).map { _ in

@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -107,7 +108,7 @@ private final class Chunks: LargeValueSource {
     }
 
     @Test(arguments: [false, true]) func valuesAndConditionsAreThoseOfAPageThatHoldsAll(_ isPacked: Bool) throws {
-        var random = RandomSource("large values")
+        var random = SeededGenerator(test: "large values")
         let layout = try PageLayout(Self.entity, schemaNumber: 7)
         let long = String(repeating: "ab", count: 32_760)
         let texts = ["", "a", "abc", "abcd", "abcde", "Abcdé", "abcdE", "abd", long, long + "c"]

@@ -1,5 +1,6 @@
 @_spi(Fuzzing) import PageCodec
 import StoreInterface
+import TestSupport
 import Testing
 
 @Suite struct PackedPageTests {
@@ -28,7 +29,7 @@ import Testing
     }
 
     @Test func everyPageComesBackAsItWas() throws {
-        var random = RandomSource("packed pages")
+        var random = SeededGenerator(test: "packed pages")
         for _ in 0..<200 {
             let schema = random.schema()
             guard let raw = try random.page(schema) else { continue }
@@ -49,7 +50,7 @@ import Testing
     }
 
     @Test func aTrainedDictionaryMakesPagesSmallerAndOnlyItReadsThem() throws {
-        var random = RandomSource("dictionaries")
+        var random = SeededGenerator(test: "dictionaries")
         var training = DictionaryTraining()
         var pages: [[UInt8]] = []
         for number in 0..<200 {
@@ -76,7 +77,7 @@ import Testing
 
     /// Any change of one bit, and any cut, is an error or gives the same page. It is never read as another page.
     @Test func everyChangedBitIsFoundOrDoesNotMatter() throws {
-        var random = RandomSource("packed bits")
+        var random = SeededGenerator(test: "packed bits")
         for _ in 0..<20 {
             guard let raw = try random.page(random.schema()), let packed = try pack(raw) else { continue }
             for place in packed.indices {

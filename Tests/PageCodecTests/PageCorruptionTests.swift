@@ -1,11 +1,12 @@
 @_spi(Fuzzing) import PageCodec
 import StoreInterface
+import TestSupport
 import Testing
 
 @Suite struct PageCorruptionTests {
     /// Any change of one bit, and any cut, is detected. A page is never read as another page.
     @Test func everyChangedBitIsFoundByTheChecksum() throws {
-        var random = RandomSource("changed bits")
+        var random = SeededGenerator(test: "changed bits")
         for _ in 0..<30 {
             let schema = random.schema()
             guard let bytes = try random.page(schema) else { continue }
@@ -26,7 +27,7 @@ import Testing
 
     /// The damage is such that only the header is checked. Whatever is then read, masked or merged is a value or an error.
     @Test func damagedPagesAreReadWithoutATrap() throws {
-        var random = RandomSource("damaged pages")
+        var random = SeededGenerator(test: "damaged pages")
         for _ in 0..<60 {
             let schema = random.schema(columns: random.below(6) + 1)
             guard let bytes = try random.page(schema) else { continue }
@@ -101,7 +102,7 @@ import Testing
     }
 }
 
-extension RandomSource {
+extension SeededGenerator {
     /// Returns a random page of schema 7, or nil if it would be empty.
     mutating func page(_ schema: EntitySchema) throws -> [UInt8]? {
         var reference = PageReference(schema)

@@ -1,10 +1,11 @@
 import PageCodec
 import StoreInterface
+import TestSupport
 import Testing
 
 @Suite struct PageMergeTests {
     @Test func randomMergesHoldWhatADictionaryHolds() throws {
-        var random = RandomSource("random merges")
+        var random = SeededGenerator(test: "random merges")
         for _ in 0..<150 {
             let schema = random.schema()
             let layout = try PageLayout(schema, schemaNumber: 7)

@@ -1,5 +1,6 @@
 import PageCodec
 import StoreInterface
+import TestSupport
 
 /// The expected content of a page. Tests compare the codec with it.
 struct PageReference: ObjectReader {
@@ -17,7 +18,7 @@ struct PageReference: ObjectReader {
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { [] }
 
     /// Makes random changes of the page and of the reference. Returns them as a layer.
-    mutating func change(_ random: inout RandomSource, generation: Generation) -> LayerPage? {
+    mutating func change(_ random: inout SeededGenerator, generation: Generation) -> LayerPage? {
         let columns = schema.entities[0].columns
         let layer = Layer(schema: schema)
         let highest = random.chance(60) ? 64 : random.below(64) + 1

@@ -1,11 +1,12 @@
 import PageCodec
 import StoreInterface
+import TestSupport
 import Testing
 
 /// A page written under one schema is read, filtered and merged under a later schema, and compared with a reference.
 @Suite struct PageTranslationTests {
     @Test func S163_pagesOfAnOlderSchemaReadAnswerAndMergeAsTheReferenceSays() throws {
-        var random = RandomSource("translation")
+        var random = SeededGenerator(test: "translation")
         for _ in 0..<150 {
             let old = random.schema(columns: random.below(7) + 1)
             var before = PageReference(old)
@@ -53,7 +54,7 @@ import Testing
     }
 }
 
-extension RandomSource {
+extension SeededGenerator {
     /// Returns a later schema, with columns kept, dropped, widened and filled, in another order and with new columns among
     /// them.
     mutating func evolution(of old: EntitySchema) -> (EntitySchema, [ColumnSource]) {

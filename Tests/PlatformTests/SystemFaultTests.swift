@@ -1,13 +1,15 @@
 import Foundation
 import Platform
 import StoreInterface
+import TestSupport
 import Testing
 
 /// Failures of the operating system, injected by path.
 @Suite struct SystemFaultTests {
-    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("strata-platform-\(UUID().uuidString)")
+    private let temporary: TemporaryFolder
+    private var folder: URL { temporary.url }
 
-    init() throws { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+    init() throws { temporary = try TemporaryFolder() }
 
     private func failing<R>(_ call: SystemCall, with error: SystemError, _ body: () throws -> R) rethrows -> R {
         let path = folder.path
@@ -15,14 +17,12 @@ import Testing
     }
 
     @Test func aFailedCallThrowsItsErrorNumber() throws {
-        defer { try? FileManager.default.removeItem(at: folder) }
         let error = #expect(throws: SystemError.self) { try OpenFile(folder.appendingPathComponent("none").path, .read) }
         #expect(error == .notFound)
         #expect(error?.isDiskFull == false)
     }
 
     @Test func anInjectedFailureReachesOtherThreads() async throws {
-        defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("file").path
         let injected = try await withCheckedThrowingContinuation { (done: CheckedContinuation<SystemError?, any Error>) in
             failing(.open, with: .noRoom) {
@@ -47,7 +47,6 @@ import Testing
     /// A file gets its name only after its bytes are on disk.
     @Test(arguments: [SystemCall.sync, .rename])
     func aFileWhoseFinishFailsGetsNoName(call: SystemCall) throws {
-        defer { try? FileManager.default.removeItem(at: folder) }
         let url = folder.appendingPathComponent("copy")
         let partial = try PartialFile(for: url, existing: .replace)
         defer { partial.discard() }
@@ -57,7 +56,6 @@ import Testing
     }
 
     @Test func aFileSystemWithoutHardLinksRenames() throws {
-        defer { try? FileManager.default.removeItem(at: folder) }
         let url = folder.appendingPathComponent("copy")
         let partial = try PartialFile(for: url, existing: .refuse)
         try failing(.link, with: .accessDenied) { try partial.finish() }
@@ -65,7 +63,6 @@ import Testing
     }
 
     @Test func aByteThatAnotherOpenFileHasLockedIsSeen() throws {
-        defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("locked").path
         let (first, second) = (try OpenFile(path, .readAndWrite, [.create]), try OpenFile(path, .readAndWrite))
         defer {

@@ -1,5 +1,6 @@
 import Foundation
 import StoreInterface
+import TestSupport
 import Testing
 
 /// Applying folded layers gives the same result as applying them one after another.
@@ -37,27 +38,8 @@ import Testing
         }
     }
 
-    private static func seed() -> UInt64 {
-        let given = ProcessInfo.processInfo.environment["STRATA_SEED"].flatMap { UInt64($0) }
-        let seed = given ?? UInt64.random(in: 1...999_999)
-        print("folding layers: STRATA_SEED=\(seed)")
-        return seed
-    }
-
-    /// A xorshift generator. A seed repeats a run.
-    private struct Random: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state ^= state << 13
-            state ^= state >> 7
-            state ^= state << 17
-            return state
-        }
-    }
-
     @Test func foldingIsTheSameAsApplyingOneAfterAnother() {
-        var random = Random(state: Self.seed())
+        var random = SeededGenerator(test: "folding layers")
         for _ in 0..<200 {
             var base = State()
             for key in 64..<90 as Range<ObjectKey> where Bool.random(using: &random) {
@@ -79,7 +61,7 @@ import Testing
         }
     }
 
-    private static func layer(over state: State, _ random: inout Random) -> Layer {
+    private static func layer(over state: State, _ random: inout SeededGenerator) -> Layer {
         let layer = Layer(schema: LayerTests.schema)
         for key in 64..<90 as Range<ObjectKey> where Int.random(in: 0..<3, using: &random) == 0 {
             let value = Int64.random(in: 1...9, using: &random)

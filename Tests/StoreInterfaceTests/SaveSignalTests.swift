@@ -10,9 +10,9 @@ import Testing
 
     @Test(arguments: Change.allCases)
     func `S161: saves are announced also after the signal file was removed or replaced`(_ change: Change) async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("signal-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let temporary = try TemporaryFolder()
+        let folder = temporary.url
+        defer { withExtendedLifetime(temporary) {} }
         let file = folder.appendingPathComponent("store").path
         let signal = URL(fileURLWithPath: file + "-signal")
         // One signal object each, as in two processes.

@@ -2,9 +2,16 @@ import Foundation
 
 /// A random generator whose sequence depends only on its seed (splitmix64).
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
+    public let seed: UInt64
     private var state: UInt64
 
-    public init(seed: UInt64) { state = seed }
+    public init(seed: UInt64) { (self.seed, state) = (seed, seed) }
+
+    /// Begins with the seed of this run, and prints it with the name of the test, so that a failure can be repeated.
+    public init(test: String = #function) {
+        self.init(seed: Seed.value)
+        print("\(test): STRATA_SEED=\(seed)")
+    }
 
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
@@ -13,6 +20,10 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
         return mixed ^ (mixed >> 31)
     }
+
+    public mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
+    public mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
+    public mutating func chance(_ one: Int, in many: Int) -> Bool { below(many) < one }
 }
 
 public enum Seed {

@@ -36,16 +36,16 @@ public final class TestBed: Sendable {
     public let kind: StoreKind
     private let memoryName: String
     private let valueBytesOfTransaction: Int
-    private let ownsFolder: Bool
+    private let temporary: TemporaryFolder?
 
     /// - Parameter valueBytesOfTransaction: The bytes of large values that the LMDB store writes in one transaction.
     public init(_ kind: StoreKind, valueBytesOfTransaction: Int = 1 << 24) throws {
         self.kind = kind
         self.valueBytesOfTransaction = valueBytesOfTransaction
         memoryName = UUID().uuidString
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(memoryName)")
-        ownsFolder = true
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let temporary = try TemporaryFolder()
+        self.temporary = temporary
+        folder = temporary.url
     }
 
     /// Opens the store in the folder of another process's test bed. That process removes the folder.
@@ -54,10 +54,8 @@ public final class TestBed: Sendable {
         self.folder = folder
         valueBytesOfTransaction = 1 << 24
         memoryName = UUID().uuidString
-        ownsFolder = false
+        temporary = nil
     }
-
-    deinit { if ownsFolder { try? FileManager.default.removeItem(at: folder) } }
 
     public var description: StoreDescription { description(.snapshot) }
 

@@ -1,6 +1,7 @@
 import Foundation
 import LMDB
 import StoreInterface
+import TestSupport
 import Testing
 
 @testable import LMDBStore

@@ -1,4 +1,5 @@
 import StoreInterface
+import TestSupport
 import Testing
 
 @testable import LMDBStore

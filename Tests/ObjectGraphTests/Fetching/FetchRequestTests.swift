@@ -1,5 +1,6 @@
 import Foundation
 import StoreInterface
+import TestSupport
 import Testing
 
 @testable import ObjectGraph
@@ -7,7 +8,7 @@ import Testing
 struct FetchRequestTests {
     let data: RandomSongs
 
-    init() throws { data = try RandomSongs(seed: SeededNumbers.seed("FetchRequestTests")) }
+    init() throws { data = try RandomSongs(seed: SeededGenerator(test: "FetchRequestTests").seed) }
 
     @Test func aTypedRequestBecomesColumns() throws {
         let request = FetchRequest<Song>(

@@ -1,5 +1,6 @@
 import Foundation
 import StoreInterface
+import TestSupport
 
 @testable import ObjectGraph
 
@@ -101,7 +102,7 @@ struct RandomSongs {
 
     init(seed: UInt64) throws {
         model = try Model([Song.self, Singer.self])
-        var numbers = SeededNumbers(seed: seed)
+        var numbers = SeededGenerator(seed: seed)
         var state = PlainState(schema: model.storeSchema)
         let words = ["", "a", "Ab", "abba", "b", "blue", "x"]
         func word() -> String { words.randomElement(using: &numbers) ?? "" }

@@ -1,5 +1,6 @@
 import Foundation
 import StoreInterface
+import TestSupport
 import Testing
 
 @testable import ObjectGraph
@@ -8,7 +9,7 @@ import Testing
 struct PredicateLoweringTests {
     let data: RandomSongs
 
-    init() throws { data = try RandomSongs(seed: SeededNumbers.seed("PredicateLoweringTests")) }
+    init() throws { data = try RandomSongs(seed: SeededGenerator(test: "PredicateLoweringTests").seed) }
 
     private func songs(
         _ predicate: Predicate<Song>, _ closure: (PlainSong) -> Bool, location: SourceLocation = #_sourceLocation

@@ -119,28 +119,3 @@ final class PlainPage: StorePage {
         return object.values[column]
     }
 }
-
-/// Random numbers that repeat for the same seed.
-struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    /// SplitMix64.
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
-    }
-
-    mutating func chance(_ one: Int, in many: Int) -> Bool { Int.random(in: 0..<many, using: &self) < one }
-
-    /// Returns the seed from the environment, or a random one. Prints it, so that a failure can be repeated.
-    static func seed(_ test: String) -> UInt64 {
-        let seed = ProcessInfo.processInfo.environment["STRATA_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 1...999_999)
-        print("\(test): STRATA_SEED=\(seed)")
-        return seed
-    }
-}

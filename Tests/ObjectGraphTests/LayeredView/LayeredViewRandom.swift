@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import TestSupport
 
 /// A random state that is built twice: as a plain model, and as layers over a base.
 struct RandomViews {
@@ -24,7 +25,7 @@ struct RandomViews {
         ],
         links: [LinkSchema(name: "labels", source: 1, destination: 0)])
 
-    var numbers: SeededNumbers
+    var numbers: SeededGenerator
     var model = PlainState(schema: schema)
     var base: PlainSnapshot
     /// The layers, oldest first.
@@ -34,7 +35,7 @@ struct RandomViews {
     private var generation: Generation = 1
 
     init(seed: UInt64) {
-        numbers = SeededNumbers(seed: seed)
+        numbers = SeededGenerator(seed: seed)
         base = PlainSnapshot(model, generation: 0)
         let scratch = Layer(schema: Self.schema)
         for _ in 0..<Int.random(in: 0...300, using: &numbers) { change(scratch) }

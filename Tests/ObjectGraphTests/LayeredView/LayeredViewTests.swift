@@ -95,7 +95,7 @@ struct LayeredViewTests {
     private func eachRandomView(
         _ test: String = #function, _ body: (inout RandomViews) throws -> Void
     ) throws {
-        let seed = SeededNumbers.seed(test)
+        let seed = SeededGenerator(test: test).seed
         for round in 0..<Rounds.of(30, long: 600) {
             var views = RandomViews(seed: seed &+ UInt64(round))
             for _ in 0..<round % 4 { _ = views.addLayer(changes: 5 * (round % 7)) }

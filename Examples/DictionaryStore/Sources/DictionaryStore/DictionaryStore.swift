@@ -16,8 +16,7 @@ public final class DictionaryStore: ObjectStore {
     /// The name of the store in messages.
     public var name: String { "the store in dictionaries" }
 
-    /// No other process can save. Every save is committed at once, because a commit costs little, and because only the commit knows
-    /// the timestamp that becomes the generation.
+    /// No other process can save. No save is deferred, because only a commit knows the timestamp that becomes the generation.
     public var capabilities: StoreCapabilities { .history }
 
     private let state: Mutex<DictionaryState>

@@ -1,4 +1,5 @@
 import StoreInterface
+import TestSupport
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
@@ -6,28 +7,8 @@ import StoreInterface
     import Foundation
 #endif
 
-/// A seeded generator. STRATA_SEED repeats a failing run.
-struct RandomSource: RandomNumberGenerator {
-    private var state: UInt64
-    let seed: UInt64
-
-    init(_ name: String) {
-        seed = ProcessInfo.processInfo.environment["STRATA_SEED"].flatMap(UInt64.init) ?? UInt64.random(in: 0 ... .max)
-        state = seed
-        print("\(name): STRATA_SEED=\(seed)")
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
-    }
-
-    mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
-    mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
-
+/// Random schemas, rows and values.
+extension SeededGenerator {
     mutating func schema(columns: Int? = nil) -> EntitySchema {
         let count = columns ?? below(10)
         return EntitySchema(
