@@ -5,8 +5,8 @@ import StoreInterface
 /// The work that a migration has deferred: indexes to build over existing objects, and sub-databases to empty.
 ///
 /// The file records the progress of each item (`build` and `drop` in `meta`), so that work continues after a crash, in any
-/// process. This object contains only items that may be unfinished. An item is removed when a committed state no longer has
-/// it.
+/// process. Whether an index is ready depends on the state that is read: a state from before the end of a build stays
+/// without the index, also when it is read later.
 final class PendingIndexBuilds: Sendable {
     struct Item: Sendable, Hashable {
         enum Kind: Hashable {
@@ -28,49 +28,42 @@ final class PendingIndexBuilds: Sendable {
         }
     }
 
+    /// The items that may be unfinished in the newest state.
     private let items: Mutex<[Item]>
-    /// The number of items, read without the lock, because it is nearly always 0.
-    private let count: Atomic<Int>
+    /// All indexes that were unfinished when the file was opened.
+    private let builds: [Item]
+    /// The number of a transaction in which every index was ready. They are ready in all later ones too, so that nothing is
+    /// read there.
+    private let allReadySince: Atomic<UInt64>
 
     init(_ items: [Item]) {
         self.items = Mutex(items)
-        count = Atomic(items.count)
+        builds = items.filter { if case .build = $0.kind { true } else { false } }
+        allReadySince = Atomic(builds.isEmpty ? 0 : .max)
     }
 
-    var isEmpty: Bool { count.load(ordering: .acquiring) == 0 }
     var first: Item? { items.withLock { $0.first } }
-
-    private var builds: [Item] {
-        items.withLock { items in
-            items.filter { if case .build = $0.kind { true } else { false } }
-        }
-    }
 
     /// Removes an item whose work is complete in a committed state.
     func remove(_ item: Item) {
-        items.withLock { items in
-            items.removeAll { $0 == item }
-            count.store(items.count, ordering: .releasing)
-        }
+        items.withLock { $0.removeAll { $0 == item } }
     }
 
     /// Returns the indexes that are not ready in a state. O(1) if no work is left.
     func names(of store: LMDBStore, in transaction: ReadTransaction) throws -> Set<Database> {
-        if isEmpty { return [] }
+        let number = transaction.transactionNumber
+        let readySince = allReadySince.load(ordering: .acquiring)
+        if number >= readySince { return [] }
         var unbuilt: Set<Database> = []
-        for item in builds {
-            if try transaction.metaNumber(item.key, store.tables.meta) == nil {
-                remove(item)
-            } else {
-                unbuilt.insert(item.database)
-            }
-        }
+        for item in builds where try transaction.metaNumber(item.key, store.tables.meta) != nil { unbuilt.insert(item.database) }
+        if unbuilt.isEmpty { allReadySince.min(number, ordering: .acquiringAndReleasing) }
         return unbuilt
     }
 
     /// Returns, per index that is not ready, the first page that it does not contain.
     func progress(of store: LMDBStore, in transaction: WriteTransaction) throws -> [Database: UInt64] {
-        if isEmpty { return [:] }
+        // A write follows every committed state.
+        if allReadySince.load(ordering: .acquiring) != .max { return [:] }
         var progress: [Database: UInt64] = [:]
         for item in builds { progress[item.database] = try transaction.metaNumber(item.key, store.tables.meta) }
         return progress

@@ -90,7 +90,7 @@ import Testing
         opened = nil
         opened = try LMDBStore.open(scratch.url, schema: Self.changed)
         let again = try #require(opened)
-        #expect(!again.unfinished.isEmpty, "what was left is found again")
+        #expect(again.unfinished.first != nil, "what was left is found again")
         while let progress = try again.continueMigration() { #expect(progress.completed <= max(progress.total, 1)) }
         let snapshot = try again.newestSnapshot()
         #expect(try snapshot.explain(query).contains("index on heading"))
@@ -104,6 +104,25 @@ import Testing
                 + transaction.statistics(transaction.open("index.1.2", .bytesToIntegers)).entries
         }
         #expect(rest == 0)
+    }
+
+    /// Catches: a query on an older state that uses an index which was complete only later, and so misses objects. The state is read
+    /// for the first time after the store has seen the end of the build.
+    @Test func S163_aStateFromBeforeTheEndOfABuildIsReadWithoutTheIndex() throws {
+        let scratch = try Scratch()
+        do { try scratch.store().insertTracks(64 * 4) }
+        let store = try LMDBStore.open(scratch.url, schema: Self.changed)
+        let before = try ReadTransaction(store.environment)
+        while try store.continueMigration() != nil {}
+        let after = try store.newestSnapshot()
+        let query = StoreQuery(entity: 1, predicate: .compare(2, .equal, .string("title 1")))
+        #expect(try after.explain(query).contains("index"))
+        let older = try LMDBSnapshot(store, before)
+        #expect(try older.explain(query).contains("scan"))
+        #expect(try older.keys(query) == after.keys(query))
+        #expect(try !older.keys(query).isEmpty)
+        // The index of the newest state is used again.
+        #expect(try store.newestSnapshot().explain(query).contains("index"))
     }
 
     @Test func S163_aStoreThatWasMigratedElsewhereWritesNoMore() throws {
