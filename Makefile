@@ -64,7 +64,7 @@ strata-bench: setup
 shootout: strata-bench ## build and run the shootout: every stack on LMDB and on SQLite
 	@$(STRATA_BENCH) shootout --store lmdb,sqlite --stack all
 
-# A build folder of its own: swift-syntax and GRDB take about ten minutes the first time.
+# A separate build folder, because swift-syntax and GRDB take about ten minutes the first time.
 WITH_PEERS := env -u STRATA_NO_MACROS STRATA_PEERS=1
 PEERS_FLAGS := --package-path Benchmarks --scratch-path Benchmarks/.build-peers
 

@@ -69,20 +69,23 @@ let package = Package(
         // Tests: one target per module, then the suites that cross modules.
         .target(
             name: "TestSupport",
-            dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreInterface", "Platform"],
+            dependencies: [
+                "ObjectGraph", "LMDBStore", "MemoryStore", "SQLiteStore", "StoreContract", "StoreInterface", "Platform",
+            ],
             path: "Tests/TestSupport"),
-        // The example of a store by another author, which has a manifest of its own. Compiled here so that it passes the contract.
+        // The example of a store by another author. It also has a separate manifest. Here it is compiled for the contract's tests.
         .target(
             name: "DictionaryStore", dependencies: ["StoreInterface"], path: "Examples/DictionaryStore/Sources/DictionaryStore"),
         .testTarget(
             name: "DictionaryStoreTests", dependencies: ["DictionaryStore", "StoreContract", "ObjectGraph"],
             path: "Examples/DictionaryStore/Tests/DictionaryStoreTests"),
-        .testTarget(name: "PlatformTests", dependencies: ["Platform", "StoreInterface", "TestSupport"]),
-        .testTarget(name: "LMDBTests", dependencies: ["LMDB", "TestSupport"]),
-        .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreInterface", "TestSupport"]),
+        .testTarget(name: "PlatformTests", dependencies: ["Platform", "StoreContract", "StoreInterface"]),
+        .testTarget(name: "LMDBTests", dependencies: ["LMDB", "StoreContract"]),
+        .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreContract", "StoreInterface", "TestSupport"]),
         .testTarget(name: "PageCodecTests", dependencies: ["PageCodec", "StoreInterface", "TestSupport"]),
         .testTarget(
-            name: "LMDBStoreTests", dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreInterface", "TestSupport"],
+            name: "LMDBStoreTests",
+            dependencies: ["LMDBStore", "LMDB", "PageCodec", "StoreContract", "StoreInterface", "TestSupport"],
             exclude: ["Fixtures"]),
         .testTarget(
             name: "StoreContractTests",

@@ -4,7 +4,7 @@ import PackageDescription
 // Measures Strata against code written by hand. It is a package of its own, so that packages that use Strata do not get its
 // dependencies. Build it with STRATA_NO_MACROS=1: swift-syntax takes minutes to compile, and only `strata-bench peers` needs macros.
 
-// `make peers` sets STRATA_PEERS, in a build folder of its own: models by macro against GRDB's records.
+// `make peers` sets STRATA_PEERS. It compares models declared by macro with GRDB's records, and uses a separate build folder.
 let withPeers = Context.environment["STRATA_PEERS"] != nil
 let peerSettings: [SwiftSetting] = withPeers ? [.define("STRATA_PEERS")] : []
 

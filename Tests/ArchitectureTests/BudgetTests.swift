@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// A class with more is several things. Split it into values with verbs of their own, as `LayerStack` and `DeferredSaves`.
+    /// A class with more properties has several purposes. Move some of them into a struct with methods, like `LayerStack`.
     @Test func noClassHasMoreStoredPropertiesThanItsBudget() {
         var context = 0
         for file in Repository.modules.values.joined() {

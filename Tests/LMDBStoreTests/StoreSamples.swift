@@ -1,5 +1,6 @@
 import Foundation
 import LMDB
+import StoreContract
 import StoreInterface
 import TestSupport
 import Testing

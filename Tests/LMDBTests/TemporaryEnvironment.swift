@@ -1,6 +1,6 @@
 import Foundation
 import LMDB
-import TestSupport
+import StoreContract
 
 /// An environment in a folder that is removed with it.
 final class TemporaryEnvironment {

@@ -1,7 +1,7 @@
 import Foundation
 import Platform
+import StoreContract
 import StoreInterface
-import TestSupport
 import Testing
 
 /// Failures of the operating system, injected by path.

@@ -1,4 +1,5 @@
 import Foundation
+import StoreContract
 import StoreInterface
 import Synchronization
 import TestSupport

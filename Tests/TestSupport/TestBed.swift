@@ -3,6 +3,7 @@ import LMDBStore
 import MemoryStore
 import ObjectGraph
 import SQLiteStore
+import StoreContract
 import StoreInterface
 
 /// A store under test.

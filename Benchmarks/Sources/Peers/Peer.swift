@@ -4,7 +4,7 @@ import Workloads
 ///
 /// Reads run on the main actor, as in an app. Writes run in the background.
 protocol Peer: Sendable {
-    /// What identifies a stored track.
+    /// The identifier of a stored track.
     associatedtype Key: Sendable
 
     /// The side itself, and its other forms over the same file. Forms differ in ``read(_:)``, ``readPlayCounts(_:)`` and

@@ -10,7 +10,7 @@ import StoreInterface
 #endif
 
 extension LMDBStore {
-    /// Writes a copy without free pages, on a queue of its own; see `ObjectStore.compactCopy`. Takes about as long as writing and
+    /// Writes a copy without free pages, on a background queue; see `ObjectStore.compactCopy`. Takes about as long as writing and
     /// verifying a file of that size. Opening the copy beside this store creates a second store with the same identity.
     public func compactCopy(to url: URL) async throws {
         try await inBackground { store, cancellation in try CompactCopy(store, url, cancellation).run() }

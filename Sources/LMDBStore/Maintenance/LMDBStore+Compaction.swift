@@ -11,7 +11,7 @@ import StoreInterface
 extension LMDBStore {
     /// Packs pages with zstd and a dictionary trained per entity.
     ///
-    /// Runs on a queue of its own. Each transaction writes some pages and takes some milliseconds, mostly for the disk. A
+    /// Runs on a background queue. Each transaction writes some pages and takes some milliseconds, mostly for the disk. A
     /// page that is written while it is being packed stays as written. Snapshots read the same data before and after.
     /// - Throws: `CancellationError`; `StoreError` `.damaged` for a page that cannot be read, `.full`, `.inputOutput`.
     public func compact(

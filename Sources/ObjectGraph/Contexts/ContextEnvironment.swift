@@ -6,6 +6,7 @@ struct ContextEnvironment {
     /// The configuration, without the state that the context read first: keeping it would prevent reuse of that state's pages for the
     /// lifetime of the context.
     let configuration: ContextConfiguration
+    // Copies of values that every access to an object needs, so that it does not go through the coordinator.
     let model: Model
     let traits: ModelCapabilities
     let storeIdentity: StoreIdentity

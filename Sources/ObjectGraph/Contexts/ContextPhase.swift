@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// The activity of a context besides its changes: saving, merging, falling behind other saves, or closed.
+/// The activity of a context besides its changes: saving, merging, not yet merged saves, and closing.
 struct ContextPhase {
     var saveGate = SaveGate()
     /// Whether a step of a save or merge is running. Such a step must read the state that it started with.

@@ -156,7 +156,7 @@ import Testing
     }
 
     /// A root context is made without the main actor: this test keeps that busy until it has one.
-    /// In a process of its own, because other tests need the main actor.
+    /// It runs in a separate process, because other tests need the main actor.
     @Test func `a root context is made while the main actor is busy`() async {
         await #expect(processExitsWith: .success) {
             for combination in Combination.all where [.siblings, .split].contains(combination.stack) {

@@ -23,7 +23,7 @@ public actor BackgroundContext: ContextExecutor {
     /// The name of the context in messages, notices and the history.
     public nonisolated let name: String
 
-    /// The executor of the context: a serial queue of its own, so that blocking work occupies no cooperative thread.
+    /// The executor of the context. It runs jobs on a serial queue, so that blocking work occupies no cooperative thread.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(_ setup: ContextConfiguration) {

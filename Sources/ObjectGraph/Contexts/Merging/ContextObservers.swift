@@ -1,6 +1,6 @@
 import StoreInterface
 
-/// Everyone that a context notifies: observers of its view, observers of its notices, its children, and requests that are being iterated.
+/// The observers of a context's view and notices, its children, and the requests that are being iterated.
 struct ContextObservers {
     /// Observers that follow each change of the view, as live results do.
     private(set) var views: [any ViewObserver] = []
@@ -13,7 +13,7 @@ struct ContextObservers {
     /// Requests that are being iterated.
     var openSources: [WeakSource] = []
 
-    /// Whether changes must be recorded, because somebody is notified of them.
+    /// Whether changes must be recorded for observers.
     var needChanges: Bool { !views.isEmpty || !notices.isEmpty }
     var hasNotices: Bool { !notices.isEmpty }
 
@@ -48,7 +48,7 @@ struct ContextObservers {
         for stream in streams.values { stream.finish() }
     }
 
-    /// Removes everyone who depends on an open store, and returns the observers of the view and the requests for the caller to end.
+    /// Removes all that depend on an open store, and returns the observers of the view and the requests for the caller to end.
     /// Observers of notices stay, because unsaved changes can still be rolled back.
     mutating func close() -> (views: [any ViewObserver], sources: [WeakSource]) {
         let closed = (views, openSources)

@@ -6,7 +6,7 @@ import StoreInterface
 /// The writer of a store. It accepts saves in order, checks them, defers them, writes groups in one transaction, and publishes the new
 /// state.
 ///
-/// There is one writer per store object and process, shared by every coordinator on it. It has two serial queues of its own, so that no
+/// There is one writer per store object and process, shared by every coordinator on it. It has two serial queues, so that no
 /// context's executor and no cooperative thread waits for the disk. One queue accepts saves and the other writes, so that deferred
 /// saves are accepted while older saves are written.
 final class StoreWriter: Sendable {

@@ -62,8 +62,8 @@ extension PersistentContainer {
     }
 
     /// Calls a handler on the executor of each context that serves a request, with the number of its objects. For the objects that a
-    /// root context saves to the store the level is 0. It stands for work that Core Data does there. Never called with
-    /// `Routing.snapshot`.
+    /// root context saves to the store the level is 0. The handler can do the work that Core Data does there. Never called
+    /// with `Routing.snapshot`.
     @_spi(Routing) public func onServingRequests(_ handler: (@Sendable (RequestHop, _ objects: Int) -> Void)?) {
         for coordinator in routedCoordinators { coordinator.hops?.onServing(handler) }
     }
