@@ -18,17 +18,17 @@ let package = Package(
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     ],
     targets: [
-        // C libraries, each imported by one file.
-        .systemLibrary(name: "CLMDBFloor", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
+        // C libraries.
+        .systemLibrary(name: "CLMDBBaseline", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"]), .brew(["lmdb"])]),
         .systemLibrary(
-            name: "CSQLiteFloor", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+            name: "CSQLiteBaseline", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
         .systemLibrary(name: "CLinuxHost"),
 
         // The two engines in plain C calls: floors under the object layer, and the reader of SQLite files.
-        .target(name: "Floors", dependencies: ["CLMDBFloor", "CSQLiteFloor"]),
+        .target(name: "Baselines", dependencies: ["CLMDBBaseline", "CSQLiteBaseline"]),
 
         // The data to import, read from files or generated.
-        .target(name: "Datasets", dependencies: ["Floors", .product(name: "StoreInterface", package: "strata")]),
+        .target(name: "Datasets", dependencies: ["Baselines", .product(name: "StoreInterface", package: "strata")]),
 
         // Clocks, the main thread's jobs, memory, reports.
         .target(name: "Figures", dependencies: ["CLinuxHost"]),
@@ -37,7 +37,7 @@ let package = Package(
         .target(
             name: "Workloads",
             dependencies: [
-                "Datasets", "Figures", "Floors",
+                "Datasets", "Figures", "Baselines",
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
                 .product(name: "ObjectGraph", package: "strata"),
                 .product(name: "SQLiteStore", package: "strata"),
@@ -50,9 +50,19 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + (withPeers ? ["Peers"] : []), swiftSettings: peerSettings),
 
-        .testTarget(name: "DatasetsTests", dependencies: ["Datasets", "Floors"]),
+        // Programs behind the decisions on pages in Docs/Internals/FileFormat.md: the number of objects per page, the cost of the codec,
+        // and the size from which values are stored out of line.
+        .executableTarget(name: "page-sizes", dependencies: ["CLMDBBaseline"]),
+        .executableTarget(
+            name: "codec-timing",
+            dependencies: [.product(name: "PageCodec", package: "strata"), .product(name: "StoreInterface", package: "strata")]),
+        .executableTarget(
+            name: "value-sizes",
+            dependencies: [.product(name: "ObjectGraph", package: "strata"), .product(name: "StoreInterface", package: "strata")]),
+
+        .testTarget(name: "DatasetsTests", dependencies: ["Datasets", "Baselines"]),
         .testTarget(name: "FiguresTests", dependencies: ["Figures"]),
-        .testTarget(name: "WorkloadsTests", dependencies: ["Workloads", "Datasets", "Figures", "Floors"]),
+        .testTarget(name: "WorkloadsTests", dependencies: ["Workloads", "Datasets", "Figures", "Baselines"]),
         .testTarget(
             name: "CommandTests", dependencies: ["strata-bench", "Datasets", "Figures"], swiftSettings: peerSettings),
     ],

@@ -1,4 +1,4 @@
-import Floors
+import Baselines
 import StoreInterface
 
 /// Reads any SQLite file. A table becomes an entity, a row an object, and a foreign key a to-one relationship. A table becomes

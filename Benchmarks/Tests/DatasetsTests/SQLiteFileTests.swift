@@ -1,4 +1,4 @@
-import Floors
+import Baselines
 import Foundation
 import StoreInterface
 import Testing

@@ -1,6 +1,6 @@
 import Datasets
 import Figures
-import Floors
+import Baselines
 import ObjectGraph
 import StoreInterface
 import Testing
@@ -132,31 +132,31 @@ import Testing
         let data = MusicLibrary.make(rows: 2_000)
         let folder = try RunFolder()
         func fill() throws {
-            let floor = try SQLiteFloor(path: folder.path("a"), durability: .deferred)
+            let floor = try SQLiteBaseline(path: folder.path("a"), durability: .deferred)
             try floor.makeTables(data)
             try floor.run(PreparedDataset(data), saveEvery: 100)
         }
         try fill()
-        try SQLiteFloor.verify(folder.path("a"), data)
+        try SQLiteBaseline.verify(folder.path("a"), data)
         for wrong in Self.wrong(data) {
-            #expect(throws: VerificationError.self) { try SQLiteFloor.verify(folder.path("a"), wrong) }
+            #expect(throws: VerificationError.self) { try SQLiteBaseline.verify(folder.path("a"), wrong) }
         }
         try RawSQLite(path: folder.path("a"), access: .readWrite).execute("UPDATE Track SET bytes = bytes + 1 WHERE id_key = 7")
-        #expect(throws: VerificationError.self) { try SQLiteFloor.verify(folder.path("a"), data) }
+        #expect(throws: VerificationError.self) { try SQLiteBaseline.verify(folder.path("a"), data) }
     }
 
     @Test func theLMDBFloorIsCheckedFromAFreshOpen() throws {
         let data = MusicLibrary.make(rows: 2_000)
         let folder = try RunFolder()
         func fill() throws {
-            let floor = try LMDBFloor(path: folder.path("a"), durability: .deferred)
+            let floor = try LMDBBaseline(path: folder.path("a"), durability: .deferred)
             try floor.makeTables(data)
             try floor.run(PreparedDataset(data), saveEvery: 100)
         }
         try fill()
-        try LMDBFloor.verify(folder.path("a"), data)
+        try LMDBBaseline.verify(folder.path("a"), data)
         for wrong in Self.wrong(data) {
-            #expect(throws: VerificationError.self) { try LMDBFloor.verify(folder.path("a"), wrong) }
+            #expect(throws: VerificationError.self) { try LMDBBaseline.verify(folder.path("a"), wrong) }
         }
     }
 
@@ -164,9 +164,9 @@ import Testing
     @Test func theFloorsTablesAreMadeBeforeTheImport() throws {
         let data = MusicLibrary.make(rows: 300)
         let folder = try RunFolder()
-        let floor = try SQLiteFloor(path: folder.path("a"), durability: .durable)
+        let floor = try SQLiteBaseline(path: folder.path("a"), durability: .durable)
         #expect(throws: RawSQLite.Failure.self) { try floor.run(PreparedDataset(data), saveEvery: 100) }
-        let other = try SQLiteFloor(path: folder.path("b"), durability: .durable)
+        let other = try SQLiteBaseline(path: folder.path("b"), durability: .durable)
         func made() throws -> Int64 {
             let count = try other.database.prepare("SELECT COUNT(*) FROM sqlite_master")
             return try count.step() ? count.int(0) : 0

@@ -1,4 +1,4 @@
-import Floors
+import Baselines
 import ObjectGraph
 import StoreInterface
 

@@ -48,12 +48,12 @@ public struct Compacting: Sendable {
     private func sqlite() throws -> [Report.Row] {
         let folder = try RunFolder()
         let path = folder.path("store.sqlite")
-        let rows = try vacuum(SQLiteFloor(path: path, durability: .deferred), folder)
-        try SQLiteFloor.verify(path, dataset)
+        let rows = try vacuum(SQLiteBaseline(path: path, durability: .deferred), folder)
+        try SQLiteBaseline.verify(path, dataset)
         return rows
     }
 
-    private func vacuum(_ floor: SQLiteFloor, _ folder: RunFolder) throws -> [Report.Row] {
+    private func vacuum(_ floor: SQLiteBaseline, _ folder: RunFolder) throws -> [Report.Row] {
         try floor.makeTables(dataset)
         try floor.run(PreparedDataset(dataset), saveEvery: 500)
         try floor.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -121,7 +121,7 @@ struct Result {
 func text(_ number: Double) -> String { String((number * 10).rounded() / 10) }
 
 print("In pages / outside.")
-print("| value | bytes | update µs | read of the value µs | scan of 1,000 numbers µs | file bytes an object |")
+print("| value | bytes | update µs | read of the value µs | scan of 1,000 numbers µs | file bytes per object |")
 print("| --- | --- | --- | --- | --- | --- |")
 for content in Content.allCases {
     for size in [64, 128, 256, 512, 768, 1024, 2048, 4096, 16_384, 65_536] {

@@ -1,4 +1,4 @@
-internal import CSQLiteFloor
+internal import CSQLiteBaseline
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

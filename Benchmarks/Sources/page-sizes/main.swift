@@ -1,9 +1,9 @@
-import CLMDBSpike
+import CLMDBBaseline
 import Glibc
 
 // How many objects should a page have? Compares pages of 32, 64 and 128 objects, and one row per object, on LMDB.
 //
-// Usage: page-spike [OBJECTS ...]. Objects have seven columns, two of them strings, about 65 bytes per object. Commits have 500
+// Usage: page-sizes [OBJECTS ...]. Objects have seven columns, two of them strings, about 65 bytes per object. Commits have 500
 // objects and no fsync.
 
 func check(_ code: Int32) { if code != 0 { fatalError(String(cString: mdb_strerror(code))) } }
@@ -48,7 +48,7 @@ struct Shape {
 final class File {
     var environment: OpaquePointer?
     var table: MDB_dbi = 0
-    let path = "/tmp/page-spike.mdb"
+    let path = "/tmp/page-sizes.mdb"
 
     init() {
         unlink(path)
@@ -179,12 +179,12 @@ func run(_ shape: Shape, _ objects: Int) {
         times[3].append(nanoseconds(10_000) { update(file, shape, objects, page, &random) })
     }
     let medians = times.map { String((($0.sorted()[2]) * 10).rounded() / 10) }
-    let name = shape.isRow ? "row an object" : "\(shape.slots) slots"
+    let name = shape.isRow ? "one row per object" : "\(shape.slots) slots"
     let cells = [name, "\(objects)", "\(size)"] + medians + [String(Double(bytes * 10 / objects) / 10)]
     print("| " + cells.joined(separator: " | ") + " |")
 }
 
-print("| page | objects | bytes a page | import ns | point read ns | scan ns | update ns | file bytes an object |")
+print("| page | objects | bytes per page | import ns | point read ns | scan ns | update ns | file bytes per object |")
 print("| --- | --- | --- | --- | --- | --- | --- | --- |")
 let sizes = CommandLine.arguments.dropFirst().compactMap { Int($0) }
 for objects in sizes.isEmpty ? [100_000, 1_000_000] : sizes {

@@ -1,9 +1,9 @@
 import Datasets
-import Floors
+import Baselines
 import StoreInterface
 
 /// Records in C calls, in one file that one thread uses. Rows are numbered from 0.
-protocol RecordFloor: AnyObject, SendableMetatype {
+protocol RecordBaseline: AnyObject, SendableMetatype {
     static var engine: Engine { get }
     /// Opens a file, and creates the table of records if it is missing.
     init(path: String, durability: DurabilityKind) throws
@@ -22,7 +22,7 @@ protocol RecordFloor: AnyObject, SendableMetatype {
     func checksum() throws -> Checksum
 }
 
-extension RecordFloor {
+extension RecordBaseline {
     func update(_ rows: [Int], saveEvery: Int) throws {
         for start in stride(from: 0, to: rows.count, by: saveEvery) {
             try update(rows[start..<min(rows.count, start + saveEvery)])
@@ -30,7 +30,7 @@ extension RecordFloor {
     }
 }
 
-final class SQLiteRecords: RecordFloor {
+final class SQLiteRecords: RecordBaseline {
     static let engine = Engine.sqliteRaw
 
     let another: @Sendable () throws -> SQLiteRecords
@@ -41,15 +41,17 @@ final class SQLiteRecords: RecordFloor {
     private let scanning: RawSQLite.Statement
 
     convenience init(path: String, durability: DurabilityKind) throws {
-        let floor = try SQLiteFloor(path: path, durability: durability)
-        try floor.makeTables(RecordData.make(0, seed: 0))
-        try self.init(floor)
+        let baseline = try SQLiteBaseline(path: path, durability: durability)
+        try baseline.makeTables(RecordData.make(0, seed: 0))
+        try self.init(baseline)
     }
 
-    /// Uses the connection of a floor that has the table.
-    init(_ floor: SQLiteFloor) throws {
-        another = { [path = floor.path, durability = floor.durability] in try SQLiteRecords(path: path, durability: durability) }
-        database = floor.database
+    /// Uses the connection of a baseline that has the table.
+    init(_ baseline: SQLiteBaseline) throws {
+        another = { [path = baseline.path, durability = baseline.durability] in
+            try SQLiteRecords(path: path, durability: durability)
+        }
+        database = baseline.database
         inserting = try database.prepare("INSERT INTO Record VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
         updating = try database.prepare("UPDATE Record SET amount = ? WHERE id_key = ?")
         getting = try database.prepare("SELECT \"count\" FROM Record WHERE id_key = ?")
@@ -62,7 +64,7 @@ final class SQLiteRecords: RecordFloor {
         try database.execute("BEGIN IMMEDIATE")
         for (number, row) in rows.enumerated() {
             inserting.bind(1, Int64(first + number + 1))
-            for (column, value) in row.enumerated() { SQLiteFloor.bind(inserting, column + 2, value) }
+            for (column, value) in row.enumerated() { SQLiteBaseline.bind(inserting, column + 2, value) }
             try inserting.run()
         }
         try database.execute("COMMIT")
@@ -92,10 +94,10 @@ final class SQLiteRecords: RecordFloor {
         return try scanning.step() ? Int(scanning.int(0)) : 0
     }
 
-    func checksum() throws -> Checksum { try SQLiteFloor.checksum(database, RecordData.make(0, seed: 0).tables[0]) }
+    func checksum() throws -> Checksum { try SQLiteBaseline.checksum(database, RecordData.make(0, seed: 0).tables[0]) }
 }
 
-final class LMDBRecords: RecordFloor {
+final class LMDBRecords: RecordBaseline {
     static let engine = Engine.lmdbRaw
 
     private let environment: RawLMDB
@@ -104,9 +106,9 @@ final class LMDBRecords: RecordFloor {
     private var copy: [UInt8] = []
 
     convenience init(path: String, durability: DurabilityKind) throws {
-        let floor = try LMDBFloor(path: path, durability: durability)
-        try floor.makeTables(RecordData.make(0, seed: 0))
-        self.init(floor.environment, floor.firstTable)
+        let baseline = try LMDBBaseline(path: path, durability: durability)
+        try baseline.makeTables(RecordData.make(0, seed: 0))
+        self.init(baseline.environment, baseline.firstTable)
     }
 
     init(_ environment: RawLMDB, _ table: RawLMDB.Table) {
@@ -166,7 +168,7 @@ final class LMDBRecords: RecordFloor {
 
     func checksum() throws -> Checksum {
         try environment.begin(.reading)
-        let sum = try LMDBFloor.checksum(environment, table, RecordData.make(0, seed: 0).tables[0])
+        let sum = try LMDBBaseline.checksum(environment, table, RecordData.make(0, seed: 0).tables[0])
         try environment.commit()
         return sum
     }

@@ -1,4 +1,4 @@
-internal import CLMDBFloor
+internal import CLMDBBaseline
 
 /// LMDB in C calls, with one row per object under an integer key. It is the floor for our pages. Each C function is called in
 /// one place.

@@ -1,5 +1,5 @@
 import Datasets
-import Floors
+import Baselines
 import StoreInterface
 
 #if canImport(FoundationEssentials)
@@ -9,7 +9,7 @@ import StoreInterface
 #endif
 
 /// The import in SQLite's C calls: prepared statements, one transaction per batch, and the same indexes as the stores.
-final class SQLiteFloor {
+final class SQLiteBaseline {
     let database: RawSQLite
     let path: String
     let durability: DurabilityKind

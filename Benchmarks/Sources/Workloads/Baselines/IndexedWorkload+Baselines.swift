@@ -1,6 +1,6 @@
 import Datasets
 import Figures
-import Floors
+import Baselines
 
 /// The work in C calls. After the work each file is reopened and checked.
 extension IndexedWorkload {
@@ -17,7 +17,7 @@ extension IndexedWorkload {
     }
 
     private func workSQLite(_ path: String) throws -> [StorageOperation: Double] {
-        let database = try SQLiteFloor(path: path, durability: durability).database
+        let database = try SQLiteBaseline(path: path, durability: durability).database
         try fill(database)
         var costs: [StorageOperation: Double] = [:]
         var found = 0
@@ -91,7 +91,7 @@ private struct ShelvesOnLMDB {
 
     init(_ path: String, _ shelves: IndexedWorkload) throws {
         self.shelves = shelves
-        environment = try LMDBFloor(path: path, durability: shelves.durability).environment
+        environment = try LMDBBaseline(path: path, durability: shelves.durability).environment
         try environment.begin(.writing)
         items = try environment.makeTable("Item")
         byNumber = try environment.makeIndex("Item.number")

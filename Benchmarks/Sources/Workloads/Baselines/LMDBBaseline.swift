@@ -1,11 +1,11 @@
 import Datasets
-import Floors
+import Baselines
 import StoreInterface
 
 /// The import in LMDB's C calls: one row per object under its key, an index for each reference, and one transaction per batch.
 ///
 /// `deferred` is `MDB_NOSYNC`, which can lose more than the newest saves. It is a floor, not an alternative.
-final class LMDBFloor {
+final class LMDBBaseline {
     let environment: RawLMDB
     private var tables: [RawLMDB.Table] = []
     private var indexes: [[RawLMDB.Table]] = []
@@ -79,22 +79,23 @@ final class LMDBFloor {
     /// Reopens a file, and throws unless it has all values, references and links of the data set, in both directions, and
     /// nothing else.
     static func verify(_ path: String, _ dataset: Dataset) throws {
-        let floor = try LMDBFloor(path: path, durability: .durable)
-        try floor.makeTables(dataset)
-        try floor.environment.begin(.reading)
+        let baseline = try LMDBBaseline(path: path, durability: .durable)
+        try baseline.makeTables(dataset)
+        try baseline.environment.begin(.reading)
         for (number, table) in dataset.tables.enumerated() {
-            try checksum(floor.environment, floor.tables[number], table).check("raw LMDB: \(table.name)", Checksum(table))
+            try checksum(baseline.environment, baseline.tables[number], table).check("raw LMDB: \(table.name)", Checksum(table))
             for (place, reference) in table.references.enumerated() {
                 let rows = reference.rows.enumerated().filter { $0.element >= 0 }.map { ($0.offset, Int($0.element)) }
-                try floor.check(floor.indexes[number][place], "index of \(table.name).\(reference.name)", rows.map { ($1, $0) })
+                try baseline.check(
+                    baseline.indexes[number][place], "index of \(table.name).\(reference.name)", rows.map { ($1, $0) })
             }
         }
         for (number, link) in dataset.links.enumerated() {
             let pairs = link.pairs.map { (Int($0.source), Int($0.destination)) }
-            try floor.check(floor.links[number].forward, "link \(number)", pairs)
-            try floor.check(floor.links[number].backward, "link \(number), backward", pairs.map { ($1, $0) })
+            try baseline.check(baseline.links[number].forward, "link \(number)", pairs)
+            try baseline.check(baseline.links[number].backward, "link \(number), backward", pairs.map { ($1, $0) })
         }
-        try floor.environment.commit()
+        try baseline.environment.commit()
     }
 
     /// Returns the checksum of all rows of a table. Requires a transaction.
