@@ -44,6 +44,7 @@ final class SQLiteConnection: @unchecked Sendable {
     ///   - role: The use of the connection.
     ///   - name: The path for errors, if it differs.
     /// - Throws: `StoreError` `.notAStore` for a file that is not a database, `.damaged`, `.inUseElsewhere`, `.full`, `.cannotOpen`.
+    ///   `.readOnly` if a journal has to be rolled back and the role does not change the file.
     init(path: String, role: Role, name: String? = nil) throws {
         self.path = name ?? path
         handle = try Self.open(path, role, name: name ?? path)
@@ -171,12 +172,14 @@ final class SQLiteConnection: @unchecked Sendable {
 
     /// Whether the file was deleted, moved or replaced since the connection was opened. Costs one `stat`.
     var hasMoved: Bool {
-        get throws {
-            var moved: Int32 = 0
-            let code = sqlite3_file_control(try database, "main", SQLITE_FCNTL_HAS_MOVED, &moved)
-            // A file system that cannot answer returns SQLITE_NOTFOUND.
-            return code == SQLITE_OK && moved != 0
-        }
+        get throws { Self.hasMoved(try database) }
+    }
+
+    static func hasMoved(_ database: OpaquePointer) -> Bool {
+        var moved: Int32 = 0
+        let code = sqlite3_file_control(database, "main", SQLITE_FCNTL_HAS_MOVED, &moved)
+        // A file system that cannot answer returns SQLITE_NOTFOUND.
+        return code == SQLITE_OK && moved != 0
     }
 
     /// The number of rows that the last statement changed.
@@ -230,7 +233,7 @@ final class SQLiteConnection: @unchecked Sendable {
     private static func openingError(_ code: Int32, _ database: OpaquePointer?, _ path: String) -> StoreError {
         // If memory is exhausted, there is no connection to ask for the reason.
         let reason = String(cString: database.map { sqlite3_errmsg($0) } ?? sqlite3_errstr(code))
-        let isReplaced = database.map { sqlite3_extended_errcode($0) } == readOnlyBecauseMoved
+        let isReplaced = database.map(hasMoved) ?? false
         return switch code & 0xff {
         case SQLITE_NOTADB: StoreError(.notAStore, "\(path) is not an SQLite database; choose another file")
         case SQLITE_CORRUPT: StoreError(.damaged, "\(path): \(reason); restore it from a copy")
@@ -238,12 +241,15 @@ final class SQLiteConnection: @unchecked Sendable {
         case SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
         case SQLITE_READONLY where isReplaced:
             StoreError(.inUseElsewhere, "\(path) was replaced while it was opened; open it again")
+        // SQLITE_READONLY_ROLLBACK, a macro that Swift does not import.
+        case SQLITE_READONLY where code == SQLITE_READONLY | (3 << 8):
+            StoreError(
+                .readOnly,
+                "cannot open \(path) read-only: a process ended while it changed the file, and its journal has to be rolled back first. "
+                    + "Open it once for writing")
         default: StoreError(.cannotOpen, "\(path): \(reason); check the path and its permissions")
         }
     }
-
-    /// `SQLITE_READONLY_DBMOVED`, a macro that Swift does not import.
-    private static let readOnlyBecauseMoved = SQLITE_READONLY | (4 << 8)
 
     /// Defines `strata_lower(text)`, which returns the result of Swift's `lowercased()`, for case-insensitive comparisons.
     private static func addFunctions(_ handle: OpaquePointer) {

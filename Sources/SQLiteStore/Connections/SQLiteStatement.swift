@@ -172,6 +172,8 @@ final class SQLiteStatement {
             return StoreError(.full, "\(path): \(reason); make room on the disk, or raise the limit of the file's size")
         }
         return switch code & 0xff {
+        case SQLITE_READONLY where SQLiteConnection.hasMoved(database):
+            StoreError.fileReplaced(path, isGone: !FileManager.default.fileExists(atPath: path))
         case SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
         case SQLITE_BUSY, SQLITE_LOCKED:
             StoreError(.inUseElsewhere, "\(path): another connection kept it locked (\(reason)); try again")

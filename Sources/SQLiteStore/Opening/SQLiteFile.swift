@@ -5,11 +5,17 @@ import StoreInterface
 enum SQLiteFile {
     private static let format = "1"
 
-    /// Checks, before a file is opened for writing and without changing it, that it belongs to a store or is empty.
+    /// Checks, before a file is opened for writing, that it belongs to a store or is empty. Changes nothing about the file, except
+    /// that the journal of a process that ended in a transaction is rolled back, as by every program that reads the file.
     /// - Throws: `StoreError` `.notAStore` for a database of another program.
     static func checkOwner(_ path: String) throws {
         guard FileManager.default.fileExists(atPath: path) else { return }
-        let connection = try SQLiteConnection(path: path, role: .observer)
+        let connection: SQLiteConnection
+        do {
+            connection = try SQLiteConnection(path: path, role: .observer)
+        } catch let error as StoreError where error.code == .readOnly {
+            connection = try SQLiteConnection(path: path, role: .reader)
+        }
         try connection.withLock { try checkOwner(connection, path) }
     }
 

@@ -184,6 +184,14 @@ import Testing
 
     // MARK: Migrated
 
+    /// Runs `body` in a child process. An error that ends it is written to a file for the parent, which sees only the exit status.
+    static func tellingParent(_ path: String, _ body: () throws -> Void) throws {
+        do { try body() } catch {
+            try Data("\(error)\n".utf8).write(to: URL(fileURLWithPath: "\(path).failure-\(getpid())"))
+            throw error
+        }
+    }
+
     /// Opens, saves and closes `times` times. Waits while a migration uses the file.
     static func openAndCount(_ name: String, _ path: String) throws {
         let kind = try #require(FileKind(rawValue: name))
@@ -218,15 +226,19 @@ import Testing
             for _ in 0..<2 {
                 group.addTask {
                     await #expect(processExitsWith: .success) { [name = kind.rawValue as String, path = path as String] in
-                        try FileReplacementTests.openAndCount(name, path)
+                        try FileReplacementTests.tellingParent(path) { try FileReplacementTests.openAndCount(name, path) }
                     }
                 }
             }
             group.addTask {
                 await #expect(processExitsWith: .success) { [name = kind.rawValue as String, path = path as String] in
-                    try FileReplacementTests.migrateOften(name, path)
+                    try FileReplacementTests.tellingParent(path) { try FileReplacementTests.migrateOften(name, path) }
                 }
             }
+        }
+        for file in try FileManager.default.contentsOfDirectory(at: folder.url, includingPropertiesForKeys: nil)
+        where file.lastPathComponent.contains(".failure-") {
+            Issue.record("a process ended with: \(try String(contentsOf: file, encoding: .utf8))")
         }
         let store = try kind.open(path)
         #expect(try store.snapshot().pageValues(Sample.item, 64)?[Sample.number] == .int(51))

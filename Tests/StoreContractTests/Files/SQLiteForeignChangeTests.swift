@@ -62,6 +62,33 @@ import Testing
         #expect(try value("PRAGMA journal_mode") == "wal")
     }
 
+    /// Changes the file in a transaction with a journal, writes changed pages, and ends the process before the commit.
+    static func endInTransaction(_ path: String) throws {
+        let connection = try SQLiteConnection(path: path, role: .writer)
+        try connection.withLock {
+            // A cache of one page, so that changed pages are written before the commit.
+            try connection.runScript(
+                "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN IMMEDIATE; CREATE TABLE filler (bytes BLOB)")
+            for _ in 0..<100 { try connection.runScript("INSERT INTO filler VALUES (randomblob(4000))") }
+        }
+        kill(getpid(), SIGKILL)
+    }
+
+    @Test func `S066: a store with the journal of a killed process opens as it was before the transaction`() async throws {
+        try fill()
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = url.path as String] in
+            try SQLiteForeignChangeTests.endInTransaction(path)
+        }
+        #expect(FileManager.default.fileExists(atPath: url.path + "-journal"))
+        let error = refusal { _ = try SQLiteStore(url: url, schema: Sample.schema, readOnly: true) }
+        #expect(error?.code == .readOnly)
+        #expect(error?.message.contains("Open it once for writing") == true, "\(String(describing: error))")
+        let store = try open()
+        #expect(try store.snapshot().all(Sample.owner) == [64])
+        #expect(try store.verify() == [])
+        #expect(try value("SELECT name FROM sqlite_master WHERE name = 'filler'") == nil)
+    }
+
     @Test func `a dropped column is named when the store is opened`() throws {
         try fill()
         try change("DROP INDEX Item_flag_second_note; ALTER TABLE Item DROP COLUMN second")
