@@ -78,6 +78,7 @@ struct SQLiteMigration {
         for text in new.indexes where !known.contains(text) { try connection.runScript(text) }
         try checkUnique()
         try moveKeys()
+        try moveHistory()
     }
 
     private func dropIndexes(_ kept: Set<String>) throws {
@@ -175,8 +176,7 @@ struct SQLiteMigration {
         }
     }
 
-    /// Moves the counters of leased keys, which are stored by the entity's position. The history also refers to positions, so
-    /// it is deleted if they change.
+    /// Moves the counters of leased keys, which are stored by the entity's position.
     private func moveKeys() throws {
         let next = try old.schema.entities.indices.map { entity in
             try connection.integer("SELECT next FROM strata_keys WHERE entity = ?", [.int(Int64(entity))])
@@ -187,6 +187,15 @@ struct SQLiteMigration {
             let first = change.source.flatMap { next[$0] } ?? Int64(PageAddress.slots)
             try connection.runScript("INSERT INTO strata_keys VALUES (\(number), \(first))")
         }
+    }
+}
+
+// MARK: The history
+
+extension SQLiteMigration {
+    /// Rewrites the history if positions change, because it names entities, columns and links by position. O(saves in the history).
+    /// A row that cannot be decoded stays, and ``SQLiteStore/verify()`` reports it.
+    private func moveHistory() throws {
         let isInPlace =
             evolution.entities.prefix(old.tables.count).enumerated().allSatisfy { number, change in
                 change.source == number
@@ -194,7 +203,32 @@ struct SQLiteMigration {
             } && evolution.links.prefix(old.links.count).enumerated().allSatisfy { $1?.source == $0 && $1?.isReversed == false }
             && new.tables.count >= old.tables.count && new.links.count >= old.links.count
             && old.columns.indices.allSatisfy { new.columns[$0].count >= old.columns[$0].count }
-        if !isInPlace { try connection.runScript("DELETE FROM strata_history") }
+        guard !isInPlace else { return }
+        let generations = try connection.texts("SELECT generation FROM strata_history")
+        let entities = Dictionary(
+            evolution.entities.indices.compactMap { number in evolution.entities[number].source.map { ($0, number) } },
+            uniquingKeysWith: { first, _ in first })
+        for generation in generations {
+            let save = Value.int(Int64(generation) ?? 0)
+            guard
+                let text = try connection.texts("SELECT changes FROM strata_history WHERE generation = ?", [save]).first,
+                let changes = try? HistoryText.changes(text, path)
+            else { continue }
+            let moved = changes.translated { entity in
+                entities[entity].map { ($0, positions(of: old.columns[entity].count, in: evolution.entities[$0])) }
+            } link: { link in
+                guard let number = evolution.links.firstIndex(where: { $0?.source == link }) else { return nil }
+                return (number, evolution.links[number]?.isReversed ?? false)
+            }
+            let update = try connection.statement("UPDATE strata_history SET changes = ? WHERE generation = ?")
+            update.bind([.string(try HistoryText.text(moved)), save])
+            try update.run()
+        }
+    }
+
+    /// Returns, per column of the old entity, its position in the new one.
+    private func positions(of count: Int, in change: SchemaEvolution.Entity) -> [Int?] {
+        (0..<count).map { column in change.columns.firstIndex { $0.source == column } }
     }
 }
 

@@ -59,6 +59,65 @@ import Testing
         #expect(findings == [], "\(place)")
     }
 
+    // MARK: The history
+
+    /// The changes of each save, by the names of entities, columns and links in `schema`.
+    private func names(_ history: [ChangeSet], _ schema: StoreSchema) -> [[String]] {
+        history.map { save in
+            let objects = save.entities.flatMap { change in
+                let entity = schema.entities[change.entity]
+                return change.pages.flatMap { page in
+                    var columns: [String] = []
+                    page.columns.forEach { columns.append(entity.columns[$0].name) }
+                    return change.insertedKeys.map { "+\(entity.name) \($0)" }
+                        + change.updatedKeys.map { "\(entity.name) \($0) \(columns.sorted())" }
+                }
+            }
+            let links = save.links.map { "\(schema.links[$0.link].name) \($0.sources) \($0.destinations)" }
+            return (objects + links).sorted()
+        }
+    }
+
+    @Test(arguments: kinds) func `S160: the history keeps its saves when a migration moves entities and columns`(
+        _ kind: StoreKind
+    ) throws {
+        let folder = try TemporaryFolder()
+        var old = Self.old
+        old.entities[0].columns.append(ColumnSchema(name: "code", type: .string, isOptional: true))
+        var store: (any ObjectStore)? = try kind.description(in: folder).open(old)
+        try ContractStore.save(#require(store)) { layer in
+            layer.insert(1, 64, [.string("owner")])
+            layer.insert(0, 64, [.int(7), .null, .string("x")])
+            layer.insert(0, 65, [.int(8), .null, .string("y")])
+        }
+        try ContractStore.save(#require(store)) { layer in
+            layer.update(0, 64, of: 3, [0: .int(9), 1: .reference(64)])
+            layer.setLink(0, 64, 64, linked: true)
+        }
+        let before = try #require(try store?.history(after: nil, limit: 10))
+        #expect(names(before, old)[1] == ["Item 64 [\"number\", \"owner\"]", "Item.tags [64] [64]"])
+        store = nil
+
+        var new = old
+        new.entities.swapAt(0, 1)
+        new.entities[0].name = "Person"
+        new.entities[0].renamedFrom = "Owner"
+        new.entities[1].columns = [old.entities[0].columns[2], old.entities[0].columns[1]]
+        new.entities[1].columns[1].destination = 0
+        new.links = [LinkSchema(name: "Person.items", source: 0, destination: 1)]
+        new.links[0].reversedNames = ["Item.tags"]
+        new.migration.allowedLoss = .everything
+        let opened = try kind.description(in: folder).open(new)
+        let after = try #require(try opened.history(after: nil, limit: 10))
+        #expect(
+            names(after, new) == [
+                ["+Item 64", "+Item 65", "+Person 64"], ["Item 64 [\"owner\"]", "Person.items [64] [64]"],
+            ])
+        #expect(after.map(\.generation) == before.map(\.generation))
+        #expect(try opened.history(after: before[0].generation, limit: 10)?.count == 1)
+        #expect(try opened.verify() == [])
+    }
+
     // MARK: What is not lightweight
 
     private static let old = StoreSchema(
