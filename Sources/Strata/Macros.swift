@@ -23,8 +23,8 @@ import ObjectGraph
 /// }
 /// ```
 @attached(
-    member, names: named(modelAnchor), named(managedObject), named(entityDescription), named(detachedEntity),
-    named(columnsByKeyPath), named(init))
+    member, names: named(__$modelAnchor), named(managedObject), named(__$managedObject), named(entityDescription),
+    named(entityName), named(detachedEntity), named(columnsByKeyPath), named(PropertyNumbers), named(init))
 @attached(memberAttribute)
 @attached(extension, conformances: PersistentModel, Sendable)
 public macro Model(renamedFrom: String? = nil) = #externalMacro(module: "StrataMacros", type: "ModelMacro")
@@ -84,18 +84,25 @@ public macro Transient() = #externalMacro(module: "StrataMacros", type: "MarkerM
 
 /// Implements an attribute. ``Model(renamedFrom:)`` adds this macro; do not use it directly.
 @attached(accessor, names: named(init), named(get), named(set))
-@attached(peer, names: prefixed(_))
-public macro PersistedAttribute(_ column: Int) =
+@attached(peer, names: prefixed(_$))
+public macro PersistedAttribute<Column>(_ column: Column) =
     #externalMacro(module: "StrataMacros", type: "PersistedAttributeMacro")
 
 /// Implements a to-one relationship. ``Model(renamedFrom:)`` adds this macro; do not use it directly.
 @attached(accessor, names: named(init), named(get), named(set))
-@attached(peer, names: prefixed(_))
-public macro PersistedToOne(_ relationship: Int, column: Int) =
+@attached(peer, names: prefixed(_$))
+public macro PersistedToOne<Number, Column>(_ relationship: Number, column: Column) =
     #externalMacro(module: "StrataMacros", type: "PersistedToOneMacro")
 
 /// Implements a to-many relationship. ``Model(renamedFrom:)`` adds this macro; do not use it directly.
 @attached(accessor, names: named(init), named(get), named(set))
-@attached(peer, names: prefixed(_))
-public macro PersistedToMany(_ relationship: Int) =
+@attached(peer, names: prefixed(_$))
+public macro PersistedToMany<Number>(_ relationship: Number) =
     #externalMacro(module: "StrataMacros", type: "PersistedToManyMacro")
+
+/// Implements a property whose kind the compiler chooses by its type. ``Model(renamedFrom:)`` adds this macro; do not use it
+/// directly.
+@attached(accessor, names: named(init), named(get), named(set))
+@attached(peer, names: prefixed(_$))
+public macro PersistedProperty(_ column: String, _ relationship: String? = nil) =
+    #externalMacro(module: "StrataMacros", type: "PersistedPropertyMacro")

@@ -9,6 +9,13 @@ struct ModelClass {
     /// The access level of members that a protocol requires: "public ", "package " or empty.
     let access: String
     private(set) var properties: [ModelProperty] = []
+    /// The names of properties that cannot be stored. Their mistakes are in ``misuses``.
+    private(set) var misusedNames: Set<String> = []
+    /// The nested type with the numbers of properties that are no literals.
+    private(set) var numbers: String?
+    /// "required " unless the class is final.
+    let required: String
+    let isGeneric: Bool
     var indexes: [ModelIndex] = []
     /// The former name as a literal, with its quotes.
     private(set) var renamedFrom: String?
@@ -27,32 +34,18 @@ struct ModelClass {
             guard let found = $0.decl.as(InitializerDeclSyntax.self) else { return false }
             return !found.modifiers.contains { $0.name.text == "convenience" }
         }
-        checkClass(declaration, modifiers)
+        required = modifiers.contains("final") ? "" : "required "
+        isGeneric = declaration.genericParameterClause != nil
+        if let parameters = declaration.genericParameterClause { misuses.append(ModelDiagnostic.generic.at(parameters)) }
         readFormerName(declaration)
-        var columns = 0
-        var relationships = 0
         for member in declaration.memberBlock.members {
             guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isStoredInInstances else { continue }
             var reader = PropertyReader(variable)
             let property = reader.read()
             misuses += reader.misuses
-            guard var property else { continue }
-            switch property.kind {
-            case .transient: break
-            case .attribute:
-                property.column = columns
-                columns += 1
-            case .toOne:
-                property.column = columns
-                columns += 1
-                property.relationship = relationships
-                relationships += 1
-            case .toMany:
-                property.relationship = relationships
-                relationships += 1
-            }
-            properties.append(property)
+            if let property { properties.append(property) } else { misusedNames.formUnion(variable.names) }
         }
+        numbers = Self.number(&properties, of: sourceName)
         for member in declaration.memberBlock.members { readIndexes(member) }
         checkFormerNames(declaration)
         checkInitializer(declaration)
@@ -61,22 +54,6 @@ struct ModelClass {
     var persisted: [ModelProperty] { properties.filter { !$0.isTransient } }
 
     func property(named name: String) -> ModelProperty? { properties.first { $0.name == name } }
-
-    private mutating func checkClass(_ declaration: ClassDeclSyntax, _ modifiers: [String]) {
-        if !modifiers.contains("final") {
-            var fixed = declaration.modifiers.filter { $0.name.text != "open" }
-            var keyword = declaration.classKeyword
-            let final = DeclModifierSyntax(name: .keyword(.final, trailingTrivia: .space))
-            let replacement = declaration.with(\.classKeyword, keyword.with(\.leadingTrivia, []))
-            keyword.leadingTrivia = []
-            fixed.append(fixed.isEmpty ? final.with(\.leadingTrivia, declaration.classKeyword.leadingTrivia) : final)
-            misuses.append(
-                ModelDiagnostic.notFinal.at(
-                    declaration.classKeyword,
-                    fixIts: [Remedy.replace(declaration, with: replacement.with(\.modifiers, fixed), "insert 'final'")]))
-        }
-        if let parameters = declaration.genericParameterClause { misuses.append(ModelDiagnostic.generic.at(parameters)) }
-    }
 
     private mutating func readFormerName(_ declaration: ClassDeclSyntax) {
         guard let marker = declaration.attributes.attribute(named: "Model"), case .argumentList(let arguments) = marker.arguments,
@@ -113,6 +90,11 @@ struct ModelClass {
 }
 
 extension VariableDeclSyntax {
+    /// The names that the declaration gives, without those inside patterns.
+    fileprivate var names: [String] {
+        bindings.compactMap { $0.pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName }
+    }
+
     /// Whether the property is neither static nor computed.
     var isStoredInInstances: Bool {
         if modifiers.contains(where: { $0.name.text == "static" || $0.name.text == "class" }) { return false }

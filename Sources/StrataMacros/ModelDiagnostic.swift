@@ -4,9 +4,7 @@ import SwiftSyntax
 /// The errors in the use of `@Model`. Each text contains the remedy.
 enum ModelDiagnostic: String, DiagnosticMessage {
     case notAClass = "@Model can be attached to a class only; its objects have an identity"
-    case notFinal = "a class with @Model must be final"
     case generic = "a class with @Model cannot be generic: each entity of the store is one class"
-    case constant = "a stored property of a model must be a 'var'; mark a constant with @Transient"
     case severalInOne = "declare each property of a model on its own line"
     case pattern = "a property of a model is declared by one name, not by a pattern"
     case lazy = "a stored property of a model cannot be 'lazy'; mark it with @Transient"
@@ -14,14 +12,12 @@ enum ModelDiagnostic: String, DiagnosticMessage {
     case observers = "a stored property of a model cannot have observers; use the hooks of ManagedObjectLifecycle"
     case wrapped = "a property wrapper cannot be used on a stored property of a model; mark it with @Transient"
     case untyped = "give the type of this property, so that @Model can write an initializer; or write one yourself"
-    case relationshipUntyped = "a relationship needs its type: 'Model?' for one object, '[Model]' for many"
-    case relationshipNotOptional = "a relationship to one object is optional, since the object can be deleted"
-    case relationshipNotSupported = "a relationship is 'Model?' for one object or '[Model]' for many"
+    case scalarRelationship = "a relationship leads to a model; a value is stored without '@Relationship'"
     case attributeOnRelationship = "a relationship is not an attribute; it is always indexed"
     case wrongInverse = "the inverse must be a property of the model at the far end, as in 'inverse: \\Artist.tracks'"
     case transientWithoutValue = "a transient property needs an initial value, since it is not stored"
     case transientMixed = "a transient property is neither an attribute nor a relationship"
-    case reservedName = "every model has a member of this name already; choose another name, and renamedFrom: for old files"
+    case reservedName = "the managedObject of a model is Strata's; choose another name for this property"
     case unknownOption = "an attribute's options are .unique, .indexed and .preserveValueOnDeletion, written out"
 
     case formerName = "renamedFrom: takes a former name, as a string without interpolation that differs from the current name"
@@ -44,5 +40,22 @@ struct Remedy: FixItMessage {
 
     static func replace(_ old: some SyntaxProtocol, with new: some SyntaxProtocol, _ message: String) -> FixIt {
         FixIt(message: Remedy(message: message), changes: [.replace(oldNode: Syntax(old), newNode: Syntax(new))])
+    }
+}
+
+extension Remedy {
+    /// Excludes a property from the store.
+    static func markTransient(_ variable: VariableDeclSyntax) -> FixIt {
+        var marked = variable.with(\.leadingTrivia, [])
+        let marker = AttributeSyntax("@Transient").with(\.leadingTrivia, variable.leadingTrivia).with(\.trailingTrivia, .space)
+        marked.attributes = [.attribute(marker)] + marked.attributes
+        return replace(variable, with: marked, "mark the property with '@Transient'")
+    }
+
+    /// Makes a structure a class. Other types have no such remedy.
+    static func makeClass(_ declaration: some DeclGroupSyntax) -> [FixIt] {
+        guard let structure = declaration.as(StructDeclSyntax.self) else { return [] }
+        let keyword = structure.structKeyword
+        return [replace(keyword, with: keyword.with(\.tokenKind, .identifier("final class")), "make it a final class")]
     }
 }

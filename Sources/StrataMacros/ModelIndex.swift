@@ -28,7 +28,7 @@ extension ModelClass {
             let names = elements?.compactMap { element -> String? in
                 guard let components = element.as(KeyPathExprSyntax.self)?.components, components.count == 1 else { return nil }
                 let name = components.first?.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainName
-                return name.flatMap { property(named: $0) }.flatMap { $0.column == nil ? nil : $0.name }
+                return name.flatMap { misusedNames.contains($0) ? $0 : property(named: $0)?.column == nil ? nil : $0 }
             }
             if let names, !names.isEmpty, names.count == elements?.count {
                 indexes.append(ModelIndex(kind: kind, properties: names))

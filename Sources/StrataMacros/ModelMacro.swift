@@ -9,18 +9,19 @@ import SwiftSyntaxMacros
 public struct ModelMacro {}
 
 extension ModelMacro: MemberMacro {
-    /// Returns the members of a model class. Diagnoses each misuse, and then returns no members.
+    /// Returns the members of a model class. Diagnoses each misuse once. The members also fit a class with misuses, so that it is a
+    /// model for the rest of the program.
     public static func expansion(
         of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax,
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
         guard let declaration = declaration.as(ClassDeclSyntax.self) else {
-            context.diagnose(ModelDiagnostic.notAClass.at(node))
+            context.diagnose(ModelDiagnostic.notAClass.at(node, fixIts: Remedy.makeClass(declaration)))
             return []
         }
         let model = ModelClass(declaration)
         for misuse in model.misuses { context.diagnose(misuse) }
-        return model.misuses.isEmpty ? model.members : []
+        return model.members
     }
 }
 
@@ -35,22 +36,27 @@ extension ModelMacro: MemberAttributeMacro {
             let name = variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName
         else { return [] }
         let model = ModelClass(declaration)
-        guard model.misuses.isEmpty, let property = model.property(named: name) else { return [] }
+        guard !model.isGeneric, let property = model.property(named: name) else { return [] }
         return property.accessorMacro.map { [$0] } ?? []
     }
 }
 
 extension ModelMacro: ExtensionMacro {
-    /// Returns the conformance to `PersistentModel`, and an unavailable one to `Sendable`.
+    /// Returns the conformance to `PersistentModel`, and an unavailable one to `Sendable`, unless the class states its own.
     public static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
         providingExtensionsOf type: some TypeSyntaxProtocol,
         conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [ExtensionDeclSyntax] {
-        guard let declaration = declaration.as(ClassDeclSyntax.self), ModelClass(declaration).misuses.isEmpty else { return [] }
-        return [
-            try ExtensionDeclSyntax("extension \(type.trimmed): PersistentModel {}"),
-            try ExtensionDeclSyntax("@available(*, unavailable) extension \(type.trimmed): Sendable {}"),
-        ]
+        guard declaration.is(ClassDeclSyntax.self) else { return [] }
+        let missing = protocols.map(\.lastName)
+        var extensions: [ExtensionDeclSyntax] = []
+        if missing.contains("PersistentModel") {
+            extensions.append(try ExtensionDeclSyntax("extension \(type.trimmed): PersistentModel {}"))
+        }
+        if missing.contains("Sendable") {
+            extensions.append(try ExtensionDeclSyntax("@available(*, unavailable) extension \(type.trimmed): Sendable {}"))
+        }
+        return extensions
     }
 }

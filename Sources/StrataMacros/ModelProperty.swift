@@ -2,11 +2,12 @@ import SwiftSyntax
 
 /// A stored property of a model class, as far as the source text describes it.
 struct ModelProperty {
-    enum Kind: Equatable {
+    /// The role that the source gives the property by `@Attribute`, `@Relationship` or `@Transient`.
+    enum Marker: Equatable {
+        /// No marker: the type determines whether it is an attribute or a relationship.
+        case none
         case attribute(AttributeOptions)
-        /// A relationship, which has a number among the relationships of the class. A to-one relationship also has a column.
-        case toOne(RelationshipOptions)
-        case toMany(RelationshipOptions)
+        case relationship(RelationshipOptions)
         case transient
     }
 
@@ -19,9 +20,10 @@ struct ModelProperty {
     }
 
     struct RelationshipOptions: Equatable {
-        var destination: String
         /// The name of the inverse property.
         var inverse: String?
+        /// Whether the source says `inverse: nil`.
+        var refusesInverse = false
         /// The delete rule as an expression from the source.
         var deleteRule: String?
         /// The former name as a literal, with its quotes.
@@ -31,31 +33,33 @@ struct ModelProperty {
     var name: String
     /// The name in the source, with backticks if it needs them.
     var sourceName: String
-    var kind: Kind
+    var marker: Marker
     var type: TypeSyntax?
     var initialValue: ExprSyntax?
-    /// The position among the attributes and to-one relationships.
-    var column: Int?
-    /// The position among the relationships.
-    var relationship: Int?
+    /// The position among the attributes and to-one relationships, as an expression.
+    var column: String?
+    /// The position among the relationships, as an expression.
+    var relationship: String?
 
     /// The former name as a literal, with its quotes.
     var renamedFrom: String? {
-        switch kind {
+        switch marker {
         case .attribute(let options): options.renamedFrom
-        case .toOne(let options), .toMany(let options): options.renamedFrom
-        case .transient: nil
+        case .relationship(let options): options.renamedFrom
+        case .none, .transient: nil
         }
     }
 
-    var isTransient: Bool { kind == .transient }
+    var isTransient: Bool { marker == .transient }
 
     /// Whether the property is nil without an explicit initial value.
-    var isImplicitlyNil: Bool { type.map { $0.is(OptionalTypeSyntax.self) } ?? false }
+    var isImplicitlyNil: Bool {
+        type.map { $0.is(OptionalTypeSyntax.self) || $0.is(ImplicitlyUnwrappedOptionalTypeSyntax.self) } ?? false
+    }
 
     /// Whether an `init` must assign the property.
     var needsValue: Bool {
-        if case .toMany = kind { return false }
+        if case .relationship = marker, kind.columns == .zero { return false }
         return initialValue == nil && !isImplicitlyNil
     }
 
@@ -69,18 +73,18 @@ struct ModelProperty {
         return initialValue.isLiteral
     }
 
-    /// The type in the source, or the type of a literal initial value.
-    var typeText: String? {
-        if let type { return type.trimmedDescription }
-        guard let initialValue else { return nil }
-        if let prefix = initialValue.as(PrefixOperatorExprSyntax.self) { return prefix.expression.literalType }
-        if let call = initialValue.as(FunctionCallExprSyntax.self),
-            let callee = call.calledExpression.as(DeclReferenceExprSyntax.self),
-            callee.baseName.text.first?.isUppercase == true
-        {
-            return callee.baseName.text
+    /// The type in the source, or the type of an initial value that shows it.
+    var typeText: String? { type?.trimmedDescription ?? initialValue?.typeText }
+
+    /// What the source tells about the way in which the property is stored.
+    var kind: PropertyKind {
+        let shown = type ?? typeText.map { TypeSyntax("\(raw: $0)") }
+        switch marker {
+        case .transient: return PropertyKind(columns: .zero, relationships: .zero)
+        case .attribute: return shown?.isPlain == true ? .plain : .attribute
+        case .none: return shown.map(PropertyKind.init(unmarked:)) ?? initialValue?.propertyKind ?? .unknown
+        case .relationship: return shown.map(PropertyKind.init(relationship:)) ?? PropertyKind(relationships: .one)
         }
-        return initialValue.literalType
     }
 }
 
@@ -96,7 +100,7 @@ extension LabeledExprSyntax {
 
 extension ExprSyntax {
     /// The type of a literal without a type annotation.
-    var literalType: String? {
+    private var literalType: String? {
         switch kind {
         case .integerLiteralExpr: "Int"
         case .floatLiteralExpr: "Double"
@@ -111,31 +115,26 @@ extension ExprSyntax {
         if let text = self.as(StringLiteralExprSyntax.self) { return text.representedLiteralValue != nil }
         return literalType != nil
     }
-}
 
-extension TypeSyntax {
-    /// The type `X` of `X?` or `Optional<X>`.
-    var wrappedByOptional: TypeSyntax? {
-        if let optional = self.as(OptionalTypeSyntax.self) { return optional.wrappedType.trimmed }
-        return argument(of: "Optional")
+    /// The type of the value: a literal's, or `T` of `T(…)`, `[T]()` and `Set<T>()`.
+    fileprivate var typeText: String? {
+        if let prefix = self.as(PrefixOperatorExprSyntax.self) { return prefix.expression.literalType }
+        guard let callee = self.as(FunctionCallExprSyntax.self)?.calledExpression else { return literalType }
+        if callee.is(ArrayExprSyntax.self) || callee.is(DictionaryExprSyntax.self) { return callee.trimmedDescription }
+        let named = callee.as(GenericSpecializationExprSyntax.self)?.expression ?? callee
+        let last =
+            named.as(DeclReferenceExprSyntax.self)?.baseName ?? named.as(MemberAccessExprSyntax.self)?.declName.baseName
+        let isMember = named.as(MemberAccessExprSyntax.self).map { $0.base == nil } ?? false
+        return last?.plainName.first?.isUppercase == true && !isMember ? callee.trimmedDescription : nil
     }
 
-    /// The type `X` of `[X]` or `Array<X>`.
-    var wrappedByArray: TypeSyntax? {
-        if let array = self.as(ArrayTypeSyntax.self) { return array.element.trimmed }
-        return argument(of: "Array")
-    }
-
-    private func argument(of generic: String) -> TypeSyntax? {
-        guard let named = self.as(IdentifierTypeSyntax.self), named.name.text == generic,
-            let argument = named.genericArgumentClause?.arguments.first
-        else { return nil }
-        return TypeSyntax("\(argument.argument.trimmed)")
-    }
-
-    /// The last part of a dotted name, which is the name of the entity.
-    var lastName: String {
-        if let member = self.as(MemberTypeSyntax.self) { return member.name.plainName }
-        return self.as(IdentifierTypeSyntax.self)?.name.plainName ?? trimmedDescription
+    /// The kind of a property without a type annotation whose initial value does not show its type.
+    fileprivate var propertyKind: PropertyKind? {
+        if self.is(DictionaryExprSyntax.self) { return .attribute }
+        guard let base = self.as(MemberAccessExprSyntax.self)?.base, TypeSyntax("\(raw: base.trimmedDescription)").isPlain else {
+            return nil
+        }
+        // A constant like `Date.now` or `Int.max`.
+        return .plain
     }
 }

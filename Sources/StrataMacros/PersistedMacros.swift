@@ -11,6 +11,9 @@ public struct PersistedToOneMacro {}
 /// The implementation of a to-many relationship's accessors: `@PersistedToMany(relationship)`.
 public struct PersistedToManyMacro {}
 
+/// The implementation of accessors that the compiler chooses by the type: `@PersistedProperty("column", "relationship")`.
+public struct PersistedPropertyMacro {}
+
 extension PersistedAttributeMacro: AccessorMacro, PeerMacro {
     /// Returns the accessors of an attribute.
     public static func expansion(
@@ -18,14 +21,16 @@ extension PersistedAttributeMacro: AccessorMacro, PeerMacro {
         in context: some MacroExpansionContext
     ) throws -> [AccessorDeclSyntax] {
         guard let property = AccessedProperty(declaration), let column = node.number(0) else { return [] }
-        return property.accessors(initialize: "initialize(\(column)", get: "get(\(column))", set: "set(\(column)")
+        return property.accessors(
+            initialize: "\(anchorName).object.initialize(\(column), to: initialValue)", get: "get(\(column))",
+            set: "set(\(column)")
     }
 
     /// Returns the placeholder that stands for the property's storage.
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
-        AccessedProperty(declaration).map { [$0.placeholder(needsValue: $0.needsValue)] } ?? []
+        AccessedProperty(declaration).map { [$0.placeholder] } ?? []
     }
 }
 
@@ -38,7 +43,8 @@ extension PersistedToOneMacro: AccessorMacro, PeerMacro {
         guard let property = AccessedProperty(declaration), let relationship = node.number(0), let column = node.number(1)
         else { return [] }
         return property.accessors(
-            initialize: "initializeToOne(\(relationship), \(column)", get: "toOne(\(relationship), \(column))",
+            initialize: "\(anchorName).object.initializeToOne(\(relationship), \(column), to: initialValue)",
+            get: "toOne(\(relationship), \(column))",
             set: "setToOne(\(relationship), \(column)")
     }
 
@@ -46,7 +52,7 @@ extension PersistedToOneMacro: AccessorMacro, PeerMacro {
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
-        AccessedProperty(declaration).map { [$0.placeholder(needsValue: $0.needsValue)] } ?? []
+        AccessedProperty(declaration).map { [$0.placeholder] } ?? []
     }
 }
 
@@ -58,7 +64,8 @@ extension PersistedToManyMacro: AccessorMacro, PeerMacro {
     ) throws -> [AccessorDeclSyntax] {
         guard let property = AccessedProperty(declaration), let relationship = node.number(0) else { return [] }
         return property.accessors(
-            initialize: "initializeToMany(\(relationship)", get: "toMany(\(relationship))",
+            initialize: "\(anchorName).object.initializeToMany(\(relationship), to: initialValue)",
+            get: "toMany(\(relationship))",
             set: "setToMany(\(relationship)")
     }
 
@@ -66,7 +73,29 @@ extension PersistedToManyMacro: AccessorMacro, PeerMacro {
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
-        AccessedProperty(declaration).map { [$0.placeholder(needsValue: false)] } ?? []
+        AccessedProperty(declaration).map { [$0.placeholder] } ?? []
+    }
+}
+
+extension PersistedPropertyMacro: AccessorMacro, PeerMacro {
+    /// Returns the accessors of an attribute or a relationship.
+    public static func expansion(
+        of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [AccessorDeclSyntax] {
+        guard let property = AccessedProperty(declaration), let column = node.number(0) else { return [] }
+        let numbers = [column, node.number(1)].compactMap(\.self).joined(separator: ", ")
+        let set = "\(anchorName).object.setProperty(\(numbers), to: initialValue)"
+        return property.accessors(
+            initialize: "if \(anchorName).object.takesInitialValues { \(set) }", get: "property(\(numbers))",
+            set: "setProperty(\(numbers)")
+    }
+
+    /// Returns the placeholder that stands for the property's storage.
+    public static func expansion(
+        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        AccessedProperty(declaration).map { [$0.placeholder] } ?? []
     }
 }
 
@@ -74,35 +103,34 @@ extension PersistedToManyMacro: AccessorMacro, PeerMacro {
 ///
 /// Its storage is a placeholder without size, which makes Swift require a value for it in each initializer.
 private struct AccessedProperty {
-    var name: String
+    private let name: String
     /// Whether an `init` must assign the property.
-    var needsValue: Bool
+    private let needsValue: Bool
 
     init?(_ declaration: some DeclSyntaxProtocol) {
-        guard let binding = declaration.as(VariableDeclSyntax.self)?.bindings.first,
-            let pattern = binding.pattern.as(IdentifierPatternSyntax.self)
-        else { return nil }
-        name = pattern.identifier.plainName
-        let isOptional = binding.typeAnnotation.map { $0.type.is(OptionalTypeSyntax.self) } ?? false
-        needsValue = binding.initializer == nil && !isOptional
+        guard let variable = declaration.as(VariableDeclSyntax.self) else { return nil }
+        var reader = PropertyReader(variable)
+        guard let property = reader.read() else { return nil }
+        name = property.name
+        needsValue = property.needsValue
     }
 
-    /// Returns the three accessors. Each argument is a call; `initialize` and `set` lack their last argument.
+    /// Returns the three accessors. Each argument is a call; `set` lacks its last argument.
     func accessors(initialize: String, get: String, set: String) -> [AccessorDeclSyntax] {
         [
             """
-            @storageRestrictions(initializes: \(raw: placeholderName), accesses: modelAnchor)
+            @storageRestrictions(initializes: \(raw: placeholderName), accesses: \(raw: anchorName))
             init(initialValue) {
-                modelAnchor.object.\(raw: initialize), to: initialValue)
+                \(raw: initialize)
                 \(raw: placeholderName) = ModelPlaceholder()
             }
             """,
-            "get { managedObject.\(raw: get) }",
-            "set { managedObject.\(raw: set), to: newValue) }",
+            "get { \(raw: anchorName).object.\(raw: get) }",
+            "set { \(raw: anchorName).object.\(raw: set), to: newValue) }",
         ]
     }
 
-    func placeholder(needsValue: Bool) -> DeclSyntax {
+    var placeholder: DeclSyntax {
         needsValue
             ? "private var \(raw: placeholderName): ModelPlaceholder"
             : "private var \(raw: placeholderName) = ModelPlaceholder()"
@@ -112,9 +140,10 @@ private struct AccessedProperty {
 }
 
 extension AttributeSyntax {
-    /// Returns the numeric argument at a position.
+    /// Returns the number at a position: a literal, or the text of a string literal.
     fileprivate func number(_ position: Int) -> String? {
         guard case .argumentList(let arguments) = arguments, position < arguments.count else { return nil }
-        return arguments[arguments.index(arguments.startIndex, offsetBy: position)].expression.trimmedDescription
+        let argument = arguments[arguments.index(arguments.startIndex, offsetBy: position)].expression
+        return argument.as(StringLiteralExprSyntax.self)?.representedLiteralValue ?? argument.trimmedDescription
     }
 }

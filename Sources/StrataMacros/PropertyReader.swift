@@ -6,14 +6,10 @@ struct PropertyReader {
     private let variable: VariableDeclSyntax
     private(set) var misuses: [Diagnostic] = []
 
-    /// The names of members that every model has.
-    private static let reservedNames: Set<String> = [
-        "id", "version", "hashValue", "managedObject", "managedObjectContext", "modelAnchor", "isDeleted", "hasChanges",
-    ]
     /// Attributes that are not property wrappers.
     private static let knownAttributes: Set<String> = [
         "Attribute", "Relationship", "Transient", "available", "objc", "nonobjc", "usableFromInline", "inlinable", "MainActor",
-        "PersistedAttribute", "PersistedToOne", "PersistedToMany",
+        "PersistedAttribute", "PersistedToOne", "PersistedToMany", "PersistedProperty",
     ]
 
     init(_ variable: VariableDeclSyntax) { self.variable = variable }
@@ -24,13 +20,13 @@ struct PropertyReader {
         guard variable.bindings.count == 1 else { return misuse(.severalInOne, variable.bindings) }
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else { return misuse(.pattern, binding.pattern) }
         var property = ModelProperty(
-            name: pattern.identifier.plainName, sourceName: pattern.identifier.text, kind: .transient,
+            name: pattern.identifier.plainName, sourceName: pattern.identifier.text, marker: .transient,
             type: binding.typeAnnotation?.type.trimmed, initialValue: binding.initializer?.value.trimmed)
         if let transient = variable.attribute(named: "Transient") { return readTransient(property, transient) }
         guard checkStorage(binding) else { return nil }
-        if Self.reservedNames.contains(property.name) { return misuse(.reservedName, pattern) }
-        guard let kind = readKind(property) else { return nil }
-        property.kind = kind
+        if property.name == "managedObject" { return misuse(.reservedName, pattern) }
+        guard let marker = readMarker(property) else { return nil }
+        property.marker = marker
         return property
     }
 
@@ -52,70 +48,55 @@ struct PropertyReader {
         return property
     }
 
-    /// Reports `let`, `lazy`, `weak`, observers and wrappers, which cannot be stored.
+    /// Reports `lazy`, `weak`, observers and wrappers, which cannot be stored.
     private mutating func checkStorage(_ binding: PatternBindingSyntax) -> Bool {
         let before = misuses.count
-        if variable.bindingSpecifier.tokenKind == .keyword(.let) {
-            let fixed = variable.bindingSpecifier.with(\.tokenKind, .keyword(.var))
-            _ = misuse(
-                .constant, variable.bindingSpecifier,
-                Remedy.replace(variable.bindingSpecifier, with: fixed, "replace 'let' with 'var'"))
-        }
+        let remedy = Remedy.markTransient(variable)
         for modifier in variable.modifiers {
             switch modifier.name.text {
-            case "lazy": _ = misuse(.lazy, modifier)
-            case "weak", "unowned": _ = misuse(.reference, modifier)
+            case "lazy": _ = misuse(.lazy, modifier, remedy)
+            case "weak", "unowned": _ = misuse(.reference, modifier, remedy)
             default: break
             }
         }
-        if let block = binding.accessorBlock { _ = misuse(.observers, block) }
+        if let block = binding.accessorBlock { _ = misuse(.observers, block, remedy) }
         for element in variable.attributes {
             guard let attribute = element.as(AttributeSyntax.self) else { continue }
-            if !Self.knownAttributes.contains(attribute.attributeName.lastName) { _ = misuse(.wrapped, attribute) }
+            if !Self.knownAttributes.contains(attribute.attributeName.lastName) { _ = misuse(.wrapped, attribute, remedy) }
         }
         return misuses.count == before
     }
 
-    private mutating func readKind(_ property: ModelProperty) -> ModelProperty.Kind? {
-        let marker = variable.attribute(named: "Attribute")
+    private mutating func readMarker(_ property: ModelProperty) -> ModelProperty.Marker? {
+        let attribute = variable.attribute(named: "Attribute")
         guard let relationship = variable.attribute(named: "Relationship") else {
-            return readOptions(property.name, marker).map(ModelProperty.Kind.attribute)
+            guard let attribute else { return ModelProperty.Marker.none }
+            return readOptions(property.name, attribute).map(ModelProperty.Marker.attribute)
         }
-        if let marker {
-            let rest = variable.attributes.filter { $0.as(AttributeSyntax.self)?.id != marker.id }
-                .with(\.leadingTrivia, variable.attributes.leadingTrivia)
-            _ = misuse(
-                .attributeOnRelationship, marker, Remedy.replace(variable.attributes, with: rest, "remove '@Attribute'"))
+        if let attribute {
+            _ = misuse(.attributeOnRelationship, attribute, remove(attribute))
             return nil
         }
-        guard let type = property.type else {
-            _ = misuse(.relationshipUntyped, variable.bindings)
+        if let type = property.type, type.isPlain || type.unwrapped.element?.isPlain == true || type.unwrapped.isDictionary {
+            _ = misuse(.scalarRelationship, relationship, remove(relationship))
             return nil
         }
-        if let destination = type.wrappedByOptional, destination.wrappedByArray == nil {
-            return readRelationship(property.name, relationship, destination).map(ModelProperty.Kind.toOne)
-        }
-        if let destination = type.wrappedByArray, destination.wrappedByOptional == nil {
-            return readRelationship(property.name, relationship, destination).map(ModelProperty.Kind.toMany)
-        }
-        let isPlainName =
-            type.as(IdentifierTypeSyntax.self).map { $0.genericArgumentClause == nil } ?? type.is(MemberTypeSyntax.self)
-        if isPlainName {
-            let optional = OptionalTypeSyntax(wrappedType: type.trimmed)
-            let old = variable.bindings.first?.typeAnnotation?.type ?? type
-            _ = misuse(
-                .relationshipNotOptional, old,
-                Remedy.replace(
-                    old, with: optional.with(\.trailingTrivia, old.trailingTrivia), "make it optional"))
-        } else {
-            _ = misuse(.relationshipNotSupported, variable.bindings.first?.typeAnnotation?.type ?? type)
-        }
-        return nil
+        return readRelationship(property, relationship).map(ModelProperty.Marker.relationship)
     }
 
-    private mutating func readOptions(_ name: String, _ marker: AttributeSyntax?) -> ModelProperty.AttributeOptions? {
+    private func remove(_ marker: AttributeSyntax) -> FixIt {
+        let rest = variable.attributes.filter { $0.as(AttributeSyntax.self)?.id != marker.id }
+        let name = "remove '@\(marker.attributeName.lastName)'"
+        guard rest.isEmpty else {
+            return Remedy.replace(variable.attributes, with: rest.with(\.leadingTrivia, variable.attributes.leadingTrivia), name)
+        }
+        let plain = variable.with(\.attributes, []).with(\.leadingTrivia, variable.leadingTrivia)
+        return Remedy.replace(variable, with: plain, name)
+    }
+
+    private mutating func readOptions(_ name: String, _ marker: AttributeSyntax) -> ModelProperty.AttributeOptions? {
         var options = ModelProperty.AttributeOptions()
-        guard case .argumentList(let arguments) = marker?.arguments else { return options }
+        guard case .argumentList(let arguments) = marker.arguments else { return options }
         for argument in arguments {
             if argument.label?.text == "renamedFrom" {
                 guard let former = argument.formerName(of: name) else {
@@ -138,28 +119,32 @@ struct PropertyReader {
     }
 
     private mutating func readRelationship(
-        _ name: String, _ marker: AttributeSyntax, _ destination: TypeSyntax
+        _ property: ModelProperty, _ marker: AttributeSyntax
     ) -> ModelProperty.RelationshipOptions? {
-        var options = ModelProperty.RelationshipOptions(destination: destination.lastName)
+        var options = ModelProperty.RelationshipOptions()
         guard case .argumentList(let arguments) = marker.arguments else { return options }
+        let type = property.type?.unwrapped
+        let destination = (type?.element ?? type)?.unwrapped.lastName
         for argument in arguments {
             if argument.label?.text == "deleteRule" { options.deleteRule = argument.expression.trimmedDescription }
             if argument.label?.text == "renamedFrom" {
-                options.renamedFrom = argument.formerName(of: name)
+                options.renamedFrom = argument.formerName(of: property.name)
                 guard options.renamedFrom != nil else {
                     _ = misuse(.formerName, argument.expression)
                     return nil
                 }
             }
-            guard argument.label?.text == "inverse", !argument.expression.is(NilLiteralExprSyntax.self) else { continue }
+            guard argument.label?.text == "inverse" else { continue }
+            options.refusesInverse = argument.expression.is(NilLiteralExprSyntax.self)
+            if options.refusesInverse { continue }
             guard let keyPath = argument.expression.as(KeyPathExprSyntax.self), keyPath.components.count == 1,
-                let property = keyPath.components.first?.component.as(KeyPathPropertyComponentSyntax.self),
-                let root = keyPath.root, root.lastName == options.destination
+                let inverse = keyPath.components.first?.component.as(KeyPathPropertyComponentSyntax.self),
+                let root = keyPath.root, destination == nil || root.lastName == destination
             else {
                 _ = misuse(.wrongInverse, argument.expression)
                 return nil
             }
-            options.inverse = property.declName.baseName.plainName
+            options.inverse = inverse.declName.baseName.plainName
         }
         return options
     }

@@ -12,5 +12,8 @@ extension TokenSyntax {
 /// Returns the name of the storage behind a property, in backticks if its characters need them.
 func placeholderName(of plainName: String) -> String {
     let isPlain = plainName.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
-    return isPlain ? "_\(plainName)" : "`_\(plainName)`"
+    return isPlain ? "_$\(plainName)" : "`_$\(plainName)`"
 }
+
+/// The name of the link from a model to its managed object. No property can have it.
+let anchorName = "__$modelAnchor"

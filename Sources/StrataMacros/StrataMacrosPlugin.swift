@@ -5,6 +5,6 @@ import SwiftSyntaxMacros
 struct StrataMacrosPlugin: CompilerPlugin {
     let providingMacros: [any Macro.Type] = [
         ModelMacro.self, MarkerMacro.self, IndexMacro.self, PersistedAttributeMacro.self, PersistedToOneMacro.self,
-        PersistedToManyMacro.self,
+        PersistedToManyMacro.self, PersistedPropertyMacro.self,
     ]
 }

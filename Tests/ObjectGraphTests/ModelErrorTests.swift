@@ -35,7 +35,6 @@ import Testing
         expect(.noEntities, "")
         expect(.emptyName, "", nil, EntityDescription(name: "", properties: []))
         expect(.emptyName, "A", nil, EntityDescription(name: "A", properties: [text("")]))
-        expect(.reservedName, "A", "Version", EntityDescription(name: "A", properties: [text("Version")]))
         expect(.duplicateProperty, "A", "B", EntityDescription(name: "A", properties: [text("b"), text("B")]))
         expect(
             .duplicateEntity, "a", nil, EntityDescription(name: "A", properties: [text("b")]),

@@ -12,7 +12,6 @@ struct MacroExpansion {
     let diagnostics: [Diagnostic]
 
     static let specs: [String: MacroSpec] = [
-        "Model": MacroSpec(type: ModelMacro.self, conformances: ["PersistentModel", "Sendable"]),
         "Index": MacroSpec(type: IndexMacro.self), "Unique": MacroSpec(type: IndexMacro.self),
         "Attribute": MacroSpec(type: MarkerMacro.self),
         "Relationship": MacroSpec(type: MarkerMacro.self),
@@ -20,18 +19,31 @@ struct MacroExpansion {
         "PersistedAttribute": MacroSpec(type: PersistedAttributeMacro.self),
         "PersistedToOne": MacroSpec(type: PersistedToOneMacro.self),
         "PersistedToMany": MacroSpec(type: PersistedToManyMacro.self),
+        "PersistedProperty": MacroSpec(type: PersistedPropertyMacro.self),
     ]
 
-    init(of source: String) {
+    /// - Parameter missing: The protocols to which the classes do not conform by themselves.
+    init(of source: String, missing: [String] = ["PersistentModel", "Sendable"]) {
+        var specs = Self.specs
+        specs["Model"] = MacroSpec(type: ModelMacro.self, conformances: missing.map { "\(raw: $0)" })
         let file = Parser.parse(source: source)
         let context = BasicMacroExpansionContext(
             sourceFiles: [file: .init(moduleName: "Test", fullFilePath: "test.swift")])
         let expanded = file.expand(
-            macroSpecs: Self.specs,
+            macroSpecs: specs,
             contextGenerator: { BasicMacroExpansionContext(sharingWith: context, lexicalContext: $0.allMacroLexicalContexts()) },
             indentationWidth: .spaces(4))
         text = expanded.description
         diagnostics = context.diagnostics
+    }
+
+    /// Returns the source after all fix-its.
+    func applyingFixIts(to source: String) -> String {
+        var source = source
+        for case .replace(let old, let new) in diagnostics.flatMap(\.fixIts).flatMap(\.changes) {
+            source = source.replacing(old.description, with: new.description, maxReplacements: 1)
+        }
+        return source
     }
 
     var messages: [String] { diagnostics.map(\.message) }

@@ -47,20 +47,20 @@ import Testing
             """
             final class A {
                 var count: Int {
-                    @storageRestrictions(initializes: _count, accesses: modelAnchor)
+                    @storageRestrictions(initializes: _$count, accesses: __$modelAnchor)
                     init(initialValue) {
-                        modelAnchor.object.initialize(3, to: initialValue)
-                        _count = ModelPlaceholder()
+                        __$modelAnchor.object.initialize(3, to: initialValue)
+                        _$count = ModelPlaceholder()
                     }
                     get {
-                        managedObject.get(3)
+                        __$modelAnchor.object.get(3)
                     }
                     set {
-                        managedObject.set(3, to: newValue)
+                        __$modelAnchor.object.set(3, to: newValue)
                     }
                 }
 
-                private var _count: ModelPlaceholder
+                private var _$count: ModelPlaceholder
             }
             """)
     }
@@ -88,11 +88,11 @@ import Testing
                 }
                 """
         ).text
-        #expect(text.contains("managedObject.toMany(0)"))
-        #expect(text.contains("managedObject.get(0)"))
-        #expect(text.contains("managedObject.toOne(1, 1)"))
-        #expect(text.contains("managedObject.get(2)"))
-        #expect(text.contains("managedObject.toMany(2)"))
+        #expect(text.contains("__$modelAnchor.object.toMany(0)"))
+        #expect(text.contains("__$modelAnchor.object.get(0)"))
+        #expect(text.contains("__$modelAnchor.object.toOne(1, 1)"))
+        #expect(text.contains("__$modelAnchor.object.get(2)"))
+        #expect(text.contains("__$modelAnchor.object.toMany(2)"))
     }
 
     @Test func anInitializerIsWrittenOnlyWhereThereIsNone() {
@@ -138,10 +138,10 @@ import Testing
                 """)
         #expect(expansion.messages == [])
         let text = expansion.text
-        #expect(text.contains("private var _extension: ModelPlaceholder"))
-        #expect(text.contains("initializes: _extension, accesses"))
-        #expect(text.contains("private var `_play count`: ModelPlaceholder"))
-        #expect(text.contains("_extension = ModelPlaceholder()\n        `_play count` = ModelPlaceholder()"))
+        #expect(text.contains("private var _$extension: ModelPlaceholder"))
+        #expect(text.contains("initializes: _$extension, accesses"))
+        #expect(text.contains("private var `_$play count`: ModelPlaceholder"))
+        #expect(text.contains("_$extension = ModelPlaceholder()\n        `_$play count` = ModelPlaceholder()"))
         #expect(text.contains("name: \"Type\""))
         #expect(text.contains("AttributeDescription(\"extension\", of: \\`Type`.`extension`)"))
         #expect(text.contains("name: \"in\", destination: \"Type\", inverse: \"default\""))
@@ -155,5 +155,41 @@ import Testing
         let expansion = MacroExpansion(of: "@Model final class A {}")
         #expect(expansion.messages == [])
         #expect(expansion.text.contains("columnsByKeyPath: [AnyKeyPath: String] = [\n        :\n    ]"))
+    }
+
+    @Test func `S173: numbers are literals until a type decides whether a property has a column`() {
+        let text = MacroExpansion(
+            of: """
+                @Model final class A {
+                    var first: Int
+                    var mood: Mood
+                    var second: Int
+                    var others: [B]
+                    var third: Int
+                    var words: [String]
+                    var found = find()
+                    var last: Int?
+                    init() {}
+                }
+                """
+        ).text
+        #expect(text.contains("get(0)"))
+        #expect(text.contains("property(1, 0)"))
+        #expect(text.contains("get(2)"))
+        #expect(text.contains("property(3, PropertyNumbers.relationship0)"))
+        #expect(text.contains("get(PropertyNumbers.column0)"))
+        #expect(text.contains("column0: Int {"))
+        #expect(text.contains("PropertyNumber.column(3, after: [B].self, then: 0)"))
+        #expect(text.contains("PropertyNumber.column(3, after: [B].self, then: 1)"))
+        #expect(text.contains("PropertyNumber.column(3, after: [B].self, then: 2)"))
+        #expect(text.contains("PropertyNumber.relationship(0, after: Mood.self, then: 0)"))
+        #expect(text.contains("PropertyNumber.column(PropertyNumbers.column2, of: {"))
+        #expect(text.contains("(model: A) in"))
+        #expect(text.contains("get(PropertyNumbers.column3)"))
+    }
+
+    @Test func `S173: a class that is not final has a required initializer`() {
+        #expect(MacroExpansion(of: "@Model class A {}").text.contains("required convenience init(managedObject:"))
+        #expect(!MacroExpansion(of: "@Model final class A {}").text.contains("required"))
     }
 }

@@ -7,7 +7,6 @@ import Testing
 @Suite struct ModelMisuseTests {
     /// Bodies of model classes, and the diagnostic of each.
     static let bodies: [(String, ModelDiagnostic)] = [
-        ("let a: Int", .constant),
         ("lazy var a = 1", .lazy),
         ("weak var a: Other?", .reference),
         ("unowned var a: Other", .reference),
@@ -16,14 +15,12 @@ import Testing
         ("var a = 1, b = 2", .severalInOne),
         ("var (a, b) = (1, 2)", .pattern),
         ("var a = [1].count", .untyped),
-        ("var id: Int", .reservedName),
+        ("var managedObject: Int", .reservedName),
         ("@Attribute(option) var a: Int", .unknownOption),
         ("@Attribute(.unique) @Relationship var a: Other?", .attributeOnRelationship),
-        ("@Relationship var a: Other", .relationshipNotOptional),
-        ("@Relationship var a: Set<Other>", .relationshipNotSupported),
-        ("@Relationship var a: [Other?]", .relationshipNotSupported),
-        ("@Relationship var a: [Other]?", .relationshipNotSupported),
-        ("@Relationship var a = other()", .relationshipUntyped),
+        ("@Relationship var a: Int", .scalarRelationship),
+        ("@Relationship var a: [String]?", .scalarRelationship),
+        ("@Relationship var a: [String: Other]", .scalarRelationship),
         ("@Relationship(inverse: path) var a: Other?", .wrongInverse),
         ("@Relationship(inverse: \\Third.all) var a: Other?", .wrongInverse),
         ("@Relationship(inverse: \\Other.first.second) var a: Other?", .wrongInverse),
@@ -46,11 +43,10 @@ import Testing
         #expect(MacroExpansion(of: "@Model final class A {\n\(body)\n}").messages == [misuse.message])
     }
 
-    @Test func onlyFinalClassesThatAreNotGenericAreModels() {
+    @Test func onlyClassesThatAreNotGenericAreModels() {
         #expect(MacroExpansion(of: "@Model struct A {}").messages == [ModelDiagnostic.notAClass.message])
         #expect(MacroExpansion(of: "@Model enum A {}").messages == [ModelDiagnostic.notAClass.message])
         #expect(MacroExpansion(of: "@Model actor A {}").messages == [ModelDiagnostic.notAClass.message])
-        #expect(MacroExpansion(of: "@Model class A {}").messages == [ModelDiagnostic.notFinal.message])
         #expect(MacroExpansion(of: "@Model final class A<B> {}").messages == [ModelDiagnostic.generic.message])
     }
 
@@ -85,49 +81,51 @@ import Testing
         #expect(expansion.text.components(of: "get(") == 1)
     }
 
-    @Test func fixItsMakeTheModelRight() {
-        expectExpansion(
-            of: "@Model class A {}", "class A {}",
-            diagnostics: [
-                .init(
-                    message: ModelDiagnostic.notFinal.message, line: 1, column: 8, fixIts: [.init(message: "insert 'final'")])
-            ],
-            fixIts: ["insert 'final'"], fixed: "@Model final class A {}")
-        expectExpansion(
-            of: "@Model\npublic class A {}", "public class A {}",
-            diagnostics: [
-                .init(
-                    message: ModelDiagnostic.notFinal.message, line: 2, column: 8, fixIts: [.init(message: "insert 'final'")])
-            ],
-            fixIts: ["insert 'final'"], fixed: "@Model\npublic final class A {}")
-        expectExpansion(
-            of: "@Model final class A {\n    let a: Int\n}", "final class A {\n    let a: Int\n}",
-            diagnostics: [
-                .init(
-                    message: ModelDiagnostic.constant.message, line: 2, column: 5,
-                    fixIts: [.init(message: "replace 'let' with 'var'")])
-            ],
-            fixIts: ["replace 'let' with 'var'"], fixed: "@Model final class A {\n    var a: Int\n}")
+    /// Returns the source after the first fix-it of each diagnostic, and the texts of all fix-its.
+    private func fixed(_ source: String) -> (source: String, fixIts: [String]) {
+        let expansion = MacroExpansion(of: source)
+        let fixIts = expansion.diagnostics.flatMap(\.fixIts)
+        return (expansion.applyingFixIts(to: source), fixIts.map(\.message.message))
     }
 
-    @Test func fixItsMakeTheRelationshipRight() {
-        expectExpansion(
-            of: "@Model final class A {\n    @Relationship var b: B\n}", "final class A {\n    var b: B\n}",
-            diagnostics: [
-                .init(
-                    message: ModelDiagnostic.relationshipNotOptional.message, line: 2, column: 26,
-                    fixIts: [.init(message: "make it optional")])
-            ],
-            fixIts: ["make it optional"], fixed: "@Model final class A {\n    @Relationship var b: B?\n}")
-        expectExpansion(
-            of: "@Model final class A {\n    @Attribute(.unique) @Relationship var b: B?\n}",
-            "final class A {\n    var b: B?\n}",
-            diagnostics: [
-                .init(
-                    message: ModelDiagnostic.attributeOnRelationship.message, line: 2, column: 5,
-                    fixIts: [.init(message: "remove '@Attribute'")])
-            ],
-            fixIts: ["remove '@Attribute'"], fixed: "@Model final class A {\n    @Relationship var b: B?\n}")
+    @Test(arguments: [
+        ("@Model struct A {\n}", "@Model final class A {\n}", "make it a final class"),
+        (
+            "@Model final class A {\n    lazy var a = 1\n}", "@Model final class A {\n    @Transient lazy var a = 1\n}",
+            "mark the property with '@Transient'"
+        ),
+        (
+            "@Model final class A {\n    @Clamped var a = 1\n}", "@Model final class A {\n    @Transient @Clamped var a = 1\n}",
+            "mark the property with '@Transient'"
+        ),
+        (
+            "@Model final class A {\n    @Relationship var a: Int\n}", "@Model final class A {\n    var a: Int\n}",
+            "remove '@Relationship'"
+        ),
+        (
+            "@Model final class A {\n    @Attribute(.unique) @Relationship var b: B?\n}",
+            "@Model final class A {\n    @Relationship var b: B?\n}", "remove '@Attribute'"
+        ),
+    ])
+    func `S173: a fix-it makes the model right`(_ source: String, _ corrected: String, _ name: String) {
+        let (found, fixIts) = fixed(source)
+        #expect(fixIts == [name])
+        #expect(found == corrected)
+        #expect(MacroExpansion(of: corrected).messages == [])
+    }
+
+    @Test(arguments: bodies.indices)
+    func `S173: a class with a mistake is a model for the rest of the program`(_ index: Int) {
+        let text = MacroExpansion(of: "@Model final class A {\n\(Self.bodies[index].0)\n}").text
+        #expect(text.contains("extension A: PersistentModel"))
+        #expect(text.contains("init(managedObject: ManagedObject)"))
+        #expect(text.contains("fatalError()"))
+    }
+
+    @Test func `S173: only the protocols that a class does not have are added`() {
+        let text = MacroExpansion(of: "@Model final class A {}", missing: ["PersistentModel"]).text
+        #expect(text.contains("extension A: PersistentModel"))
+        #expect(!text.contains("Sendable"))
     }
 }
 

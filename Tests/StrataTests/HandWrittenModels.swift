@@ -5,67 +5,67 @@ import ObjectGraph
 
 final class Song {
     var isrc: String {
-        @storageRestrictions(initializes: _isrc, accesses: modelAnchor)
+        @storageRestrictions(initializes: _$isrc, accesses: __$modelAnchor)
         init(initialValue) {
-            modelAnchor.object.initialize(0, to: initialValue)
-            _isrc = ModelPlaceholder()
+            __$modelAnchor.object.initialize(0, to: initialValue)
+            _$isrc = ModelPlaceholder()
         }
-        get { managedObject.get(0) }
-        set { managedObject.set(0, to: newValue) }
+        get { __$modelAnchor.object.get(0) }
+        set { __$modelAnchor.object.set(0, to: newValue) }
     }
-    private var _isrc: ModelPlaceholder
+    private var _$isrc: ModelPlaceholder
 
     var title: String {
-        @storageRestrictions(initializes: _title, accesses: modelAnchor)
+        @storageRestrictions(initializes: _$title, accesses: __$modelAnchor)
         init(initialValue) {
-            modelAnchor.object.initialize(1, to: initialValue)
-            _title = ModelPlaceholder()
+            __$modelAnchor.object.initialize(1, to: initialValue)
+            _$title = ModelPlaceholder()
         }
-        get { managedObject.get(1) }
-        set { managedObject.set(1, to: newValue) }
+        get { __$modelAnchor.object.get(1) }
+        set { __$modelAnchor.object.set(1, to: newValue) }
     }
-    private var _title: ModelPlaceholder
+    private var _$title: ModelPlaceholder
 
     var plays: Int {
-        @storageRestrictions(initializes: _plays, accesses: modelAnchor)
+        @storageRestrictions(initializes: _$plays, accesses: __$modelAnchor)
         init(initialValue) {
-            modelAnchor.object.initialize(2, to: initialValue)
-            _plays = ModelPlaceholder()
+            __$modelAnchor.object.initialize(2, to: initialValue)
+            _$plays = ModelPlaceholder()
         }
-        get { managedObject.get(2) }
-        set { managedObject.set(2, to: newValue) }
+        get { __$modelAnchor.object.get(2) }
+        set { __$modelAnchor.object.set(2, to: newValue) }
     }
-    private var _plays = ModelPlaceholder()
+    private var _$plays = ModelPlaceholder()
 
     var rating: Double? {
-        @storageRestrictions(initializes: _rating, accesses: modelAnchor)
+        @storageRestrictions(initializes: _$rating, accesses: __$modelAnchor)
         init(initialValue) {
-            modelAnchor.object.initialize(3, to: initialValue)
-            _rating = ModelPlaceholder()
+            __$modelAnchor.object.initialize(3, to: initialValue)
+            _$rating = ModelPlaceholder()
         }
-        get { managedObject.get(3) }
-        set { managedObject.set(3, to: newValue) }
+        get { __$modelAnchor.object.get(3) }
+        set { __$modelAnchor.object.set(3, to: newValue) }
     }
-    private var _rating = ModelPlaceholder()
+    private var _$rating = ModelPlaceholder()
 
     var band: Band? {
-        @storageRestrictions(initializes: _band, accesses: modelAnchor)
+        @storageRestrictions(initializes: _$band, accesses: __$modelAnchor)
         init(initialValue) {
-            modelAnchor.object.initializeToOne(0, 4, to: initialValue)
-            _band = ModelPlaceholder()
+            __$modelAnchor.object.initializeToOne(0, 4, to: initialValue)
+            _$band = ModelPlaceholder()
         }
-        get { managedObject.toOne(0, 4) }
-        set { managedObject.setToOne(0, 4, to: newValue) }
+        get { __$modelAnchor.object.toOne(0, 4) }
+        set { __$modelAnchor.object.setToOne(0, 4, to: newValue) }
     }
-    private var _band = ModelPlaceholder()
+    private var _$band = ModelPlaceholder()
 
     var isPlaying = false
 
-    @exclusivity(unchecked) private var modelAnchor = ModelAnchor(for: Song.detachedEntity)
+    @exclusivity(unchecked) private var __$modelAnchor = ModelAnchor(for: Song.detachedEntity)
 
-    var managedObject: ManagedObject { modelAnchor.object }
+    var managedObject: ManagedObject { __$modelAnchor.object }
 
-    static let entityDescription = EntityDescription(
+    static let entityDescription: EntityDescription = EntityDescription(
         name: "Song",
         properties: [
             .attribute(AttributeDescription("isrc", of: \Song.isrc, index: .unique)),
@@ -77,6 +77,8 @@ final class Song {
                 RelationshipDescription(
                     name: "band", destination: "Band", inverse: "songs", cardinality: .toOne, renamedFrom: "group")),
         ])
+
+    static var entityName: String { "Song" }
 
     private static let detachedEntity = DetachedEntity(entityDescription)
 
@@ -95,8 +97,8 @@ final class Song {
     }
 
     private init(wrapping: Void) {
-        _isrc = ModelPlaceholder()
-        _title = ModelPlaceholder()
+        _$isrc = ModelPlaceholder()
+        _$title = ModelPlaceholder()
     }
 
     init(isrc: String, title: String, plays: Int = 0, rating: Double? = nil, band: Band? = nil) {
@@ -110,32 +112,32 @@ final class Song {
 
 final class Band {
     var name: String {
-        @storageRestrictions(initializes: _name, accesses: modelAnchor)
+        @storageRestrictions(initializes: _$name, accesses: __$modelAnchor)
         init(initialValue) {
-            modelAnchor.object.initialize(0, to: initialValue)
-            _name = ModelPlaceholder()
+            __$modelAnchor.object.initialize(0, to: initialValue)
+            _$name = ModelPlaceholder()
         }
-        get { managedObject.get(0) }
-        set { managedObject.set(0, to: newValue) }
+        get { __$modelAnchor.object.get(0) }
+        set { __$modelAnchor.object.set(0, to: newValue) }
     }
-    private var _name: ModelPlaceholder
+    private var _$name: ModelPlaceholder
 
     var songs: [Song] {
-        @storageRestrictions(initializes: _songs, accesses: modelAnchor)
+        @storageRestrictions(initializes: _$songs, accesses: __$modelAnchor)
         init(initialValue) {
-            modelAnchor.object.initializeToMany(0, to: initialValue)
-            _songs = ModelPlaceholder()
+            __$modelAnchor.object.initializeToMany(0, to: initialValue)
+            _$songs = ModelPlaceholder()
         }
-        get { managedObject.toMany(0) }
-        set { managedObject.setToMany(0, to: newValue) }
+        get { __$modelAnchor.object.toMany(0) }
+        set { __$modelAnchor.object.setToMany(0, to: newValue) }
     }
-    private var _songs = ModelPlaceholder()
+    private var _$songs = ModelPlaceholder()
 
-    @exclusivity(unchecked) private var modelAnchor = ModelAnchor(for: Band.detachedEntity)
+    @exclusivity(unchecked) private var __$modelAnchor = ModelAnchor(for: Band.detachedEntity)
 
-    var managedObject: ManagedObject { modelAnchor.object }
+    var managedObject: ManagedObject { __$modelAnchor.object }
 
-    static let entityDescription = EntityDescription(
+    static let entityDescription: EntityDescription = EntityDescription(
         name: "Band",
         properties: [
             .attribute(AttributeDescription("name", of: \Band.name)),
@@ -143,6 +145,8 @@ final class Band {
                 RelationshipDescription(name: "songs", destination: "Song", cardinality: .toMany, deleteRule: .cascade)),
         ],
         renamedFrom: "Group")
+
+    static var entityName: String { "Band" }
 
     private static let detachedEntity = DetachedEntity(entityDescription)
 
@@ -158,7 +162,7 @@ final class Band {
     }
 
     private init(wrapping: Void) {
-        _name = ModelPlaceholder()
+        _$name = ModelPlaceholder()
     }
 
     init(name: String, songs: [Song] = []) {

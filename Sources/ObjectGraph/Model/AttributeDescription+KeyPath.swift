@@ -8,7 +8,7 @@ extension AttributeDescription {
     ) {
         self.init(
             name: name, type: V.columnType, isOptional: V.isOptional, index: index,
-            defaultValue: defaultValue?.storeValue ?? .null, renamedFrom: renamedFrom,
+            defaultValue: defaultValue?.storeValue ?? V.missingValue, renamedFrom: renamedFrom,
             preservesValueOnDeletion: preservesValueOnDeletion)
     }
 

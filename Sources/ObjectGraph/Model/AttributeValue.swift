@@ -8,7 +8,7 @@ import StoreInterface
 
 /// A type that an attribute can have.
 ///
-/// Bool, the integers, Float, Double, String, Data, Date, UUID, URL and optionals of them conform. An enum with a raw value of such
+/// Bool, the integers, Float, Double, String, Data, Date, UUID, URL, Decimal and optionals of them conform. An enum with a raw value of such
 /// a type needs only a declaration of conformance. A `Codable` type conforms to ``CodableAttribute``.
 ///
 /// ```swift
@@ -27,6 +27,8 @@ public protocol AttributeValue {
     ///
     /// If nil, such a read stops the program. For an enum that is `CaseIterable`, the default is its first case.
     static var fallback: Self? { get }
+    /// The stored value of a new object's property that has none, if the property is not optional.
+    static var missingValue: Value { get }
 }
 
 extension AttributeValue {
@@ -34,6 +36,8 @@ extension AttributeValue {
     public static var isOptional: Bool { false }
     /// nil, the default: reading a missing value of a type without a zero or empty value stops the program.
     public static var fallback: Self? { nil }
+    /// null, the default, which stands for zero or an empty value of the column type.
+    public static var missingValue: Value { .null }
 }
 
 extension AttributeValue where Self: FixedWidthInteger {

@@ -74,13 +74,16 @@ public struct RelationshipDescription: Sendable, Hashable {
     public var deleteRule: DeleteRule
     /// The name of the relationship in older versions of the model.
     public var renamedFrom: String?
+    /// Whether the relationship gets an inverse if it names none.
+    public var inference: InverseInference
 
     /// Creates the description of a relationship. Entities and inverses are checked when the model is created.
     public init(
         name: String, destination: String, inverse: String? = nil, cardinality: Cardinality,
-        deleteRule: DeleteRule = .nullify, renamedFrom: String? = nil
+        deleteRule: DeleteRule = .nullify, renamedFrom: String? = nil, inference: InverseInference = .accepted
     ) {
         self.name = name
+        self.inference = inference
         self.destination = destination
         self.inverse = inverse
         self.cardinality = cardinality

@@ -15,7 +15,8 @@ extension ManagedObject {
     }
 }
 
-/// Overloads that the compiler selects if no other overload fits. They exist for their error messages.
+/// Overloads that the compiler selects if no other overload fits. The getter's is unavailable, for its error message. The others accept
+/// everything, so that there is one error per property.
 extension ManagedObject {
     /// Unavailable. The compiler selects it for a type that cannot be stored.
     @available(
@@ -23,39 +24,29 @@ extension ManagedObject {
     )
     public func get<T>(_ column: Int) -> T { preconditionFailure("not an attribute") }
 
-    /// Unavailable. The compiler selects it for a type that cannot be stored.
-    @available(
-        *, unavailable, message: "this type cannot be stored; conform it to CodableAttribute, or mark the property @Transient"
-    )
-    public func set<T>(_ column: Int, to value: T) {}
+    /// Unavailable. The compiler selects it for a relationship to a type that is no model.
+    @available(*, unavailable, message: "a relationship leads to a model; a value is stored without '@Relationship'")
+    @_disfavoredOverload
+    public func toOne<T>(_ relationship: Int, _ column: Int) -> T? { nil }
 
-    /// Unavailable. The compiler selects it for a type that cannot be stored.
-    @available(
-        *, unavailable, message: "this type cannot be stored; conform it to CodableAttribute, or mark the property @Transient"
-    )
-    public func initialize<T>(_ column: Int, to value: T) {}
+    /// Selected for a relationship to a type that is no model, which the getter reports.
+    @_disfavoredOverload
+    public func setToOne<T>(_ relationship: Int, _ column: Int, to other: T?) { preconditionFailure("not a model") }
 
-    /// Unavailable. The compiler selects it for a model without `@Relationship`.
-    @available(*, unavailable, message: "a property that is a model needs @Relationship")
-    public func get<M: PersistentModel>(_ column: Int) -> M? { nil }
+    /// Selected for a relationship to a type that is no model, which the getter reports.
+    @_disfavoredOverload
+    public func initializeToOne<T>(_ relationship: Int, _ column: Int, to other: T?) { preconditionFailure("not a model") }
 
-    /// Unavailable. The compiler selects it for a list of models without `@Relationship`.
-    @available(*, unavailable, message: "a property that is a list of models needs @Relationship")
-    public func get<M: PersistentModel>(_ column: Int) -> [M] { [] }
+    /// Unavailable. The compiler selects it for a relationship to a type that is no model.
+    @available(*, unavailable, message: "a relationship leads to models; values are stored without '@Relationship'")
+    @_disfavoredOverload
+    public func toMany<T>(_ relationship: Int) -> [T] { [] }
 
-    /// Unavailable. The compiler selects it for a model without `@Relationship`.
-    @available(*, unavailable, message: "a property that is a model needs @Relationship")
-    public func set<M: PersistentModel>(_ column: Int, to value: M?) {}
+    /// Selected for a relationship to a type that is no model, which the getter reports.
+    @_disfavoredOverload
+    public func setToMany<T>(_ relationship: Int, to others: [T]) { preconditionFailure("not a model") }
 
-    /// Unavailable. The compiler selects it for a list of models without `@Relationship`.
-    @available(*, unavailable, message: "a property that is a list of models needs @Relationship")
-    public func set<M: PersistentModel>(_ column: Int, to value: [M]) {}
-
-    /// Unavailable. The compiler selects it for a model without `@Relationship`.
-    @available(*, unavailable, message: "a property that is a model needs @Relationship")
-    public func initialize<M: PersistentModel>(_ column: Int, to value: M?) {}
-
-    /// Unavailable. The compiler selects it for a list of models without `@Relationship`.
-    @available(*, unavailable, message: "a property that is a list of models needs @Relationship")
-    public func initialize<M: PersistentModel>(_ column: Int, to value: [M]) {}
+    /// Selected for a relationship to a type that is no model, which the getter reports.
+    @_disfavoredOverload
+    public func initializeToMany<T>(_ relationship: Int, to others: [T]) { preconditionFailure("not a model") }
 }

@@ -45,6 +45,7 @@ public struct Model: Sendable {
     private init(
         _ descriptions: [EntityDescription], _ version: SchemaVersion, types: [String: any PersistentModel.Type]
     ) throws(ModelError) {
+        let descriptions = descriptions.withInferredInverses()
         var resolution = try ModelResolution(descriptions)
         entities = try resolution.entities()
         var storeSchema = StoreSchema(

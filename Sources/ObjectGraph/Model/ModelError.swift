@@ -3,6 +3,7 @@ public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The reason for an error. The raw value is its description.
     public enum Reason: String, Sendable, Hashable {
         case emptyName = "an empty name"
+        /// Not thrown any more: every name is allowed. Earlier versions refused properties named `id` and `version`.
         case reservedName = "a reserved name"
         case duplicateEntity = "a second entity of this name"
         case duplicateProperty = "a second property of this name"

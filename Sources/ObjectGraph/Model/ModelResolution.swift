@@ -8,9 +8,6 @@ struct ModelResolution {
     /// The link and direction of each many-to-many relationship, by "Entity.relationship".
     private var linkOfRelationship: [String: (number: Int, direction: LinkDirection)] = [:]
 
-    /// Names that stores use for their own columns.
-    private static let reserved: Set<String> = ["id", "version"]
-
     init(_ descriptions: [EntityDescription]) throws(ModelError) {
         guard !descriptions.isEmpty else {
             throw ModelError(.noEntities, entity: "", remedy: "give at least one entity")
@@ -35,11 +32,6 @@ struct ModelResolution {
         for property in entity.properties {
             if property.name.isEmpty {
                 throw ModelError(.emptyName, entity: entity.name, remedy: "each property needs a name")
-            }
-            if reserved.contains(property.name.lowercased()) {
-                throw ModelError(
-                    .reservedName, entity: entity.name, property: property.name,
-                    remedy: "every object has an id and a version; choose another name")
             }
             if !seen.insert(property.name.lowercased()).inserted {
                 throw ModelError(

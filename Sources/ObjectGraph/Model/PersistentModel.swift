@@ -31,6 +31,9 @@ import StoreInterface
 public protocol PersistentModel: AnyObject, Hashable, Identifiable, SendableMetatype {
     /// The description of the class as an entity.
     static var entityDescription: EntityDescription { get }
+    /// The name of the entity. The macro generates it, because descriptions of relationships need it before the description of their
+    /// destination exists.
+    static var entityName: String { get }
     /// The name of the property of each key path, for predicates and sorting.
     static var columnsByKeyPath: [AnyKeyPath: String] { get }
     /// The managed object that the model wraps.
@@ -40,10 +43,19 @@ public protocol PersistentModel: AnyObject, Hashable, Identifiable, SendableMeta
 }
 
 extension PersistentModel {
-    /// The object's id, which is final from its insertion on.
+    /// The name in ``entityDescription``.
+    public static var entityName: String { entityDescription.name }
+
+    /// The object's id, which is final from its insertion on. A model that declares a property `id` has that one instead, and
+    /// ``persistentModelID`` for this.
     ///
     /// - Precondition: The object is inserted into a context.
     public var id: ObjectID { managedObject.objectID }
+
+    /// The object's id, which is final from its insertion on, for models with and without an `id` of their own.
+    ///
+    /// - Precondition: The object is inserted into a context.
+    public var persistentModelID: ObjectID { managedObject.objectID }
 
     /// Returns whether two references refer to one object. Two contexts have different objects of one record.
     public static func == (a: Self, b: Self) -> Bool { a === b }

@@ -16,6 +16,10 @@ extension PredicateTerm {
             self = .constant(attribute.storeValue)
         } else if let text = value as? any StringProtocol {
             self = .constant(.string(String(text)))
+        } else if let raw = value as? any RawRepresentable {
+            // Models store such a value by its raw value.
+            guard let stored = raw.rawValue as? any AttributeValue else { return nil }
+            self = .constant(stored.storeValue)
         } else {
             return nil
         }
@@ -28,7 +32,9 @@ extension PredicateTerm {
         for element in elements {
             if let id = element as? ObjectID {
                 ids.append(id)
-            } else if let value = element as? any AttributeValue {
+            } else if let value = element as? any AttributeValue ?? (element as? any RawRepresentable)?.rawValue
+                as? any AttributeValue
+            {
                 values.append(value.storeValue)
             } else {
                 return nil
@@ -53,6 +59,7 @@ extension Optional: PredicateConstant {
         case nil: .constant(.null)
         case let id as ObjectID: .identities([id])
         case let value as any AttributeValue: .constant(value.storeValue)
+        case let raw as any RawRepresentable: (raw.rawValue as? any AttributeValue).map { .constant($0.storeValue) }
         default: nil
         }
     }

@@ -1,0 +1,185 @@
+import StoreInterface
+
+/// Descriptions of properties whose kind the compiler chooses by their type. For the `@Model` macro.
+///
+/// The order of preference is that of the accessors: see ``ManagedObject/property(_:_:)``.
+extension PropertyDescription {
+    private static func attribute<A: AttributeValue>(
+        _ name: String, as type: A.Type, _ index: IndexKind, _ defaultValue: A?, _ renamedFrom: String?, _ isPreserved: Bool
+    ) -> PropertyDescription {
+        .attribute(
+            AttributeDescription(
+                name: name, type: A.columnType, isOptional: A.isOptional, index: index,
+                defaultValue: defaultValue?.storeValue ?? A.missingValue, renamedFrom: renamedFrom,
+                preservesValueOnDeletion: isPreserved))
+    }
+
+    // MARK: Attributes
+
+    /// Describes an attribute.
+    public static func property<T: PersistentModel, V: AttributeValue>(
+        _ name: String, of keyPath: KeyPath<T, V>, index: IndexKind = .none, default value: V? = nil,
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+    ) -> PropertyDescription {
+        attribute(name, as: V.self, index, value, renamedFrom, preservesValueOnDeletion)
+    }
+
+    /// Describes an attribute of a raw-value type.
+    @_disfavoredOverload
+    public static func property<T: PersistentModel, V: RawRepresentable>(
+        _ name: String, of keyPath: KeyPath<T, V>, index: IndexKind = .none, default value: V? = nil,
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+    ) -> PropertyDescription where V.RawValue: AttributeValue {
+        attribute(name, as: RawAttribute<V>.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion)
+    }
+
+    /// Describes an attribute of an optional raw-value type.
+    @_disfavoredOverload
+    public static func property<T: PersistentModel, V: RawRepresentable>(
+        _ name: String, of keyPath: KeyPath<T, V?>, index: IndexKind = .none, default value: V? = nil,
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+    ) -> PropertyDescription where V.RawValue: AttributeValue {
+        attribute(name, as: RawAttribute<V>?.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion)
+    }
+
+    /// Describes an attribute of a raw-value type that is also `Codable`.
+    @_disfavoredOverload
+    public static func property<T: PersistentModel, V: RawRepresentable & Codable>(
+        _ name: String, of keyPath: KeyPath<T, V>, index: IndexKind = .none, default value: V? = nil,
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+    ) -> PropertyDescription where V.RawValue: AttributeValue {
+        attribute(name, as: RawAttribute<V>.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion)
+    }
+
+    /// Describes an attribute of an optional raw-value type that is also `Codable`.
+    @_disfavoredOverload
+    public static func property<T: PersistentModel, V: RawRepresentable & Codable>(
+        _ name: String, of keyPath: KeyPath<T, V?>, index: IndexKind = .none, default value: V? = nil,
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+    ) -> PropertyDescription where V.RawValue: AttributeValue {
+        attribute(name, as: RawAttribute<V>?.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion)
+    }
+
+    /// Describes an attribute of a `Codable` type, which may be optional.
+    @_disfavoredOverload
+    public static func property<T: PersistentModel, V: Codable>(
+        _ name: String, of keyPath: KeyPath<T, V>, index: IndexKind = .none, default value: V? = nil,
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+    ) -> PropertyDescription {
+        attribute(
+            name, as: EncodedAttribute<V>.self, index, EncodedAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion)
+    }
+
+    /// Selected for a type that cannot be stored, which the property's getter reports to the compiler.
+    @_disfavoredOverload
+    public static func property<T: PersistentModel, V>(
+        _ name: String, of keyPath: KeyPath<T, V>, index: IndexKind = .none, default value: V? = nil,
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+    ) -> PropertyDescription {
+        preconditionFailure("\(V.self) cannot be stored. Make it Codable, or mark the property @Transient.")
+    }
+
+    // MARK: Relationships without @Relationship, whose inverse is inferred
+
+    /// Describes a relationship to one object.
+    public static func property<T: PersistentModel, M: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<T, M?>, default value: M? = nil
+    ) -> PropertyDescription {
+        related(name, of: keyPath, inference: .wanted)
+    }
+
+    /// Describes a relationship to one object, which is not optional.
+    public static func property<T: PersistentModel, M: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<T, M>, default value: M? = nil
+    ) -> PropertyDescription {
+        related(name, of: keyPath, inference: .wanted)
+    }
+
+    /// Describes a relationship to many objects.
+    public static func property<T: PersistentModel, M: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<T, [M]>
+    ) -> PropertyDescription {
+        related(name, of: keyPath, inference: .wanted)
+    }
+
+    /// Describes a relationship to many objects.
+    public static func property<T: PersistentModel, M: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<T, [M]?>
+    ) -> PropertyDescription {
+        related(name, of: keyPath, inference: .wanted)
+    }
+
+    /// Describes a relationship to many objects.
+    public static func property<T: PersistentModel, M: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<T, Set<M>>
+    ) -> PropertyDescription {
+        related(name, of: keyPath, inference: .wanted)
+    }
+
+    // MARK: Relationships with @Relationship
+
+    /// Describes a relationship to one object.
+    public static func related<T: PersistentModel, M: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<T, M?>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
+        renamedFrom: String? = nil, inference: InverseInference = .accepted
+    ) -> PropertyDescription {
+        .relationship(
+            RelationshipDescription(
+                name: name, destination: M.entityName, inverse: inverse, cardinality: .toOne, deleteRule: deleteRule,
+                renamedFrom: renamedFrom, inference: inference))
+    }
+
+    /// Describes a relationship to one object, which is not optional.
+    public static func related<T: PersistentModel, M: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<T, M>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
+        renamedFrom: String? = nil, inference: InverseInference = .accepted
+    ) -> PropertyDescription {
+        .relationship(
+            RelationshipDescription(
+                name: name, destination: M.entityName, inverse: inverse, cardinality: .toOne, deleteRule: deleteRule,
+                renamedFrom: renamedFrom, inference: inference))
+    }
+
+    /// Describes a relationship to many objects.
+    public static func related<T: PersistentModel, M: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<T, [M]>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
+        renamedFrom: String? = nil, inference: InverseInference = .accepted
+    ) -> PropertyDescription {
+        .relationship(
+            RelationshipDescription(
+                name: name, destination: M.entityName, inverse: inverse, cardinality: .toMany, deleteRule: deleteRule,
+                renamedFrom: renamedFrom, inference: inference))
+    }
+
+    /// Describes a relationship to many objects.
+    public static func related<T: PersistentModel, M: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<T, [M]?>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
+        renamedFrom: String? = nil, inference: InverseInference = .accepted
+    ) -> PropertyDescription {
+        .relationship(
+            RelationshipDescription(
+                name: name, destination: M.entityName, inverse: inverse, cardinality: .toMany, deleteRule: deleteRule,
+                renamedFrom: renamedFrom, inference: inference))
+    }
+
+    /// Describes a relationship to many objects.
+    public static func related<T: PersistentModel, M: PersistentModel>(
+        _ name: String, of keyPath: KeyPath<T, Set<M>>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
+        renamedFrom: String? = nil, inference: InverseInference = .accepted
+    ) -> PropertyDescription {
+        .relationship(
+            RelationshipDescription(
+                name: name, destination: M.entityName, inverse: inverse, cardinality: .toMany, deleteRule: deleteRule,
+                renamedFrom: renamedFrom, inference: inference))
+    }
+
+    /// Unavailable. The compiler selects it for a type that is no model.
+    @available(*, unavailable, message: "a relationship leads to a model; a value is stored without '@Relationship'")
+    @_disfavoredOverload
+    public static func related<T: PersistentModel, V>(
+        _ name: String, of keyPath: KeyPath<T, V>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
+        renamedFrom: String? = nil, inference: InverseInference = .accepted
+    ) -> PropertyDescription {
+        preconditionFailure("not a model")
+    }
+}

@@ -1,0 +1,127 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A raw-value type as an attribute, which stores its raw value. Models use it for types that do not conform to ``AttributeValue``.
+public struct RawAttribute<V: RawRepresentable>: AttributeValue where V.RawValue: AttributeValue {
+    /// The value of the property.
+    public let value: V
+
+    /// Wraps a value.
+    @inlinable public init(_ value: V) { self.value = value }
+
+    /// Wraps a value. Returns nil for nil.
+    @inlinable public init?(ifPresent value: V?) {
+        guard let value else { return nil }
+        self.value = value
+    }
+
+    /// The column type of the raw values.
+    public static var columnType: ColumnType { V.RawValue.columnType }
+
+    /// Creates the value of a raw value. Returns nil if there is none.
+    @inlinable public init?(_ value: Value) {
+        guard let raw = V.RawValue(value), let typed = V(rawValue: raw) else { return nil }
+        self.value = typed
+    }
+
+    /// The raw value as the store represents it.
+    @inlinable public var storeValue: Value { value.rawValue.storeValue }
+
+    /// The first case of a type that is `CaseIterable`.
+    public static var fallback: RawAttribute? {
+        guard let type = V.self as? any CaseIterable.Type else { return nil }
+        return RawAttribute(ifPresent: firstCase(of: type))
+    }
+
+    private static func firstCase<C: CaseIterable>(of type: C.Type) -> V? { C.allCases.first as? V }
+}
+
+/// A `Codable` type as an attribute, which stores JSON, and null for nil. Models use it for types that do not conform to
+/// ``AttributeValue``.
+public struct EncodedAttribute<V: Codable>: AttributeValue {
+    /// The value of the property.
+    public let value: V
+
+    /// Wraps a value.
+    public init(_ value: V) { self.value = value }
+
+    /// Wraps a value. Returns nil for nil.
+    public init?(ifPresent value: V?) {
+        guard let value else { return nil }
+        self.value = value
+    }
+
+    /// The column type of bytes, which contain JSON.
+    public static var columnType: ColumnType { .data }
+
+    /// Whether the type is an optional.
+    public static var isOptional: Bool { V.self is any ExpressibleByNilLiteral.Type }
+
+    /// Creates the value by decoding JSON from `.data`, or nil from null. Returns nil if the bytes cannot be decoded.
+    public init?(_ value: Value) {
+        switch value {
+        case .data(let bytes):
+            guard let decoded = Self.decoded(bytes) else { return nil }
+            self.value = decoded
+        case .null:
+            guard let type = V.self as? any ExpressibleByNilLiteral.Type, let none = Self.none(type) else { return nil }
+            self.value = none
+        default: return nil
+        }
+    }
+
+    /// The value encoded as JSON, or null for nil. A value that cannot be encoded is a programmer error.
+    public var storeValue: Value {
+        if let optional = value as? any OptionalValue, optional.isNone { return .null }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+        do {
+            if let set = value as? any UnorderedValue { return .data(try set.orderedJSON(encoder)) }
+            return .data(try encoder.encode(value))
+        } catch {
+            preconditionFailure("\(V.self) cannot be encoded: \(error)")
+        }
+    }
+
+    /// The empty value of a collection, or of a type all of whose properties may be absent.
+    public static var fallback: EncodedAttribute? {
+        EncodedAttribute(ifPresent: decoded(Data("[]".utf8)) ?? decoded(Data("{}".utf8)))
+    }
+
+    private static func decoded(_ bytes: Data) -> V? {
+        let decoder = JSONDecoder()
+        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+            positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+        return try? decoder.decode(V.self, from: bytes)
+    }
+
+    private static func none<N: ExpressibleByNilLiteral>(_ type: N.Type) -> V? { N(nilLiteral: ()) as? V }
+}
+
+/// An optional of any type.
+private protocol OptionalValue {
+    var isNone: Bool { get }
+}
+
+extension Optional: OptionalValue {
+    fileprivate var isNone: Bool { self == nil }
+}
+
+/// A collection whose elements have no order. Its JSON gets one, so that equal values have equal bytes (S032).
+private protocol UnorderedValue {
+    func orderedJSON(_ encoder: JSONEncoder) throws -> Data
+}
+
+extension Set: UnorderedValue where Element: Encodable {
+    fileprivate func orderedJSON(_ encoder: JSONEncoder) throws -> Data {
+        let elements = try map { try encoder.encode($0) }.sorted { $0.lexicographicallyPrecedes($1) }
+        return Data("[".utf8) + Data(elements.joined(separator: Data(",".utf8))) + Data("]".utf8)
+    }
+}

@@ -1,0 +1,255 @@
+import Foundation
+import Strata
+import Testing
+
+/// Model layers written for SwiftData keep their data, in every store.
+@Suite @MainActor struct ModelShapeTests {
+    /// Runs `write` in one container, and `read` in another one with the same store.
+    private func reopen(
+        _ store: TestStore, _ types: [any PersistentModel.Type], write: @MainActor (ManagedObjectContext) throws -> Void,
+        read: @MainActor (ManagedObjectContext) async throws -> Void
+    ) async throws {
+        try await store.use { description in
+            // Kept until the end for the sake of the store in memory.
+            let first = try await PersistentContainer(model: Model(types), store: description)
+            try write(first.mainContext)
+            try await first.mainContext.save()
+            let second = try await PersistentContainer(model: Model(types), store: description)
+            try await read(second.mainContext)
+            withExtendedLifetime(first) {}
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S173: relationships without annotation come back with their inverses`(_ store: TestStore) async throws {
+        let id = UUID()
+        try await reopen(store, Shelves.types) { context in
+            let shelf = Shelves.Shelf(id: id, name: "top")
+            let label = Shelves.Label(text: "blue")
+            context.insert(shelf)
+            context.insert(label)
+            for number in 1...3 {
+                let volume = Shelves.Volume(title: "volume \(number)", labels: [label], shelf: shelf)
+                context.insert(volume)
+                context.insert(Shelves.Mark(page: number, volume: volume))
+                volume.position = Shelves.Position(page: number, offset: number == 2 ? 0.5 : nil)
+                volume.lastDirection = number == 1 ? nil : .leftToRight
+                let cover = Shelves.Cover()
+                context.insert(cover)
+                volume.cover = cover
+            }
+            #expect(label.volumes.count == 3)
+            #expect(shelf.volumes?.map(\.title) == ["volume 1", "volume 2", "volume 3"])
+        } read: { context in
+            let shelf = try #require(
+                try context.fetch(FetchRequest<Shelves.Shelf>(where: #Predicate { $0.id == id })).first)
+            #expect(shelf.id == id && shelf.name == "top")
+            let volumes = try #require(shelf.volumes)
+            #expect(volumes.map(\.title) == ["volume 1", "volume 2", "volume 3"])
+            #expect(volumes.map(\.position?.page) == [1, 2, 3] && volumes.map(\.position?.offset) == [nil, 0.5, nil])
+            #expect(volumes.map(\.lastDirection) == [nil, .leftToRight, .leftToRight])
+            #expect(volumes.allSatisfy { $0.direction == .rightToLeft && $0.labels.map(\.text) == ["blue"] })
+            #expect(volumes.map { $0.marks.map(\.page) } == [[1], [2], [3]])
+            #expect(volumes.allSatisfy { volume in volume.marks.allSatisfy { $0.volume === volume } })
+            #expect(volumes.allSatisfy { $0.cover?.volume === $0 })
+            #expect(Set(volumes.map(\.id)).count == 3)
+            let blue = FetchRequest<Shelves.Volume>(where: #Predicate { $0.labels.contains { $0.text == "blue" } })
+            #expect(try context.count(blue) == 3)
+            #expect(try context.count(FetchRequest<Shelves.Mark>(where: #Predicate { $0.volume.title == "volume 2" })) == 1)
+            // Marks are not optional, so they go first.
+            for mark in try context.fetch(FetchRequest<Shelves.Mark>()) { context.delete(mark) }
+            context.delete(shelf)
+            try await context.save()
+            #expect(try context.count(FetchRequest<Shelves.Volume>()) == 0)
+            #expect(try context.count(FetchRequest<Shelves.Cover>()) == 0)
+            #expect(try context.fetch(FetchRequest<Shelves.Label>()).map(\.volumes) == [[]])
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S173: enums, structures and collections need no conformances`(_ store: TestStore) async throws {
+        var random = SystemRandomNumberGenerator()
+        let seed = UInt64.random(in: 0 ... .max, using: &random)
+        var generator = Seeded(state: seed)
+        let expected = (0..<40).map { _ in Expense(&generator) }
+        try await reopen(store, Spending.types) { context in
+            for (number, values) in expected.enumerated() {
+                let receipt = Spending.Receipt(amount: 0, currency: .euro)
+                receipt.number = Int64(number)
+                // Half of the objects get their values before they are inserted.
+                if number.isMultiple(of: 2) { context.insert(receipt) }
+                values.write(to: receipt)
+                context.insert(receipt)
+                #expect(Expense(receipt) == values, "seed \(seed)")
+            }
+        } read: { context in
+            let request = FetchRequest<Spending.Receipt>(sortBy: [.init(\.number)])
+            let found = try context.fetch(request)
+            #expect(found.map(Expense.init) == expected, "seed \(seed)")
+            for (receipt, values) in zip(found, expected) {
+                values.write(to: receipt)
+                #expect(!receipt.hasChanges, "equal values are no change, seed \(seed)")
+            }
+            let limit = expected[0].amount
+            let larger = FetchRequest<Spending.Receipt>(where: #Predicate { $0.amount > limit }, sortBy: [.init(\.amount)])
+            #expect(
+                try context.fetch(larger).map(\.amount) == expected.map(\.amount).filter { $0 > limit }.sorted(), "seed \(seed)")
+            let krone = Spending.Currency.krone
+            let inKrone = FetchRequest<Spending.Receipt>(where: #Predicate { $0.currency == krone })
+            #expect(try context.count(inKrone) == expected.count { $0.currency == .krone }, "seed \(seed)")
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S173: a self reference gets its inverse, and one of several candidates none`(_ store: TestStore) async throws {
+        try await reopen(store, Lists.types) { context in
+            let root = Lists.Folder(name: "root")
+            let child = Lists.Folder(name: "child", parent: root)
+            context.insert(root)
+            context.insert(child)
+            let errands = Lists.Errands()
+            context.insert(errands)
+            errands.status = .done
+            errands.folder = child
+            errands.first = root
+            child.lists = [errands]
+        } read: { context in
+            let root = try #require(
+                try context.fetch(FetchRequest<Lists.Folder>(where: #Predicate { $0.parent == nil })).first)
+            let child = try #require(root.children?.first)
+            #expect(root.children?.count == 1 && child.parent === root && child.path == "root/child")
+            let errands = try #require(child.lists.first)
+            #expect(errands.status == .done && errands.title == "errands" && errands._title == 7)
+            #expect(errands.folder === child && errands.first === root)
+            let description = try #require(context.model.entity(named: "Errands"))
+            #expect(description.relationships.allSatisfy { $0.inverse == nil })
+            child.lists = []
+            #expect(errands.folder === child)
+            root.children = nil
+            #expect(root.children == [] && child.parent == nil)
+        }
+    }
+
+    @Test func `S173: a class says itself whether it is Sendable`() async throws {
+        let shared = Shared()
+        #expect(await Task.detached { shared.name }.value == "shared")
+    }
+
+    @Test func `S173: relationships of earlier versions are not paired, and a refused inverse stays refused`() throws {
+        func one(_ name: String, _ to: String, _ inference: InverseInference) -> PropertyDescription {
+            .relationship(RelationshipDescription(name: name, destination: to, cardinality: .toOne, inference: inference))
+        }
+        func model(_ a: [PropertyDescription], _ b: [PropertyDescription]) throws -> [Int?] {
+            let model = try Model([EntityDescription(name: "A", properties: a), EntityDescription(name: "B", properties: b)])
+            return model.entities.flatMap { $0.relationships.map(\.inverse) }
+        }
+        #expect(try model([one("b", "B", .accepted)], [one("a", "A", .accepted)]) == [nil, nil])
+        #expect(try model([one("b", "B", .wanted)], [one("a", "A", .refused)]) == [nil, nil])
+        #expect(try model([one("b", "B", .wanted)], [one("a", "A", .accepted)]) == [0, 0])
+        #expect(try model([one("b", "B", .wanted)], [one("a", "A", .wanted), one("c", "A", .accepted)]) == [nil, nil, nil])
+        #expect(try model([one("b", "B", .wanted), one("n", "A", .wanted), one("p", "A", .wanted)], []) == [nil, nil, nil])
+    }
+}
+
+/// A generator whose numbers can be had again by its seed.
+private struct Seeded: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+/// The values of a receipt, apart from its object.
+private struct Expense: Equatable {
+    var amount: Decimal
+    var tip: Decimal?
+    var currency: Spending.Currency
+    var fallback: Spending.Currency?
+    var priority: Spending.Priority
+    var other: Spending.Priority?
+    var method: Spending.Method
+    var methods: [Spending.Method]
+    var place: Spending.Place?
+    var places: [Spending.Place]
+    var tags: [String]
+    var counts: [String: Int]
+    var words: Set<String>
+    var shares: [Decimal]?
+    var history: [Spending.Currency]
+    var flags: Spending.Flags
+
+    init(_ random: inout Seeded) {
+        func decimal() -> Decimal {
+            Decimal(Int64.random(in: -9_999_999...9_999_999, using: &random)) / [1, 10, 100, 1000].randomElement(using: &random)!
+        }
+        func method() -> Spending.Method {
+            [.cash, .card(number: "\(Int.random(in: 0...9, using: &random))"), .split([0.5, 1, .infinity])]
+                .randomElement(using: &random)!
+        }
+        func place() -> Spending.Place {
+            Spending.Place(name: "ü\(Int.random(in: 0...9, using: &random))", notes: Bool.random(using: &random) ? nil : [""])
+        }
+        func some<T>(_ value: T) -> T? { Bool.random(using: &random) ? nil : value }
+        func list<T>(_ element: () -> T) -> [T] { (0..<Int.random(in: 0...4, using: &random)).map { _ in element() } }
+        func word() -> String { "w\(Int.random(in: 0...99, using: &random))" }
+        amount = decimal()
+        tip = some(decimal())
+        currency = Spending.Currency.allCases.randomElement(using: &random)!
+        fallback = some(.krone)
+        priority = some(.low) ?? .high
+        other = some(.high)
+        self.method = method()
+        methods = list(method)
+        self.place = some(place())
+        places = list(place)
+        tags = list(word)
+        counts = Dictionary(list { (word(), Int.random(in: 0...9, using: &random)) }, uniquingKeysWith: +)
+        words = Set(list(word))
+        shares = some(list(decimal))
+        history = list { .euro }
+        flags = some([.shared, .late]) ?? []
+    }
+
+    init(_ receipt: Spending.Receipt) {
+        amount = receipt.amount
+        tip = receipt.tip
+        currency = receipt.currency
+        fallback = receipt.fallback
+        priority = receipt.priority
+        other = receipt.other
+        method = receipt.method
+        methods = receipt.methods
+        place = receipt.place
+        places = receipt.places
+        tags = receipt.tags
+        counts = receipt.counts
+        words = receipt.words
+        shares = receipt.shares
+        history = receipt.history
+        flags = receipt.flags
+    }
+
+    func write(to receipt: Spending.Receipt) {
+        receipt.amount = amount
+        receipt.tip = tip
+        receipt.currency = currency
+        receipt.fallback = fallback
+        receipt.priority = priority
+        receipt.other = other
+        receipt.method = method
+        receipt.methods = methods
+        receipt.place = place
+        receipt.places = places
+        receipt.tags = tags
+        receipt.counts = counts
+        receipt.words = words
+        receipt.shares = shares
+        receipt.history = history
+        receipt.flags = flags
+    }
+}
