@@ -1,13 +1,29 @@
 import ObjectGraph
 
-/// Makes a final class a stored model.
+/// Makes a class a stored model.
 ///
-/// Each stored property becomes an attribute, or a relationship if it has ``Relationship(deleteRule:inverse:renamedFrom:)``.
+/// Each stored property is an attribute or a relationship. Its type decides which:
+///
+/// | type | stored as |
+/// | --- | --- |
+/// | numbers, `Bool`, `String`, `Data`, `Date`, `UUID`, `URL`, `Decimal`, and types that conform to `AttributeValue` | a value that predicates and sorts compare |
+/// | an enum or another type with such a raw value | the raw value |
+/// | another `Codable` type, such as `[String]` or a structure | JSON, which predicates cannot look into |
+/// | `Other?` or `Other`, where `Other` is a model | a relationship to one object |
+/// | `[Other]`, `[Other]?` or `Set<Other>` | a relationship to many objects |
+///
+/// All of the values can be optional. Reading a relationship `Other` whose object was deleted stops the program. A to-many relationship
+/// is read in the order of the keys, and never as nil.
+///
+/// A relationship without ``Relationship(deleteRule:inverse:renamedFrom:)`` gets the inverse that leads back, if each of the two models
+/// has exactly one relationship that can be it.
+///
 /// Computed properties stay as they are. Properties are read from and written to the object's context. A new object keeps its
 /// own values until it is inserted.
 ///
-/// If the class has no initializer, the macro adds one with a parameter per property. The class is not `Sendable`: an object
-/// belongs to its context. If the class had another name in existing files, pass that name: `renamedFrom: "Singer"`.
+/// If the class has no initializer, the macro adds one with a parameter per property. Unless the class says otherwise, it is not
+/// `Sendable`: an object belongs to its context. If the class had another name in existing files, pass that name:
+/// `renamedFrom: "Singer"`.
 ///
 /// ```swift
 /// @Model final class Choir {
@@ -66,13 +82,16 @@ public macro Index<T: PersistentModel>(_ indexes: [PartialKeyPath<T>]...) =
 public macro Unique<T: PersistentModel>(_ constraints: [PartialKeyPath<T>]...) =
     #externalMacro(module: "StrataMacros", type: "IndexMacro")
 
-/// Makes a property a relationship: `Other?` to one object, `[Other]` to many.
+/// Sets the options of a relationship. A relationship without options needs no annotation.
 ///
 /// With an inverse, a change of one side changes the other side. Name the inverse on one side only; the other side infers it.
 /// Swift cannot resolve two attributes that name each other's properties.
+///
+/// Without a named inverse, the relationship is paired with the only relationship of the other model that leads back, if that one has
+/// no annotation. Two annotated relationships are paired by name only.
 /// - Parameters:
 ///   - deleteRule: The effect on the related objects when this object is deleted.
-///   - inverse: The property of the related class that leads back.
+///   - inverse: The property of the related class that leads back. An explicit nil keeps the relationship without an inverse.
 ///   - renamedFrom: The former name of the relationship.
 @attached(peer)
 public macro Relationship(deleteRule: DeleteRule = .nullify, inverse: AnyKeyPath? = nil, renamedFrom: String? = nil) =

@@ -76,7 +76,7 @@ struct ModelProperty {
     /// The type in the source, or the type of an initial value that shows it.
     var typeText: String? { type?.trimmedDescription ?? initialValue?.typeText }
 
-    /// What the source tells about the way in which the property is stored.
+    /// The storage of the property, as far as the source shows it.
     var kind: PropertyKind {
         let shown = type ?? typeText.map { TypeSyntax("\(raw: $0)") }
         switch marker {
