@@ -1,5 +1,6 @@
 import ObjectGraph
 import StoreInterface
+import TestSupport
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -59,6 +60,31 @@ private struct Place: CodableAttribute, Equatable { var x: Int, name: String }
         #expect(Mood(Value.string("angry")) == nil)
         #expect(Level(Value.int(0)) == nil)
         #expect(Place(Value.data(Data([1]))) == nil)
+    }
+
+    @Test func `S173: decimals are stored exactly, in the order of their numbers`() throws {
+        var random = SeededGenerator()
+        var numbers: [Decimal] = [0, 1, -1, Decimal.greatestFiniteMagnitude, -Decimal.greatestFiniteMagnitude]
+        numbers += [.leastNonzeroMagnitude, -.leastNonzeroMagnitude, Decimal(string: "0.1")!, Decimal(string: "-0.10")!]
+        for _ in 0..<300 {
+            let mantissa = Decimal(Int64.random(in: .min ... .max, using: &random)) * (random.below(2) == 0 ? 1 : 12_345_678_901)
+            let small = Decimal(random.below(2000) - 1000)
+            let exponent = random.below(80) - 40
+            let text = "\(random.below(2) == 0 ? mantissa : small)E\(exponent)"
+            numbers.append(try #require(Decimal(string: text), "\(text)"))
+        }
+        for number in numbers { #expect(Decimal(number.storeValue) == number, "\(number), seed \(Seed.value)") }
+        for (a, b) in zip(numbers, numbers.shuffled(using: &random)) {
+            guard case .data(let first) = a.storeValue, case .data(let second) = b.storeValue else { return }
+            #expect((a < b) == first.lexicographicallyPrecedes(second), "\(a) and \(b), seed \(Seed.value)")
+            #expect((a == b) == (first == second), "\(a) and \(b), seed \(Seed.value)")
+        }
+        #expect(try #require(Decimal(Decimal.nan.storeValue)).isNaN)
+        #expect(Decimal(.data(Data())) == 0)
+        // Bytes of a damaged file are refused or read as some number.
+        for _ in 0..<2000 {
+            _ = Decimal(.data(Data((0..<random.below(40)).map { _ in UInt8(random.below(256)) })))
+        }
     }
 
     @Test func equalCodableValuesHaveEqualBytes() {

@@ -30,19 +30,22 @@ struct SwiftCompiler {
     /// Compiles a file, including the checks of data races. Returns the messages, one per line.
     ///
     /// Runs on a thread that may block, so that other tests continue.
-    func messages(about source: String) async throws -> [String] {
+    func messages(about source: String, languageMode: Int = 6) async throws -> [String] {
         try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(with: Result { try compile(source) }) }
+            DispatchQueue.global().async { continuation.resume(with: Result { try compile(source, languageMode) }) }
         }
     }
 
-    private func compile(_ source: String) throws -> [String] {
+    private func compile(_ source: String, _ languageMode: Int) throws -> [String] {
         let file = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID().uuidString).swift")
         try source.write(to: file, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: file) }
         let folders = ([modules] + headers).flatMap { ["-I", $0.path()] }
         let output = try Self.run(
-            ["-swift-version", "6", "-parse-as-library", "-emit-sil", "-o", "/dev/null", "-diagnostic-style", "llvm"] + folders
+            [
+                "-swift-version", "\(languageMode)", "-parse-as-library", "-emit-sil", "-o", "/dev/null", "-diagnostic-style",
+                "llvm",
+            ] + folders
                 + ["-load-plugin-executable", "\(plugin.path())#StrataMacros", file.path()])
         return output.split(separator: "\n").map(String.init)
     }

@@ -1,0 +1,101 @@
+import Testing
+
+/// The compiler's messages about mistakes in models: one per mistake, and none about their consequences.
+@Suite(.enabled(if: SwiftCompiler.shared != nil, "the built modules were not found next to the tests"))
+struct ModelMistakeTests {
+    /// A model with a mistake stands for `Broken`, which the rest of the program uses as a model.
+    private static func program(_ model: String) -> String {
+        """
+        import Foundation
+        import Strata
+
+        final class Opaque {}
+        enum Mood: String { case calm }
+        @propertyWrapper struct Clamped { var wrappedValue: Int }
+        @Model final class Other { var x = 1 }
+
+        \(model)
+
+        @Model final class Friend { var broken: [Broken] = []; var best: Broken?; init() {} }
+        func useAsModel<M: PersistentModel>(_ type: M.Type) -> String { M.entityName }
+        func use() throws { _ = try Model(Broken.self, Friend.self); print(useAsModel(Broken.self)) }
+        """
+    }
+
+    /// Bodies of classes, and a part of the only message.
+    static let mistakes: [(String, String)] = [
+        ("var a: Opaque?; init() {}", "this type cannot be stored"),
+        ("var a: [Opaque] = []", "this type cannot be stored"),
+        ("var a = Opaque()", "this type cannot be stored"),
+        ("weak var a: Other?", "cannot be 'weak' or 'unowned'"),
+        ("var b: Int; lazy var a = 1", "cannot be 'lazy'"),
+        ("@Clamped var a = 1", "a property wrapper cannot be used"),
+        ("var a = 1, b = 2", "on its own line"),
+        ("var a: Int { didSet {} }; init() { a = 1 }", "cannot have observers"),
+        ("@Relationship var a: Int?", "without '@Relationship'"),
+        ("@Relationship var a: Mood?", "without '@Relationship'"),
+        ("@Relationship var a: [Mood]", "without '@Relationship'"),
+        ("@Relationship var a: Mood", "without '@Relationship'"),
+        ("@Attribute(.unique) var a: Other?", "Remove '@Attribute'"),
+        ("@Attribute var a: [Other]", "Remove '@Attribute'"),
+        ("@Transient var a: Int", "a transient property needs an initial value"),
+        ("var managedObject = 1", "choose another name"),
+        ("@Relationship(inverse: \\Friend.best) var a: Other?", "the inverse must be a property"),
+        ("var a = [1].count", "give the type of this property"),
+    ]
+
+    @Test(arguments: mistakes.indices)
+    func `S173: one mistake in a model is one error`(_ index: Int) async throws {
+        let compiler = try #require(SwiftCompiler.shared)
+        let (body, expected) = Self.mistakes[index]
+        let messages = try await compiler.messages(about: Self.program("@Model final class Broken { \(body) }"))
+        let errors = messages.filter { $0.contains(" error: ") }
+        #expect(errors.count == 1, "\(body): \(errors)")
+        #expect(errors.allSatisfy { $0.contains(expected) }, "\(body): \(errors)")
+    }
+
+    @Test func `S173: in the Swift 5 language mode, a constant is stored`() async throws {
+        let compiler = try #require(SwiftCompiler.shared)
+        let source = Self.program(
+            """
+            @Model class Broken {
+                @Attribute(.unique) let id: UUID
+                let made = Date.now
+                let other: Other?
+                init(id: UUID, other: Other? = nil) { self.id = id; self.other = other }
+            }
+            """)
+        let messages = try await compiler.messages(about: source, languageMode: 5)
+        #expect(messages.filter { $0.contains(" error: ") } == [])
+        let strict = try await compiler.messages(about: source).filter { $0.contains(" error: ") }
+        #expect(!strict.isEmpty && strict.allSatisfy { $0.contains("declared with 'let'") })
+    }
+
+    @Test func `S173: a public model with every kind of property compiles in another module's sight`() async throws {
+        let compiler = try #require(SwiftCompiler.shared)
+        let source = """
+            import Foundation
+            import Strata
+
+            public enum Mood: String, Codable, Sendable { case calm }
+            @Model open class Person {
+                public var id = UUID()
+                public var mood: Mood?
+                public var friends: [Person] = []
+                public var best: Person!
+                public var words: [String]?
+                public var price = Decimal(3)
+                var private1: [Pet]
+                private var hidden = 1
+                public init() { private1 = [] }
+            }
+            @Model public final class Pet: Codable {
+                var name: String
+                public required init(from decoder: any Decoder) throws { name = try String(from: decoder) }
+                public func encode(to encoder: any Encoder) throws { try name.encode(to: encoder) }
+            }
+            """
+        let messages = try await compiler.messages(about: source)
+        #expect(messages.filter { $0.contains("error: ") || $0.contains("warning: ") } == [])
+    }
+}
