@@ -55,7 +55,7 @@ extension ModelClass {
                     ]\(raw: indexArgument)\(raw: formerNameArgument))
                 """
         }
-        let lines = persisted.map { "description.properties.append(\($0.description(in: sourceName)))" }
+        let lines = persisted.map { "description.properties.append(\($0.description(in: sourceName)))" } + columnCheck
         return """
             \(raw: access)static let entityDescription: EntityDescription = {
                 var description = EntityDescription(
@@ -64,6 +64,16 @@ extension ModelClass {
                 return description
             }()
             """
+    }
+
+    /// A statement that stops the program if a property whose column is counted from the source has none, because its type is an alias
+    /// of an array of models.
+    private var columnCheck: [String] {
+        let counted = persisted.filter { $0.marker == .none && $0.kind.access == .byType && $0.kind.relationships == .byType }
+            .filter { $0.kind.columns == .one }
+        guard !counted.isEmpty else { return [] }
+        let names = counted.map { "\"\($0.name)\"" }.joined(separator: ", ")
+        return ["description.requireColumns(of: [\(names)])"]
     }
 
     private var formerNameArgument: String { renamedFrom.map { ",\n    renamedFrom: \($0)" } ?? "" }

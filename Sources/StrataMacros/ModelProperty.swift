@@ -30,12 +30,14 @@ struct ModelProperty {
         var renamedFrom: String?
     }
 
-    var name: String
+    let name: String
     /// The name in the source, with backticks if it needs them.
-    var sourceName: String
-    var marker: Marker
-    var type: TypeSyntax?
-    var initialValue: ExprSyntax?
+    let sourceName: String
+    let marker: Marker
+    let type: TypeSyntax?
+    let initialValue: ExprSyntax?
+    /// The storage of the property, as far as the source shows it.
+    let kind: PropertyKind
     /// The position among the attributes and to-one relationships, as an expression.
     var column: String?
     /// The position among the relationships, as an expression.
@@ -76,9 +78,17 @@ struct ModelProperty {
     /// The type in the source, or the type of an initial value that shows it.
     var typeText: String? { type?.trimmedDescription ?? initialValue?.typeText }
 
-    /// The storage of the property, as far as the source shows it.
-    var kind: PropertyKind {
-        let shown = type ?? typeText.map { TypeSyntax("\(raw: $0)") }
+    init(name: String, sourceName: String, marker: Marker, type: TypeSyntax?, initialValue: ExprSyntax?) {
+        self.name = name
+        self.sourceName = sourceName
+        self.marker = marker
+        self.type = type
+        self.initialValue = initialValue
+        kind = Self.kind(marker, type, initialValue)
+    }
+
+    private static func kind(_ marker: Marker, _ type: TypeSyntax?, _ initialValue: ExprSyntax?) -> PropertyKind {
+        let shown = type ?? initialValue?.typeText.map { TypeSyntax("\(raw: $0)") }
         switch marker {
         case .transient: return PropertyKind(columns: .zero, relationships: .zero)
         case .attribute: return shown?.isPlain == true ? .plain : .attribute

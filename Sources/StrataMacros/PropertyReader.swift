@@ -19,15 +19,16 @@ struct PropertyReader {
         guard let binding = variable.bindings.first else { return nil }
         guard variable.bindings.count == 1 else { return misuse(.severalInOne, variable.bindings) }
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else { return misuse(.pattern, binding.pattern) }
-        var property = ModelProperty(
+        let property = ModelProperty(
             name: pattern.identifier.plainName, sourceName: pattern.identifier.text, marker: .transient,
             type: binding.typeAnnotation?.type.trimmed, initialValue: binding.initializer?.value.trimmed)
         if let transient = variable.attribute(named: "Transient") { return readTransient(property, transient) }
         guard checkStorage(binding) else { return nil }
         if property.name == "managedObject" { return misuse(.reservedName, pattern) }
         guard let marker = readMarker(property) else { return nil }
-        property.marker = marker
-        return property
+        return ModelProperty(
+            name: property.name, sourceName: property.sourceName, marker: marker, type: property.type,
+            initialValue: property.initialValue)
     }
 
     private mutating func misuse(_ misuse: ModelDiagnostic, _ node: some SyntaxProtocol, _ fixIt: FixIt? = nil) -> ModelProperty?

@@ -185,6 +185,7 @@ import Testing
         #expect(text.contains("PropertyNumber.relationship(0, after: Mood.self, then: 0)"))
         #expect(text.contains("PropertyNumber.column(PropertyNumbers.column2, of: {"))
         #expect(text.contains("(model: A) in"))
+        #expect(text.contains("description.requireColumns(of: [\"mood\"])"))
         #expect(text.contains("get(PropertyNumbers.column3)"))
     }
 
