@@ -79,6 +79,9 @@ let package = Package(
         .testTarget(
             name: "DictionaryStoreTests", dependencies: ["DictionaryStore", "StoreContract", "ObjectGraph"],
             path: "Examples/DictionaryStore/Tests/DictionaryStoreTests"),
+        // The example of keyed collections. It also has a separate manifest. Here it is compiled and run by the stack tests.
+        .executableTarget(
+            name: "Notes", dependencies: ["ObjectGraph", "LMDBStore"], path: "Examples/Notes/Sources/Notes"),
         .testTarget(name: "PlatformTests", dependencies: ["Platform", "StoreContract", "StoreInterface"]),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "StoreContract"]),
         .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreContract", "StoreInterface", "TestSupport"]),
@@ -94,7 +97,7 @@ let package = Package(
             ]),
         .testTarget(name: "ObjectGraphTests", dependencies: ["ObjectGraph", "TestSupport", "Platform"]),
         .testTarget(name: "CoordinationTests", dependencies: ["ObjectGraph", "MemoryStore", "TestSupport", "Platform"]),
-        .testTarget(name: "StackTests", dependencies: ["ObjectGraph", "TestSupport", "Platform"]),
+        .testTarget(name: "StackTests", dependencies: ["Notes", "ObjectGraph", "TestSupport", "Platform"]),
         .testTarget(
             name: "CrashTests",
             dependencies: ["LMDB", "LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport", "Platform"]),

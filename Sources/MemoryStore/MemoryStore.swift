@@ -98,6 +98,7 @@ private enum MemoryStoreRegistry {
     static func store(named name: String, schema: StoreSchema) throws -> MemoryStore {
         try stores.withLock { stores in
             if let known = stores[name]?.store {
+                let schema = schema.keepingKeyedValues(of: known.schema, mayAdd: false)
                 guard known.schema.withoutHints == schema.withoutHints else {
                     throw StoreError(
                         .schemaMismatch, "the memory store \(name) is open with another model; choose another name")

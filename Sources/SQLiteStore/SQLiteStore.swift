@@ -59,13 +59,13 @@ public final class SQLiteStore: ObjectStore {
         path = try StoreFile.resolved(url).path
         self.routing = routing
         isReadOnly = readOnly
+        if readOnly { readerRole = try SQLiteFile.readOnlyRole(path) } else { readerRole = .reader }
+        let schema = SQLiteFile.keepingKeyedValues(schema, path, readerRole, readOnly: readOnly)
         layout = SQLiteLayout(schema)
         if readOnly {
-            readerRole = try SQLiteFile.readOnlyRole(path)
             writer = try SQLiteConnection(path: path, role: readerRole)
             (lineage, schemaText) = try SQLiteFile.identify(writer, layout, path)
         } else {
-            readerRole = .reader
             if let failure = FilePermission.failure(path, companions: ["-wal", "-shm"], isReadOnly: false) { throw failure }
             try SQLiteFile.makeIfMissing(layout, path)
             try SQLiteFile.checkOwner(path)

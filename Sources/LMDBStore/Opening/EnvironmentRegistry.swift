@@ -85,6 +85,7 @@ enum EnvironmentRegistry {
     ) throws -> LMDBStore {
         switch try find(path) {
         case .open(let store):
+            let schema = schema.keepingKeyedValues(of: store.schema, mayAdd: false)
             guard let difference = SchemaDifference.first(of: schema, from: store.schema) else { return store }
             throw StoreError(.schemaMismatch, "\(path) is open with another schema: \(difference). Use one model for a file")
         case .claimed(let claims, let left, let openFiles):

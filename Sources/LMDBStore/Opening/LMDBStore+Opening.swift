@@ -143,6 +143,7 @@ extension LMDBStore {
             let lineage = try StoredLineage.adopt(uuid, meta, in: transaction, path: url.path)
             var schemas = try StoredSchemas(meta, in: transaction, path: url.path)
             let found = schemas.versions
+            let schema = schema.keepingKeyedValues(of: schemas.current.schema, mayAdd: true)
             let change = try schemas.adopt(schema)
             if let change {
                 guard mayChange else { throw ClaimNeeded() }

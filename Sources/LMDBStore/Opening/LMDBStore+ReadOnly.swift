@@ -62,6 +62,7 @@ extension LMDBStore {
         }
         // Handles are opened in one transaction and used in the next. The schema number shows whether another process has
         // migrated the file between the two.
+        var schema = schema
         let (meta, schemas, tables) = try environment.openDatabases { transaction in
             guard let meta = try transaction.open(MetaTable.name, .bytes) else {
                 throw StoreError.fileOfAnotherProgram(path, "table named meta")
@@ -70,6 +71,7 @@ extension LMDBStore {
                 return (meta, nil as StoredSchemas?, nil as Tables?)
             }
             var schemas = try StoredSchemas(meta, in: transaction, path: path)
+            schema = schema.keepingKeyedValues(of: schemas.current.schema, mayAdd: false)
             if let change = try schemas.adopt(schema), change.number != change.formerNumber {
                 throw StoreError.needsMigration(path)
             }

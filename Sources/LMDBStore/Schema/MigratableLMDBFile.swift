@@ -22,7 +22,7 @@ struct MigratableLMDBFile: MigratableFile {
         let url = try StoreFile.resolved(url)
         guard try FileIdentity.of(path: url.path) != nil, StoreFile.isFilled(url.path) else { return nil }
         // If the store is open in this process, its schema is known. The next opening shows whether the schema matches.
-        if let open = try EnvironmentRegistry.openStore(path: url.path) { return open.schemas.last?.schema }
+        if let open = try EnvironmentRegistry.openStore(path: url.path) { return open.schemas.last?.schema.withoutKeyedValues }
         return try withEnvironment(url) { environment in
             guard let meta = try environment.openDatabases({ try $0.open(MetaTable.name, .bytes) }) else { return nil }
             let transaction = try ReadTransaction(environment)
@@ -30,7 +30,7 @@ struct MigratableLMDBFile: MigratableFile {
             guard let format = try transaction.metaNumber(MetaTable.Key.format, meta), format <= MetaTable.formatVersion else {
                 return nil
             }
-            return try StoredSchemas(meta, in: transaction, path: url.path).current.schema
+            return try StoredSchemas(meta, in: transaction, path: url.path).current.schema.withoutKeyedValues
         }
     }
 

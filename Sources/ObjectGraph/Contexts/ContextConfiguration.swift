@@ -22,7 +22,7 @@ struct ContextConfiguration: @unchecked Sendable {
         var host: (any ContextExecutor)? { place.host }
     }
 
-    var model: Model { coordinator.model }
+    var model: Model { coordinator.contextModel }
     var traits: ModelCapabilities { coordinator.traits }
     var writer: StoreWriter { coordinator.writer }
 }
@@ -36,9 +36,12 @@ final class ModelCapabilities: Sendable {
     /// For each entity, the columns whose values stay in the history when an object is deleted. Empty if no entity has such columns.
     let preserved: [ColumnSet]
     let rules: RelationshipRules
+    /// The number of the hidden entity of keyed values; nil if the store does not have it.
+    let keyedValues: Int?
 
     init(_ model: Model) {
         rules = RelationshipRules(model)
+        keyedValues = model.storeSchema.keyedValues
         hasLifecycle = model.entities.map { entity in
             model.type(of: entity).map { $0 is any ManagedObjectLifecycle.Type } ?? false
         }

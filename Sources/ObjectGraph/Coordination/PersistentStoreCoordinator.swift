@@ -15,6 +15,8 @@ import StoreInterface
 public final class PersistentStoreCoordinator: Sendable {
     /// The model of the store's objects.
     public let model: Model
+    /// The model with the hidden entity of keyed values, if the store has it.
+    let contextModel: Model
     /// The name of the coordinator in errors.
     public let name: String
     let writer: StoreWriter
@@ -40,8 +42,9 @@ public final class PersistentStoreCoordinator: Sendable {
     init(model: Model, store: any ObjectStore, routing: Routing, name: String, clock: any WriterClock) throws {
         self.model = model
         self.name = name
+        contextModel = store.schema.keyedValues == nil ? model : model.withKeyedValues
         hops = routing == .ancestors ? HopCounts() : nil
-        traits = ModelCapabilities(model)
+        traits = ModelCapabilities(contextModel)
         writer = try StoreWriterRegistry.writer(for: store, clock: clock)
         let number = writer.addListener { [weak self] _, origin in self?.didSave(origin) }
         listener.withLock { $0 = number }

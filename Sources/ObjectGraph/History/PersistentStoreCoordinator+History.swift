@@ -35,8 +35,8 @@ extension PersistentStoreCoordinator {
                     throw HistoryError.tokenExpired(HistoryToken(store, place ?? 0))
                 }
                 for changes in part where found.count < limit && request.takes(changes.origin) {
-                    guard let chosen = wanted.map({ changes.restricted(to: $0, model) }) ?? changes else { continue }
-                    found.append(HistoryTransaction(chosen, model: model, in: store))
+                    guard let chosen = wanted.map({ changes.restricted(to: $0, contextModel) }) ?? changes else { continue }
+                    found.append(HistoryTransaction(chosen, model: contextModel, in: store))
                 }
                 guard part.count == Self.historyPart, let last = part.last else { break }
                 place = last.generation

@@ -42,26 +42,48 @@ public struct Model: Sendable {
                 types.map { ($0.entityDescription.name, $0) }, uniquingKeysWith: { first, _ in first }))
     }
 
+    /// A model without entities, for a container that holds only keyed collections.
+    static let empty = Model(entities: [], storeSchema: StoreSchema(entities: []), types: [:])
+
+    /// The model with the hidden entity of keyed values, as contexts see it. The numbers of the other entities stay.
+    var withKeyedValues: Model {
+        guard storeSchema.keyedValues == nil else { return self }
+        let schema = EntitySchema.keyedValues
+        let entity = Entity(
+            name: schema.name, number: entities.count, columns: schema.columns, defaults: schema.columns.map(\.initialValue),
+            attributes: schema.columns.enumerated().map { column, definition in
+                Attribute(
+                    name: definition.name, column: column, type: definition.type, isOptional: definition.isOptional,
+                    index: definition.index, preservesValueOnDeletion: false)
+            }, relationships: [], indexes: [])
+        return Model(entities: entities + [entity], storeSchema: storeSchema.withKeyedValues, types: types)
+    }
+
+    private init(entities: [Entity], storeSchema: StoreSchema, types: [String: any PersistentModel.Type]) {
+        self.entities = entities
+        self.storeSchema = storeSchema
+        self.types = types
+        byName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.number) })
+        var byType: [ObjectIdentifier: Int] = [:]
+        for entity in entities {
+            if let type = types[entity.name] { byType[ObjectIdentifier(type)] = entity.number }
+        }
+        self.byType = byType
+    }
+
     private init(
         _ descriptions: [EntityDescription], _ version: SchemaVersion, types: [String: any PersistentModel.Type]
     ) throws(ModelError) {
         let descriptions = descriptions.withInferredInverses()
         var resolution = try ModelResolution(descriptions)
-        entities = try resolution.entities()
+        let entities = try resolution.entities()
         var storeSchema = StoreSchema(
             entities: zip(entities, descriptions).map {
                 EntitySchema(name: $0.name, columns: $0.columns, indexes: $0.indexes, renamedFrom: $1.renamedFrom)
             },
             links: resolution.links, version: version)
         storeSchema.relationships = RelationshipSchema.all(of: entities, descriptions)
-        self.storeSchema = storeSchema
-        byName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.number) })
-        self.types = types
-        var byType: [ObjectIdentifier: Int] = [:]
-        for entity in entities {
-            if let type = types[entity.name] { byType[ObjectIdentifier(type)] = entity.number }
-        }
-        self.byType = byType
+        self.init(entities: entities, storeSchema: storeSchema, types: types)
     }
 
     /// Returns the entity with this name, or nil.

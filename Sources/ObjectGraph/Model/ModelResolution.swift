@@ -28,6 +28,9 @@ struct ModelResolution {
 
     private static func checkNames(_ entity: EntityDescription) throws(ModelError) {
         if entity.name.isEmpty { throw ModelError(.emptyName, entity: "", remedy: "an entity needs a name") }
+        if entity.name.lowercased() == EntitySchema.keyedValues.name {
+            throw ModelError(.reservedName, entity: entity.name, remedy: "keyed collections use this name; choose another")
+        }
         var seen: Set<String> = []
         for property in entity.properties {
             if property.name.isEmpty {

@@ -44,7 +44,7 @@ public final class PersistentContainer: Sendable {
         model: Model, store: StoreDescription, stack: ContextStack = .siblings, migrationPlan: MigrationPlan? = nil,
         allowsDataLoss: Set<String> = [], progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
     ) async throws {
-        var schema = model.storeSchema
+        var schema = model.storeSchema.withKeyedValues
         schema.migration.allowedLoss = .named(allowsDataLoss)
         if let migrationPlan {
             schema.migration.way = try await PlannedMigration(
@@ -79,7 +79,8 @@ public final class PersistentContainer: Sendable {
         for types: any PersistentModel.Type..., store: StoreDescription, stack: ContextStack = .siblings,
         allowsDataLoss: Set<String> = []
     ) async throws {
-        try await self.init(model: Model(types), store: store, stack: stack, allowsDataLoss: allowsDataLoss)
+        try await self.init(
+            model: types.isEmpty ? .empty : Model(types), store: store, stack: stack, allowsDataLoss: allowsDataLoss)
     }
 
     /// The context of the main actor, with synchronous reads and `async` saves. Its objects stay on the main actor.

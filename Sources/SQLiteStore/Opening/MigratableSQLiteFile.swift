@@ -17,7 +17,7 @@ struct MigratableSQLiteFile: MigratableFile {
             guard try connection.integer("SELECT COUNT(*) FROM sqlite_master WHERE name = 'strata_meta'") == 1,
                 let text = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first
             else { return nil }
-            return try? JSONDecoder().decode(StoreSchema.self, from: Data(text.utf8))
+            return try? JSONDecoder().decode(StoreSchema.self, from: Data(text.utf8)).withoutKeyedValues
         }
     }
 

@@ -125,6 +125,18 @@ enum SQLiteFile {
 
     // MARK: The schema
 
+    /// Returns the schema to open a file with, which keeps the file's keyed values. A file that cannot be read keeps the schema: opening
+    /// it reports why.
+    static func keepingKeyedValues(
+        _ schema: StoreSchema, _ path: String, _ role: SQLiteConnection.Role, readOnly: Bool
+    ) -> StoreSchema {
+        guard readOnly || schema.keyedValues == nil, StoreFile.isFilled(path),
+            let connection = try? SQLiteConnection(path: path, role: readOnly ? role : .observer),
+            let file = try? connection.withLock({ try contents(connection, path).schema })
+        else { return schema }
+        return schema.keepingKeyedValues(of: file, mayAdd: !readOnly)
+    }
+
     /// Writes the schema that applies from now on, and keeps the previous schema under a number.
     static func write(_ schema: StoreSchema, after old: StoreSchema, _ connection: SQLiteConnection) throws {
         let count = try connection.integer("SELECT COUNT(*) FROM strata_meta WHERE name LIKE 'schema %'") ?? 0

@@ -121,15 +121,16 @@ public struct SchemaPath: Sendable {
 
     /// Returns the schemas that the file still has to be migrated to.
     private static func schemas(from file: StoreSchema, to model: StoreSchema) -> [StoreSchema] {
-        guard let place = model.migration.way.lastIndex(where: { $0.withoutHints == file }),
-            place < model.migration.way.count - 1
-        else { return [model] }
-        return model.migration.way[(place + 1)..<(model.migration.way.count - 1)] + [model]
+        let way = file.keyedValues == nil ? model.migration.way : model.migration.way.map(\.withKeyedValues)
+        guard let place = way.lastIndex(where: { $0.withoutHints == file }), place < way.count - 1 else { return [model] }
+        return way[(place + 1)..<(way.count - 1)] + [model]
     }
 
     /// Checks that the file belongs to this model. Another program's model is not a newer version of this one, whatever its
     /// number.
     private static func checkKinship(_ file: StoreSchema, _ model: StoreSchema, _ path: String) throws {
+        let file = file.withoutKeyedValues
+        let model = model.withoutKeyedValues
         guard !file.entities.isEmpty else { return }
         switch model.migration.allowedLoss {
         case .everything: return

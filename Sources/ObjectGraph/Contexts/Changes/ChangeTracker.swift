@@ -8,6 +8,8 @@ struct ChangeTracker {
     var updatesOfDeleted = UpdatesOfDeletedObjects()
     /// Objects that the next save checks for conflicts although they are unchanged.
     var watched: Set<ObjectID> = []
+    /// The changes of keyed collections.
+    var keyed = KeyedChanges()
     /// The allocated keys that new objects have not used yet, by entity.
     var keys: [Range<ObjectKey>]
 

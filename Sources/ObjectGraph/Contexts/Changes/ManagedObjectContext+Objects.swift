@@ -113,7 +113,7 @@ extension ManagedObjectContext {
 
     /// Returns the next key of an entity. Keys are taken from the pool one page's worth at a time.
     @inline(__always)
-    private func nextKey(_ entity: Int) -> ObjectKey {
+    func nextKey(_ entity: Int) -> ObjectKey {
         if tracker.keys[entity].isEmpty { tracker.keys[entity] = setup.writer.takeKeys(entity) }
         let key = tracker.keys[entity].lowerBound
         tracker.keys[entity] = key + 1..<tracker.keys[entity].upperBound

@@ -232,30 +232,38 @@ extension ManagedObjectContext {
 
     /// Puts a tombstone in the top layer. An object that never left the top layer is removed without one (S041).
     private func markDeleted(_ object: ManagedObject) {
-        tracker.log.note(object.entity, object.key)
-        let known = layerStack.top.row(object.entity, object.key)
-        let isNewInTop = known?.kind == .insert
-        let isKnownBelow = layerStack.sealed.contains { $0.row(object.entity, object.key) != nil }
-        if isNewInTop, !isKnownBelow {
+        guard let row = putTombstone(object.entity, object.key) else {
             // The object keeps its row, which contains its last values (S054).
-            layerStack.top.remove(entity: object.entity, key: object.key)
             forgetLinks(of: object)
             forgetUnsaved(object)
             return
         }
+        object.row = row
+        registry.retain(object)
+    }
+
+    /// Puts the row of a deletion in the top layer. Returns nil if the object never left the top layer: then its row is removed.
+    func putTombstone(_ entity: Int, _ key: ObjectKey) -> Row? {
+        tracker.log.note(entity, key)
+        let known = layerStack.top.row(entity, key)
+        let isNewInTop = known?.kind == .insert
+        let isKnownBelow = layerStack.sealed.contains { $0.row(entity, key) != nil }
+        if isNewInTop, !isKnownBelow {
+            layerStack.top.remove(entity: entity, key: key)
+            return nil
+        }
         let row =
             known?.copy(layer: layerStack.top.id)
-            ?? Row.make(kind: .delete, layer: layerStack.top.id, columnCount: model.entities[object.entity].columns.count)
-        if layerStack.pendingKind(object.entity, object.key) == .insert {
+            ?? Row.make(kind: .delete, layer: layerStack.top.id, columnCount: model.entities[entity].columns.count)
+        if layerStack.pendingKind(entity, key) == .insert {
             // Folding drops the insertion, and with it the values.
             for column in 0..<row.columnCount where !row.isSet(column) {
-                row[column] = readBelow(object.entity, object.key, column) ?? .null
+                row[column] = readBelow(entity, key, column) ?? .null
             }
         }
         row.kind = .delete
-        layerStack.top.put(row, entity: object.entity, key: object.key)
-        object.row = row
-        registry.retain(object)
+        layerStack.top.put(row, entity: entity, key: key)
+        return row
     }
 
     /// Removes the pairs of an object that never left the top layer. No other layer contains pairs of it.

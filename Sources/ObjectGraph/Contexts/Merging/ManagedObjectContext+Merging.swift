@@ -147,6 +147,7 @@ extension ManagedObjectContext {
     /// Changes that a running save has taken stay.
     public func rollback() {
         checkIsolation()
+        tracker.keyed = KeyedChanges()
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
         let affected = layerStack.dropChanges()
         let dropped = Layer.folding(affected, schema: model.storeSchema)
@@ -178,6 +179,7 @@ extension ManagedObjectContext {
     public func reset() {
         checkIsolation()
         layerStack.reset()
+        tracker.keyed = KeyedChanges()
         tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
         tracker.log.removeAll()
         registry.forEach { object in

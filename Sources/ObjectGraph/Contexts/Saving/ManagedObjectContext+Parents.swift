@@ -164,7 +164,7 @@ extension ManagedObjectContext {
         try checkNotReset(push)
         sealTop()
         let showsTheSame = layerStack.revision == push.parentViewRevision
-        let taken = showsTheSame && !hasDeletes && push.orphans.isEmpty ? push : applicable(push)
+        let taken = showsTheSame && !hasDeletes && push.orphans.isEmpty ? push : applicable(settledKeys(push))
         let layers = layersAbove(layerStack.sealed, [taken.layer])
         if !taken.layer.isEmpty {
             layerStack.append(layers)
@@ -202,7 +202,7 @@ extension ManagedObjectContext {
         } catch {
             return refuse(group, error)
         }
-        let pushes = group.map { $0.push.parentViewRevision == layerStack.revision ? $0.push : applicable($0.push) }
+        let pushes = applicable(group.map(\.push))
         let same = group.count == 1 && layerStack.revision == pushes[0].parentViewRevision
         if isRoot, !hasChanges, pushes.allSatisfy(\.layer.isEmpty) {
             // With nothing to save, this context keeps its state (S063, S090).
@@ -213,6 +213,17 @@ extension ManagedObjectContext {
         forwardToParent(pushes, durability) { [self] result in
             finish(group, Result { try didForwardToParent(pushes, same && began == layerStack.revision, result) })
         }
+    }
+
+    /// Returns the changes of a group of children in the form in which they apply to this context, one after the other.
+    private func applicable(_ group: [ChildChanges]) -> [ChildChanges] {
+        var pushes: [ChildChanges] = []
+        for push in group {
+            let isNewest = push.parentViewRevision == layerStack.revision
+            let settled = isNewest && pushes.isEmpty ? push : settledKeys(push, after: pushes.map(\.layer).reversed())
+            pushes.append(isNewest ? settled : applicable(settled))
+        }
+        return pushes
     }
 
     private func finish(_ group: [WaitingPush], _ result: Result<ParentState, any Error>) {

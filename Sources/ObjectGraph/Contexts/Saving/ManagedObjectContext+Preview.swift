@@ -23,6 +23,7 @@ extension ManagedObjectContext {
     /// Returns own changes after validation, oldest first and sealed.
     private func layersToTry() throws -> [Layer] {
         try checkOpen()
+        try tracker.keyed.check()
         guard hasChanges else { return [] }
         processPendingChanges()
         try validate()

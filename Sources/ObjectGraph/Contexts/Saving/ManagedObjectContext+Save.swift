@@ -81,6 +81,7 @@ extension ManagedObjectContext {
 
     /// Runs all steps before the hand-over. Returns false if there is nothing to save. Throws if validation fails.
     func prepareSave() throws -> Bool {
+        try tracker.keyed.check()
         guard hasChanges else { return false }
         processPendingChanges()
         if observers.hasNotices { post(.willSave, layerStack.folded().changeSet(origin: origin)) }

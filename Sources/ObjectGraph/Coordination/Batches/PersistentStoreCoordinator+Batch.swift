@@ -127,7 +127,7 @@ extension PersistentStoreCoordinator {
             chunk.keys = try await writer.onQueue { [entity = chunk.entity.number, count = chunk.rows.count] writer in
                 writer.takeKeys(entity, atLeast: count)
             }
-            let schema = model.storeSchema
+            let schema = contextModel.storeSchema
             let outcome = try await submit(options) { [chunk] state in try chunk.layer(over: state, schema: schema) }
             let used = outcome.change(of: chunk.entity.number)?.insertedKeys.count ?? 0
             giveBack(chunk, used)
@@ -148,7 +148,7 @@ extension PersistentStoreCoordinator {
     private func batchUpdate(
         _ query: StoreQuery, _ values: [String: Value], _ options: BatchOptions
     ) async throws -> BatchResult {
-        let entity = model.entities[query.entity]
+        let entity = contextModel.entities[query.entity]
         var columns: [Int: Value] = [:]
         for (name, value) in values {
             let column = try entity.batchColumn(named: name, in: model)
@@ -157,7 +157,7 @@ extension PersistentStoreCoordinator {
             }
             columns[column] = entity.columns[column].type.stored(value)
         }
-        let schema = model.storeSchema
+        let schema = contextModel.storeSchema
         return try await result(query.entity, options) { [columns] state in
             let layer = Layer(schema: schema)
             for key in try state.view.keys(query) {
@@ -170,8 +170,8 @@ extension PersistentStoreCoordinator {
     }
 
     private func batchDelete(_ query: StoreQuery, _ options: BatchOptions) async throws -> BatchResult {
-        let schema = model.storeSchema
-        let columnCount = model.entities[query.entity].columns.count
+        let schema = contextModel.storeSchema
+        let columnCount = contextModel.entities[query.entity].columns.count
         // The check of every save follows the delete rules.
         return try await result(query.entity, options) { state in
             let layer = Layer(schema: schema)

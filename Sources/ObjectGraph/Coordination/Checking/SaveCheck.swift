@@ -18,6 +18,8 @@ struct SaveCheck {
     private var resolved: Layer?
     /// The columns that a policy wrote from the base in order to write a whole object. The save itself did not set them.
     var restored: [ObjectAddress: ColumnSet] = [:]
+    /// The keyed values whose changes were moved to other objects with the same keys.
+    var movedKeys: Set<ObjectKey> = []
     let folded: Layer
     private let numbers: CommittedNumbers
     /// The layer to write, as far as it has been checked.
@@ -35,6 +37,7 @@ struct SaveCheck {
     /// Returns the layer to write, without its version. Throws ``SaveError``.
     mutating func resolvedLayer() throws -> Layer {
         if request.base.sequence != state.sequence || request.mayHaveOrphans {
+            try settleKeys()
             try checkVersions()
             try checkWatched()
             if case .custom(let resolve) = request.policy { conflicts = try settleContested(resolve) }
@@ -59,6 +62,7 @@ struct SaveCheck {
                 for slot in SlotIterator(page.updated | page.deleted) {
                     guard let row = page[slot] else { continue }
                     let key = PageAddress.key(page: number, slot: slot)
+                    if !movedKeys.isEmpty, movedKeys.contains(key), entity == keyedValues { continue }
                     let theirs = try current.version(entity, key)
                     let isOrphan = theirs == nil && row.kind == .update
                     guard try isOrphan || !numbers.areSame(base.version(entity, key), theirs) else { continue }
@@ -84,7 +88,7 @@ struct SaveCheck {
         }
     }
 
-    private mutating func resolve(_ row: Row, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws {
+    mutating func resolve(_ row: Row, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws {
         if request.isPreview, row.kind != .delete || isInStore {
             met.append(try conflict(row, entity, key, isInStore: isInStore))
         }
@@ -130,7 +134,8 @@ struct SaveCheck {
         try row.set.forEach { column in
             if try base.value(entity, key, column) != current.value(entity, key, column) { ours.clear(column) }
         }
-        if ours.set.isEmpty {
+        // The key of a keyed value never changes.
+        if ours.set.isEmpty || entity == keyedValues && !ours.isSet(KeyedColumn.value) {
             layer.remove(entity: entity, key: key)
         } else {
             layer.put(ours, entity: entity, key: key)
@@ -171,12 +176,13 @@ struct SaveCheck {
             let before = try base.value(entity, key, column)
             let theirs = try current.value(entity, key, column)
             let isOurs = row?.isSet(column) ?? false
-            guard isOurs || before != theirs else { continue }
+            guard isOurs || before != theirs, entity != keyedValues || column != KeyedColumn.key else { continue }
             let ours = row?.kind == .delete ? nil : isOurs ? row?[column] : before
             properties.append(.init(name: definition.name, base: before, ours: ours, theirs: theirs))
         }
         return MergeConflict(
-            objectID: ObjectID(store: writer.store.identity, entity: entity, key: key), entityName: schema.name,
+            objectID: ObjectID(store: writer.store.identity, entity: entity, key: key),
+            entityName: try nameInConflict(row, entity, key),
             properties: properties, isDeletedHere: row?.kind == .delete, isDeletedInStore: !isInStore)
     }
 }

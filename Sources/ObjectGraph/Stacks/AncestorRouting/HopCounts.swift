@@ -50,7 +50,7 @@ final class HopCounts: Sendable {
 
 extension PersistentStoreCoordinator {
     /// The route of a new root context; nil with `Routing.snapshot`.
-    var rootRoute: (any RequestRoute)? { hops.map { AncestorRoute(entityCount: model.entities.count, hops: $0) } }
+    var rootRoute: (any RequestRoute)? { hops.map { AncestorRoute(entityCount: contextModel.entities.count, hops: $0) } }
 }
 
 extension PersistentContainer {

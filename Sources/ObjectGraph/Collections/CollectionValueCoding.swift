@@ -1,0 +1,144 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The conversion of a collection's values to bytes and back.
+///
+/// Data, strings, numbers, Booleans, dates and UUIDs are stored as their bytes. Other values are JSON with sorted keys.
+struct CollectionValueCoding<Value: Codable & Sendable> {
+    private let raw: (any RawCollectionValue.Type)?
+
+    init() { raw = Value.self as? any RawCollectionValue.Type }
+
+    var typeName: String { "\(Value.self)" }
+
+    func encode(_ value: Value) throws -> Data {
+        if let value = value as? any RawCollectionValue { return value.collectionBytes }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "infinity", negativeInfinity: "-infinity", nan: "nan")
+        return try encoder.encode(value)
+    }
+
+    func decode(_ bytes: Data) throws(UndecodableValue) -> Value {
+        if let raw {
+            guard let value = raw.init(collectionBytes: bytes) as? Value else {
+                throw UndecodableValue(field: nil, reason: "\(bytes.count) bytes are no \(typeName)")
+            }
+            return value
+        }
+        let decoder = JSONDecoder()
+        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+            positiveInfinity: "infinity", negativeInfinity: "-infinity", nan: "nan")
+        do {
+            return try decoder.decode(Value.self, from: bytes)
+        } catch {
+            throw UndecodableValue(error)
+        }
+    }
+}
+
+/// The reason why a stored value does not decode.
+struct UndecodableValue: Error {
+    var field: String?
+    var reason: String
+
+    init(field: String?, reason: String) {
+        self.field = field
+        self.reason = reason
+    }
+
+    init(_ error: any Error) {
+        func name(_ path: [any CodingKey], _ last: String? = nil) -> String? {
+            let names = path.map { $0.intValue.map { "\($0)" } ?? $0.stringValue } + [last].compactMap(\.self)
+            return names.isEmpty ? nil : names.joined(separator: ".")
+        }
+        switch error {
+        case DecodingError.keyNotFound(let key, let context):
+            self.init(field: name(context.codingPath, key.stringValue), reason: "the stored value does not have it")
+        case DecodingError.valueNotFound(let type, let context):
+            self.init(field: name(context.codingPath), reason: "the stored value is null, not \(Self.text(type))")
+        case DecodingError.typeMismatch(let type, let context):
+            self.init(field: name(context.codingPath), reason: "the stored value is not \(Self.text(type))")
+        case DecodingError.dataCorrupted(let context):
+            self.init(field: name(context.codingPath), reason: context.debugDescription)
+        default: self.init(field: nil, reason: "\(error)")
+        }
+    }
+
+    /// Returns a type as people name it. The decoder has dictionaries for objects and arrays for lists.
+    private static func text(_ type: Any.Type) -> String {
+        let name = "\(type)"
+        if name.hasPrefix("Dictionary<") { return "an object with fields" }
+        return name.hasPrefix("Array<") ? "a list" : "of type \(name)"
+    }
+}
+
+/// A value that a collection stores as its bytes.
+private protocol RawCollectionValue {
+    var collectionBytes: Data { get }
+    /// Returns nil for bytes that are not of this type.
+    init?(collectionBytes: Data)
+}
+
+extension Data: RawCollectionValue {
+    fileprivate var collectionBytes: Data { self }
+    fileprivate init?(collectionBytes: Data) { self = collectionBytes }
+}
+
+extension String: RawCollectionValue {
+    fileprivate var collectionBytes: Data { Data(utf8) }
+    fileprivate init?(collectionBytes: Data) {
+        guard let text = String(validating: collectionBytes, as: UTF8.self) else { return nil }
+        self = text
+    }
+}
+
+extension RawCollectionValue where Self: BitwiseCopyable {
+    fileprivate var collectionBytes: Data { withUnsafeBytes(of: self) { Data($0) } }
+    fileprivate init?(collectionBytes: Data) {
+        guard collectionBytes.count == MemoryLayout<Self>.size else { return nil }
+        self = collectionBytes.withUnsafeBytes { $0.loadUnaligned(as: Self.self) }
+    }
+}
+
+// Swift runs on little-endian machines only, so that these are the bytes of every file.
+extension Int: RawCollectionValue {}
+extension Int8: RawCollectionValue {}
+extension Int16: RawCollectionValue {}
+extension Int32: RawCollectionValue {}
+extension Int64: RawCollectionValue {}
+extension UInt: RawCollectionValue {}
+extension UInt8: RawCollectionValue {}
+extension UInt16: RawCollectionValue {}
+extension UInt32: RawCollectionValue {}
+extension UInt64: RawCollectionValue {}
+extension Float: RawCollectionValue {}
+extension Double: RawCollectionValue {}
+
+extension Bool: RawCollectionValue {
+    fileprivate var collectionBytes: Data { Data([self ? 1 : 0]) }
+    fileprivate init?(collectionBytes: Data) {
+        guard collectionBytes.count == 1, let byte = collectionBytes.first, byte <= 1 else { return nil }
+        self = byte == 1
+    }
+}
+
+extension Date: RawCollectionValue {
+    fileprivate var collectionBytes: Data { timeIntervalSinceReferenceDate.collectionBytes }
+    fileprivate init?(collectionBytes: Data) {
+        guard let seconds = Double(collectionBytes: collectionBytes) else { return nil }
+        self.init(timeIntervalSinceReferenceDate: seconds)
+    }
+}
+
+extension UUID: RawCollectionValue {
+    fileprivate var collectionBytes: Data { withUnsafeBytes(of: uuid) { Data($0) } }
+    fileprivate init?(collectionBytes: Data) {
+        guard collectionBytes.count == 16 else { return nil }
+        self.init(uuid: collectionBytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) })
+    }
+}

@@ -1,0 +1,52 @@
+/// The conversion of the keys of a collection to bytes and back.
+struct KeyCoding<Key> {
+    let typeName: String
+    /// Appends a key to the prefix of the collection.
+    let append: (Key, inout [UInt8]) -> Void
+    /// Reads a whole key. Returns nil for bytes that are no key.
+    let read: (ArraySlice<UInt8>) -> Key?
+}
+
+extension KeyCoding where Key: CollectionKey {
+    init() {
+        typeName = Key.keyTypeName
+        append = { $0.appendKey(to: &$1, isLast: true) }
+        read = { bytes in
+            var rest = bytes
+            guard let key = Key(readingKey: &rest, isLast: true), rest.isEmpty else { return nil }
+            return key
+        }
+    }
+}
+
+extension KeyCoding {
+    init<A: CollectionKey, B: CollectionKey>(_: A.Type, _: B.Type) where Key == (A, B) {
+        typeName = "(\(A.keyTypeName), \(B.keyTypeName))"
+        append = { key, bytes in
+            key.0.appendKey(to: &bytes, isLast: false)
+            key.1.appendKey(to: &bytes, isLast: true)
+        }
+        read = { bytes in
+            var rest = bytes
+            guard let first = A(readingKey: &rest, isLast: false), let second = B(readingKey: &rest, isLast: true), rest.isEmpty
+            else { return nil }
+            return (first, second)
+        }
+    }
+
+    init<A: CollectionKey, B: CollectionKey, C: CollectionKey>(_: A.Type, _: B.Type, _: C.Type) where Key == (A, B, C) {
+        typeName = "(\(A.keyTypeName), \(B.keyTypeName), \(C.keyTypeName))"
+        append = { key, bytes in
+            key.0.appendKey(to: &bytes, isLast: false)
+            key.1.appendKey(to: &bytes, isLast: false)
+            key.2.appendKey(to: &bytes, isLast: true)
+        }
+        read = { bytes in
+            var rest = bytes
+            guard let first = A(readingKey: &rest, isLast: false), let second = B(readingKey: &rest, isLast: false),
+                let third = C(readingKey: &rest, isLast: true), rest.isEmpty
+            else { return nil }
+            return (first, second, third)
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import Logging
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Values under keys of your own, in the order of the keys, as one context sees them (S190).
+///
+/// A collection needs no model. The file records the types of its keys and values at the first write. Reads include the context's unsaved
+/// changes. Changes are saved, rolled back and merged with the context's objects: one save commits both.
+///
+/// ```swift
+/// let drafts = try container.collection("drafts", of: Draft.self)
+/// drafts["spring"] = Draft(title: "Spring")
+/// drafts["winter"] = nil
+/// for (name, draft) in try drafts["a"..<"n"].entries() { print(name, draft.title) }
+/// try await container.mainContext.save()
+/// ```
+/// Use a collection where its context is used. A look-up costs one search of an index, one read of a page, and the decoding. Data,
+/// strings, numbers, dates and UUIDs are stored as their bytes, and other values as JSON.
+///
+/// Two contexts that write one key conflict: see ``ManagedObjectContext/mergePolicy``. The conflict has the property `value`.
+public struct KeyedCollection<Key, Value: Codable & Sendable> {
+    /// The name of the collection in its file.
+    public let name: String
+    /// The context in which the collection is read and written.
+    public let context: ManagedObjectContext
+    let keys: KeyCoding<Key>
+    let values = CollectionValueCoding<Value>()
+    /// The bytes with which all keys of the collection begin.
+    let prefix: [UInt8]
+
+    init(_ name: String, _ keys: KeyCoding<Key>, in context: ManagedObjectContext) throws {
+        guard !name.isEmpty, !name.utf8.contains(0) else { throw CollectionError.invalidName(name) }
+        self.name = name
+        self.context = context
+        self.keys = keys
+        prefix = Array(name.utf8) + [0]
+        try context.checkCollection(name, types)
+    }
+
+    var types: CollectionTypes { CollectionTypes(key: keys.typeName, value: values.typeName) }
+
+    /// Returns the same collection in another context.
+    ///
+    /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if that context sees other types; the store's error.
+    public func `in`(_ context: ManagedObjectContext) throws -> KeyedCollection {
+        try KeyedCollection(name, keys, in: context)
+    }
+
+    // MARK: Values
+
+    /// The value under a key, or nil.
+    ///
+    /// Setting nil removes the key. This neither throws nor stops the program: a value that cannot be read is nil here, with a message in
+    /// the log, and a value that cannot be stored makes the next `save` throw. To handle errors in place, use ``value(forKey:)`` and
+    /// ``setValue(_:forKey:)``.
+    public subscript(key: Key) -> Value? {
+        get {
+            do {
+                return try value(forKey: key)
+            } catch {
+                Self.logger.error("\(error)")
+                return nil
+            }
+        }
+        nonmutating set {
+            do { try setValue(newValue, forKey: key) } catch { context.tracker.keyed.refused[bytes(of: key)] = error }
+        }
+    }
+
+    /// Returns the value under a key, or nil if there is none.
+    ///
+    /// - Throws: ``CollectionError/undecodable(collection:key:field:reason:)``; the store's error.
+    public func value(forKey key: Key) throws -> Value? {
+        try bytes(forKey: key).map { try decoded($0, text(of: key)) }
+    }
+
+    /// Returns the stored bytes of a value, also of one that does not decode; nil if there is none.
+    public func bytes(forKey key: Key) throws -> Data? {
+        try context.keyedBytes(bytes(of: key))
+    }
+
+    /// Calls `body` with the stored bytes of a value. Returns nil without a call if there is none.
+    ///
+    /// The bytes of `Data`, `String` and numbers are the value itself. They are valid only during the call.
+    public func withBytes<R>(forKey key: Key, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
+        try bytes(forKey: key)?.withUnsafeBytes(body)
+    }
+
+    /// Sets the value under a key. nil removes the key. Setting an equal value changes nothing.
+    ///
+    /// - Throws: ``CollectionError/unencodable(collection:key:reason:)``, ``CollectionError/otherTypes(collection:stored:requested:)``,
+    ///   ``CollectionError/unavailable(collection:)``; the store's error. Then nothing has changed.
+    public func setValue(_ value: Value?, forKey key: Key) throws {
+        let place = bytes(of: key)
+        guard let value else {
+            try context.removeKeyed(place)
+            return
+        }
+        let bytes: Data
+        do {
+            bytes = try values.encode(value)
+        } catch {
+            throw CollectionError.unencodable(collection: name, key: text(of: key), reason: "\(error)")
+        }
+        try context.putKeyed(place, bytes, of: name, types)
+    }
+
+    /// Removes a key and its value. Returns whether there was one.
+    @discardableResult
+    public func removeValue(forKey key: Key) throws -> Bool { try context.removeKeyed(bytes(of: key)) }
+
+    /// Returns whether the key has a value, without reading the value.
+    public func contains(_ key: Key) throws -> Bool { try context.keyedObject(bytes(of: key)) != nil }
+
+    // MARK: All entries
+
+    /// All entries, in the order of the keys.
+    public var all: KeyedRange<Key, Value> {
+        KeyedRange(collection: self, lower: prefix, upper: KeyBytes.end(ofPrefix: prefix) ?? [])
+    }
+
+    /// The number of entries. O(entries) of an index, without reading values.
+    public var count: Int { get throws { try all.count } }
+    /// A Boolean value that indicates whether there are no entries.
+    public var isEmpty: Bool { get throws { try all.isEmpty } }
+    /// The entry with the lowest key, or nil.
+    public var first: (key: Key, value: Value)? { get throws { try all.first } }
+    /// The entry with the highest key, or nil.
+    public var last: (key: Key, value: Value)? { get throws { try all.last } }
+
+    // MARK: Bytes
+
+    private static var logger: Logger { Logger(label: "strata.collections") }
+
+    func bytes(of key: Key) -> Data {
+        var bytes = prefix
+        keys.append(key, &bytes)
+        return Data(bytes)
+    }
+
+    func text(of key: Key) -> String {
+        if let text = key as? String { return "\"\(text)\"" }
+        return "\(key)"
+    }
+
+    func decoded(_ bytes: Data, _ key: @autoclosure () -> String) throws -> Value {
+        do throws(UndecodableValue) {
+            return try values.decode(bytes)
+        } catch {
+            throw CollectionError.undecodable(collection: name, key: key(), field: error.field, reason: error.reason)
+        }
+    }
+}
+
+/// The types of a collection, as the file records them.
+struct CollectionTypes: Codable, Hashable, CustomStringConvertible {
+    var key: String
+    var value: String
+
+    var description: String { "values of type \(value) under keys of type \(key)" }
+}

@@ -1,0 +1,50 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The columns of the hidden entity of keyed values.
+enum KeyedColumn {
+    static let key = 0
+    static let value = 1
+
+    /// Returns the key of the record with the types of a collection. No collection has an empty name.
+    static func typesKey(_ collection: String) -> Data { Data([0] + Array(collection.utf8)) }
+
+    /// Returns a key as people read it: `drafts["spring"]`, or the bytes in hexadecimal digits.
+    static func text(_ bytes: Data) -> String {
+        let parts = bytes.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let name = String(validating: parts[0], as: UTF8.self) else { return "\(bytes.count) bytes" }
+        if let text = String(validating: parts[1], as: UTF8.self), !text.utf8.contains(where: { $0 < 32 }) {
+            return "\(name)[\"\(text)\"]"
+        }
+        return "\(name)[0x\(parts[1].map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())]"
+    }
+}
+
+/// The collections that a context has written, and the values that it could not store.
+struct KeyedChanges {
+    /// The collections whose types this context has checked or recorded since its last rollback.
+    var recorded: Set<String> = []
+    /// The errors of values that could not be stored, by key. The next save throws one of them.
+    var refused: [Data: any Error] = [:]
+
+    func check() throws {
+        if let error = refused.min(by: { $0.key.lexicographicallyPrecedes($1.key) })?.value { throw error }
+    }
+}
+
+extension LayeredView {
+    /// Returns the object that holds a key; nil if there is none. One look-up per layer, and one in the index.
+    func keyedObject(_ entity: Int, _ key: Data) throws -> ObjectKey? {
+        let wanted = Value.data(key)
+        for layer in layers {
+            for object in layer.candidates(entity: entity, column: KeyedColumn.key, value: wanted)
+            where try exists(entity, object) && value(entity, object, KeyedColumn.key) == wanted { return object }
+        }
+        return try base.lookup(entity, column: KeyedColumn.key, value: wanted).first { try exists(entity, $0) }
+    }
+}

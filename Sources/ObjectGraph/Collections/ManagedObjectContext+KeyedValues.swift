@@ -1,0 +1,199 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Reading and writing keyed values by their bytes. Each is an object of a hidden entity without an instance, so that saves, merges,
+/// conflicts and the history treat it like any object.
+extension ManagedObjectContext {
+    private var keyedEntity: Int? { traits.keyedValues }
+
+    // MARK: Reading
+
+    /// Returns the object with a key, or nil.
+    func keyedObject(_ key: Data) throws -> ObjectKey? {
+        checkIsolation()
+        try checkOpen()
+        guard let entity = keyedEntity else { return nil }
+        return try layerStack.view.keyedObject(entity, key)
+    }
+
+    func hasKeyed(_ object: ObjectKey) throws -> Bool {
+        checkIsolation()
+        guard let entity = keyedEntity else { return false }
+        return try exists(entity, object)
+    }
+
+    /// Returns the value under a key, or nil.
+    func keyedBytes(_ key: Data) throws -> Data? { try keyedObject(key).map(keyedValue) }
+
+    func keyedKey(_ object: ObjectKey) throws -> Data { try column(KeyedColumn.key, of: object) }
+    func keyedValue(_ object: ObjectKey) throws -> Data { try column(KeyedColumn.value, of: object) }
+
+    private func column(_ column: Int, of object: ObjectKey) throws -> Data {
+        guard let entity = keyedEntity else { return Data() }
+        let (number, slot) = (PageAddress.page(of: object), PageAddress.slot(of: object))
+        if layerStack.hasLayers {
+            switch try layerStack.view.lookup(entity, page: number, slot: slot, column) {
+            case .row(let row): return row[column].keyedBytes
+            case .deleted: return Data()
+            case .below: break
+            }
+        }
+        return try layerStack.pages.page(entity, number, in: layerStack.view.base)?.presentValue(slot, column)?.keyedBytes
+            ?? Data()
+    }
+
+    /// Returns the objects whose keys are in a range, in the order of the keys.
+    func keyedObjects(
+        _ lower: [UInt8], _ upper: [UInt8], _ direction: StoreSort.Direction, limit: Int?
+    ) throws -> [ObjectKey] {
+        checkIsolation()
+        try checkOpen()
+        guard let query = keyedQuery(lower, upper) else { return [] }
+        var ordered = query
+        ordered.sort = [StoreSort(column: KeyedColumn.key, direction: direction)]
+        ordered.limit = limit
+        return try layerStack.view.keys(ordered)
+    }
+
+    func keyedCount(_ lower: [UInt8], _ upper: [UInt8]) throws -> Int {
+        checkIsolation()
+        try checkOpen()
+        return try keyedQuery(lower, upper).map(layerStack.view.count) ?? 0
+    }
+
+    private func keyedQuery(_ lower: [UInt8], _ upper: [UInt8]) -> StoreQuery? {
+        guard let entity = keyedEntity, lower.lexicographicallyPrecedes(upper) else { return nil }
+        return StoreQuery(
+            entity: entity,
+            predicate: .and([
+                .compare(KeyedColumn.key, .greaterOrEqual, .data(Data(lower))),
+                .compare(KeyedColumn.key, .less, .data(Data(upper))),
+            ]))
+    }
+
+    // MARK: Writing
+
+    /// Sets the value under a key. The first write records the types of the collection.
+    func putKeyed(_ key: Data, _ value: Data, of collection: String, _ types: CollectionTypes) throws {
+        checkIsolation()
+        try checkOpen()
+        guard let entity = keyedEntity else { throw CollectionError.unavailable(collection: collection) }
+        try record(collection, types)
+        try put(entity, key, value)
+        tracker.keyed.refused[key] = nil
+    }
+
+    private func put(_ entity: Int, _ key: Data, _ value: Data) throws {
+        if let object = try layerStack.view.keyedObject(entity, key) {
+            guard try keyedValue(object) != value else { return }
+            return setKeyed(entity, object, key, value, makeWritableRow(entity, object))
+        }
+        if try revive(entity, key, value) { return }
+        let object = nextKey(entity)
+        let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: 2)
+        row.fill(with: [.data(key), .data(value)])
+        layerStack.top.put(row, entity: entity, key: object)
+        tracker.log.note(entity, object)
+    }
+
+    /// Each changed row has the key, so that the change can be applied to another object that has got the same key meanwhile.
+    private func setKeyed(_ entity: Int, _ object: ObjectKey, _ key: Data, _ value: Data, _ row: Row) {
+        if !row.isSet(KeyedColumn.key) {
+            row[KeyedColumn.key] = .data(key)
+            layerStack.top.didSet(KeyedColumn.key, of: row, entity: entity, key: object)
+        }
+        row[KeyedColumn.value] = .data(value)
+        layerStack.top.didSet(KeyedColumn.value, of: row, entity: entity, key: object)
+        if !tracker.updatesOfDeleted.isEmpty { tracker.updatesOfDeleted.note(entity, object, KeyedColumn.value) }
+        tracker.log.note(entity, object)
+        if let known = registry.object(entity, object) {
+            known.row = row
+            registry.retain(known)
+        }
+    }
+
+    /// Updates the object whose deletion is unsaved, so that deleting a key and setting it again is one change of one object.
+    private func revive(_ entity: Int, _ key: Data, _ value: Data) throws -> Bool {
+        guard layerStack.top.mayDelete else { return false }
+        let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
+        guard let object = try below.keyedObject(entity, key), registry.object(entity, object) == nil,
+            let deletion = layerStack.top.row(entity, object), deletion.kind == .delete
+        else { return false }
+        tracker.log.note(entity, object)
+        if try below.value(entity, object, KeyedColumn.value) == .data(value) {
+            layerStack.top.remove(entity: entity, key: object)
+            return true
+        }
+        let row = Row.make(kind: .update, layer: layerStack.topID, columnCount: 2)
+        row[KeyedColumn.key] = .data(key)
+        row[KeyedColumn.value] = .data(value)
+        layerStack.top.put(row, entity: entity, key: object)
+        return true
+    }
+
+    /// Removes a key. Returns whether it had a value.
+    @discardableResult
+    func removeKeyed(_ key: Data) throws -> Bool {
+        tracker.keyed.refused[key] = nil
+        guard let object = try keyedObject(key) else { return false }
+        try removeKeyed(object, key)
+        return true
+    }
+
+    func removeKeyed(_ object: ObjectKey, _ key: Data) throws {
+        checkIsolation()
+        try checkOpen()
+        guard let entity = keyedEntity else { return }
+        if let known = registry.object(entity, object) { return delete(known) }
+        guard let row = putTombstone(entity, object), !row.isSet(KeyedColumn.key) else { return }
+        row[KeyedColumn.key] = .data(key)
+    }
+
+    // MARK: Types
+
+    /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if the collection has other types in this context.
+    func checkCollection(_ name: String, _ types: CollectionTypes) throws {
+        guard let bytes = try keyedBytes(KeyedColumn.typesKey(name)) else { return }
+        try types.check(bytes, name)
+    }
+
+    private func record(_ name: String, _ types: CollectionTypes) throws {
+        guard let entity = keyedEntity, !tracker.keyed.recorded.contains(name) else { return }
+        let key = KeyedColumn.typesKey(name)
+        if let bytes = try keyedBytes(key) { try types.check(bytes, name) } else { try put(entity, key, try types.bytes()) }
+        tracker.keyed.recorded.insert(name)
+    }
+}
+
+extension CollectionTypes {
+    init?(bytes: Data) {
+        guard let types = try? JSONDecoder().decode(CollectionTypes.self, from: bytes) else { return nil }
+        self = types
+    }
+
+    func bytes() throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return try encoder.encode(self)
+    }
+
+    /// - Throws: ``CollectionError/otherTypes(collection:stored:requested:)`` if the recorded types are not these.
+    func check(_ recorded: Data, _ name: String) throws {
+        let stored = CollectionTypes(bytes: recorded)
+        guard stored != self else { return }
+        throw CollectionError.otherTypes(
+            collection: name, stored: stored.map { "\($0)" } ?? "types that cannot be read", requested: "\(self)")
+    }
+}
+
+extension Value {
+    /// The bytes of a key or of a keyed value.
+    fileprivate var keyedBytes: Data {
+        if case .data(let data) = self { data } else { Data() }
+    }
+}

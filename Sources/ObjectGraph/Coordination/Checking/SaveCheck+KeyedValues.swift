@@ -1,0 +1,37 @@
+import StoreInterface
+
+/// Conflicts of keyed collections (S192): two contexts that write one key conflict on its value, also if both have inserted the key.
+extension SaveCheck {
+    /// Applies each change of a key that belongs to another object now to that object, as a conflict. One look-up per inserted key.
+    mutating func settleKeys() throws {
+        guard let entity = keyedValues else { return }
+        let current = state.view
+        for change in try current.movedKeys(of: folded, entity) {
+            movedKeys.insert(change.from)
+            let row = writable().move(change, entity)
+            guard case .data(let key) = row[KeyedColumn.key], key.first == 0 else {
+                try resolve(row, entity, change.to, isInStore: true)
+                continue
+            }
+            // Both contexts have recorded the types of one collection.
+            writable().remove(entity: entity, key: change.to)
+            guard case .data(let ours) = row[KeyedColumn.value], let types = CollectionTypes(bytes: ours),
+                case .data(let theirs) = try current.value(entity, change.to, KeyedColumn.value)
+            else { continue }
+            try types.check(theirs, String(decoding: key.dropFirst(), as: UTF8.self))
+        }
+    }
+
+    /// The number of the entity of keyed values.
+    var keyedValues: Int? { writer.store.schema.keyedValues }
+
+    /// Returns the name of an object in conflicts: its entity's, or the collection with the key.
+    func nameInConflict(_ row: Row?, _ entity: Int, _ key: ObjectKey) throws -> String {
+        guard entity == keyedValues else { return writer.store.schema.entities[entity].name }
+        let value =
+            try row.flatMap { $0.isSet(KeyedColumn.key) ? $0[KeyedColumn.key] : nil }
+            ?? state.view.value(entity, key, KeyedColumn.key) ?? request.base.view.value(entity, key, KeyedColumn.key)
+        guard case .data(let bytes) = value else { return EntitySchema.keyedValues.name }
+        return KeyedColumn.text(bytes)
+    }
+}

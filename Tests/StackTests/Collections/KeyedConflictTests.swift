@@ -1,0 +1,135 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Conflicts, merges and the history of keyed collections (S192).
+@Suite struct KeyedConflictTests {
+    static let policies: [(MergePolicy, String)] = [
+        (.error, "error"), (.storeTrump, "theirs"), (.objectTrump, "ours"), (.overwrite, "ours"), (.rollback, "theirs"),
+        (.custom { $0.reduce(into: [:]) { $0[$1.objectID] = .objectTrump } }, "ours"),
+    ]
+
+    /// What each of two contexts does with one key, and whether the key exists before.
+    enum Start: CaseIterable { case absent, present, removedAndSetAgain }
+
+    private static func set(_ value: String?, _ context: ManagedObjectContext) throws {
+        try context.collection("names", of: String.self).setValue(value, forKey: "key")
+    }
+
+    private static func shown(_ context: ManagedObjectContext) throws -> [String] {
+        try context.collection("names", of: String.self).all.entries().map { "\($0.key)=\($0.value)" }
+    }
+
+    @Test(arguments: Combination.rooted, Start.allCases)
+    func `S192: two contexts that write one key conflict on its value under each policy`(
+        _ combination: Combination, _ start: Start
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        for (policy, expected) in Self.policies {
+            let container = try await bed.container(combination.stack)
+            try await container.write { try Self.set(start == .absent ? nil : "base", $0) }
+            let ours = await container.makeBackgroundContext(name: "ours")
+            let theirs = await container.makeBackgroundContext(name: "theirs")
+            try await ours.perform { context in
+                context.mergePolicy = policy
+                try Self.set("ours", context)
+                try context.collection("names", of: String.self).setValue("other", forKey: "other")
+            }
+            if start == .removedAndSetAgain { try await theirs.perform(andSave: .durable) { try Self.set(nil, $0) } }
+            try await theirs.perform(andSave: .durable) { try Self.set("theirs", $0) }
+            if case .error = policy {
+                let error = await #expect(throws: SaveError.self) { try await ours.save() }
+                guard case .conflicts(let conflicts) = error else { return _ = Issue.record("\(error as Any)") }
+                #expect(conflicts.count == 1)
+                #expect(conflicts[0].entityName == "names[\"key\"]")
+                #expect(conflicts[0].properties.map(\.name) == ["value"])
+                #expect(conflicts[0].properties[0].ours == .data(Data("ours".utf8)))
+                #expect(conflicts[0].properties[0].theirs == .data(Data("theirs".utf8)))
+                await ours.perform { $0.rollback() }
+            } else {
+                try await ours.save()
+                #expect(try await ours.perform { try Self.shown($0) } == ["key=\(expected)", "other=other"], "\(policy)")
+                #expect(try await container.read { try Self.shown($0) } == ["key=\(expected)", "other=other"], "\(policy)")
+            }
+            #expect(try await container.coordinator.verify().isEmpty)
+            _ = try await container.write { try $0.collection("names", of: String.self).all.removeAll() }
+            try await container.close()
+            try await bed.closed()
+        }
+    }
+
+    @Test(arguments: Combination.rooted)
+    func `S192: contexts that write other keys do not conflict, also in a new collection`(_ combination: Combination) async throws
+    {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let workers = await [
+            container.makeBackgroundContext(), container.makeBackgroundContext(), container.makeBackgroundContext(),
+        ]
+        for (number, worker) in workers.enumerated() {
+            try await worker.perform { try $0.collection("names", of: Int.self).setValue(number, forKey: "\(number)") }
+        }
+        for worker in workers { try await worker.save() }
+        #expect(try await container.read { try $0.collection("names", of: Int.self).all.keys() } == ["0", "1", "2"])
+        // The third has recorded other types.
+        let late = await container.makeBackgroundContext()
+        let first = await container.makeBackgroundContext()
+        try await late.perform { try $0.collection("new", of: Int.self).setValue(1, forKey: "a") }
+        try await first.perform(andSave: .durable) { try $0.collection("new", of: Double.self).setValue(1, forKey: "b") }
+        let error = await #expect(throws: CollectionError.self) { try await late.save() }
+        #expect(error?.description.contains("Double") == true)
+        #expect(try await container.coordinator.verify().isEmpty)
+    }
+
+    @MainActor @Test(arguments: Combination.all)
+    func `S192: children of one parent that insert one key leave one value, the one saved last`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        for through in [false, true] {
+            let first = main.newBackgroundChild(name: "first")
+            let second = main.newBackgroundChild(name: "second")
+            try Self.set("main", main)
+            try await first.perform { try Self.set("first", $0) }
+            try await second.perform { try Self.set("second", $0) }
+            for child in [first, second] {
+                if through { try await child.save(through: .store) } else { try await child.save() }
+            }
+            #expect(try Self.shown(main) == ["key=second"])
+            // The object of the child's key is not the parent's.
+            try await first.perform { try Self.set("again", $0) }
+            if through { try await first.save(through: .store) } else { try await first.save() }
+            #expect(try Self.shown(main) == ["key=again"])
+            try await first.perform { try Self.set(nil, $0) }
+            try await first.save()
+            #expect(try Self.shown(main) == [])
+            try await container.saveMain()
+            #expect(try await container.coordinator.verify().isEmpty)
+            #expect(try await container.read { try Self.shown($0) } == [])
+        }
+    }
+
+    @MainActor @Test(arguments: Combination.all)
+    func `S192: a merge shows the values of another context, and notices and the history list them`(
+        _ combination: Combination
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let names = try container.collection("names", of: String.self)
+        names["key"] = "one"
+        try await container.saveMain()
+        var notices = 0
+        let token = container.mainContext.addObserver { if $0.kind == .objectsDidChange { notices += 1 } }
+        try await container.write { try Self.set("two", $0) }
+        try await until("main shows the other context's value") { await MainActor.run { names["key"] == "two" } }
+        #expect(notices > 0)
+        withExtendedLifetime(token) {}
+        let changes = try await container.coordinator.history().flatMap(\.changes)
+        #expect(changes.filter { $0.kind == .insert }.count == 2)
+        #expect(changes.last?.updatedProperties.contains("value") == true)
+    }
+}
