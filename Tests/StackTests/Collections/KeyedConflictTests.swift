@@ -1,5 +1,7 @@
 import Foundation
+import LMDBStore
 import ObjectGraph
+import SQLiteStore
 import StoreInterface
 import TestSupport
 import Testing
@@ -131,5 +133,37 @@ import Testing
         let changes = try await container.coordinator.history().flatMap(\.changes)
         #expect(changes.filter { $0.kind == .insert }.count == 2)
         #expect(changes.last?.updatedProperties.contains("value") == true)
+    }
+
+    /// Sets a key in another process.
+    static func setElsewhere(_ path: String, _ kind: String) async throws {
+        let url = URL(fileURLWithPath: path)
+        let container = try await PersistentContainer(store: kind == "lmdb" ? .lmdb(url) : .sqlite(url))
+        try await container.write { try Self.set("theirs", $0) }
+        try await container.close()
+    }
+
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S192: a value that another process has set conflicts with ours, and is read after a refresh`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await PersistentContainer(store: bed.description)
+        let worker = await container.makeBackgroundContext()
+        try await worker.perform { try Self.set("ours", $0) }
+        await #expect(processExitsWith: .success) { [path = bed.file.path as String, kind = kind.rawValue as String] in
+            try await KeyedConflictTests.setElsewhere(path, kind)
+        }
+        await #expect(throws: SaveError.self) { try await worker.save() }
+        try await container.coordinator.refresh()
+        let shown = try await worker.perform { context in
+            context.rollback()
+            context.refreshAllObjects()
+            return try Self.shown(context)
+        }
+        #expect(shown == ["key=theirs"])
+        try await worker.perform(andSave: .durable) { try Self.set("ours", $0) }
+        #expect(try await container.read { try Self.shown($0) } == ["key=ours"])
+        #expect(try await container.coordinator.verify().isEmpty)
     }
 }
