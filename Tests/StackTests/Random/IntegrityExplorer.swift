@@ -9,7 +9,7 @@ import Testing
 @Suite struct IntegrityExplorer {
     /// Checks a new context: references lead to objects, one-to-one ends agree, and properties and predicates agree.
     static func check(_ context: ManagedObjectContext, _ comment: String) throws {
-        for entity in context.model.entities {
+        for entity in Music.model.entities {
             let objects = try context.objects(entity.name)
             for relationship in entity.relationships {
                 guard case .toOne(let column) = relationship.kind else { continue }
