@@ -145,7 +145,9 @@ public final class SQLiteStore: ObjectStore {
             if isClosed.load(ordering: .acquiring) { throw StoreError.closed(path) }
             shortenLog()
             try setSynchronous(durability == .durable)
-            try writer.run("BEGIN IMMEDIATE")
+            do { try writer.run("BEGIN IMMEDIATE") } catch let error as StoreError where error.code == .inUseElsewhere {
+                throw StoreError(.storeBusy, error.message)
+            }
             do {
                 try checkSchema(writer)
                 let transaction = try SQLiteTransaction(connection: writer, layout: layout, path: path)

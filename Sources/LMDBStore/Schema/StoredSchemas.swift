@@ -183,11 +183,9 @@ extension StoredSchema {
     /// Whether numbers and schema have the same shape, and no number is used twice. The JSON of a file may contain anything.
     fileprivate var isSound: Bool {
         entities.count == schema.entities.count && links.count == schema.links.count
-            && zip(entities, schema.entities).allSatisfy { $0.isSound(in: $1, of: schema) }
+            && zip(entities, schema.entities).allSatisfy { $0.isSound(in: $1) }
             && Self.areNumbers(entities.map(\.number), below: nextEntity) && Self.areNumbers(links.map(\.number), below: nextLink)
-            && schema.links.allSatisfy {
-                schema.entities.indices.contains($0.source) && schema.entities.indices.contains($0.destination)
-            }
+            && schema.isSound
     }
 
     /// Returns whether numbers are unique and below the next number.
@@ -197,14 +195,10 @@ extension StoredSchema {
 }
 
 extension StoredSchema.Entity {
-    fileprivate func isSound(in entity: EntitySchema, of schema: StoreSchema) -> Bool {
+    fileprivate func isSound(in entity: EntitySchema) -> Bool {
         columns.count == entity.columns.count
             && zip(columns, entity.columns).allSatisfy { $0.isSound(in: $1) }
             && StoredSchema.areNumbers(columns.map(\.number), below: nextColumn)
-            && entity.columns.allSatisfy { $0.destination.map(schema.entities.indices.contains) ?? true }
-            && entity.indexes.allSatisfy { index in
-                !index.columns.isEmpty && index.columns.allSatisfy(entity.columns.indices.contains)
-            }
     }
 }
 

@@ -1,5 +1,6 @@
 internal import CSQLite
 import Foundation
+internal import Platform
 import StoreInterface
 
 /// One connection to a file, with its cache of prepared statements.
@@ -88,8 +89,20 @@ final class SQLiteConnection: @unchecked Sendable {
     /// Switches the file to a write-ahead log, so that readers and the writer do not wait for each other.
     func useLog() throws {
         try withLock {
-            guard try texts("PRAGMA journal_mode = WAL") == ["wal"] else {
+            guard try switchedToLog() else {
                 throw StoreError(.cannotOpen, "\(path) cannot have a write-ahead log beside it; move it to another file system")
+            }
+        }
+    }
+
+    /// Tries for up to 30 seconds while other connections make the same switch: SQLite does not wait for the lock that it needs.
+    private func switchedToLog() throws -> Bool {
+        let end = ContinuousClock.now + .milliseconds(Self.busyTimeout)
+        while true {
+            do { return try texts("PRAGMA journal_mode = WAL") == ["wal"] } catch let error as StoreError
+                where error.code == .inUseElsewhere && ContinuousClock.now < end
+            {
+                CurrentThread.sleep(microseconds: 1000)
             }
         }
     }
@@ -182,6 +195,13 @@ final class SQLiteConnection: @unchecked Sendable {
         return code == SQLITE_OK && moved != 0
     }
 
+    /// Makes the connection unusable if SQLite has ended a snapshot's transaction, as after some errors. Later reads would show another
+    /// state. The caller holds the lock.
+    func checkReading() {
+        guard pinned != nil, failure == nil, let handle, sqlite3_get_autocommit(handle) != 0 else { return }
+        failure = StoreError(.inputOutput, "\(path): a read failed, and SQLite ended the snapshot. Read from a new snapshot")
+    }
+
     /// The number of rows that the last statement changed.
     var changedRows: Int { handle.map { Int(sqlite3_changes($0)) } ?? 0 }
 
@@ -217,6 +237,8 @@ final class SQLiteConnection: @unchecked Sendable {
         // OFF is the default, unless the library was built with another default.
         try run("PRAGMA foreign_keys = OFF")
         if role != .copy { try run("PRAGMA cache_size = -65536; PRAGMA mmap_size = 1073741824; PRAGMA temp_store = MEMORY") }
+        // On macOS, a plain sync leaves the data in the drive's cache.
+        if !role.isReadOnly { try run("PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1") }
         // The maximum size of the log after it is restarted. Each connection has its own setting.
         if role == .writer { try run("PRAGMA journal_size_limit = \(SQLiteStore.logLimit)") }
         if role == .reader { try run("PRAGMA query_only = 1") }

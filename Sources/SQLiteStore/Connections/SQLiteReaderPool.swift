@@ -33,13 +33,29 @@ final class SQLiteReaderPool: Sendable {
     }
 
     private func idleOrNew() throws -> SQLiteConnection {
+        try checkOpen()
+        if let kept = idle.withLock({ $0.popLast() }) { return kept }
+        return try open()
+    }
+
+    /// Opens a connection that does not belong to the pool, for a copy of the store.
+    func separate() throws -> SQLiteConnection {
+        try checkOpen()
+        return try open()
+    }
+
+    private func checkOpen() throws {
         if isClosed.load(ordering: .acquiring) { throw StoreError.closed(path) }
         try checkUnchanged()
-        if let kept = idle.withLock({ $0.popLast() }) { return kept }
+    }
+
+    private func open() throws -> SQLiteConnection {
         // SQLite would open the file that replaced it, and would create a missing file.
         let found = StoreFile.identity(path)
         guard found == file else { throw StoreError.fileReplaced(path, isGone: found == nil) }
-        return try SQLiteConnection(path: path, role: role)
+        let connection = try SQLiteConnection(path: path, role: role)
+        if try connection.hasMoved { throw StoreError.fileReplaced(path, isGone: StoreFile.identity(path) == nil) }
+        return connection
     }
 
     /// Checks that a file that is read without locks was not written. Costs up to two `stat` calls for such a file.

@@ -10,6 +10,8 @@ final class SQLiteStatement {
     private let handle: OpaquePointer
     private let database: OpaquePointer
     private let path: String
+    /// The first error of a bind call since the statement ran. SQLite would run the statement with NULL in that place.
+    private var bindFailure = SQLITE_OK
 
     /// `SQLITE_TRANSIENT`, a C macro for -1: SQLite copies the bound bytes before the call returns.
     private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
@@ -27,7 +29,7 @@ final class SQLiteStatement {
 
     // MARK: Binding; parameters count from 1
 
-    func bind(_ number: Int64, _ parameter: Int) { sqlite3_bind_int64(handle, Int32(parameter), number) }
+    func bind(_ number: Int64, _ parameter: Int) { note(sqlite3_bind_int64(handle, Int32(parameter), number)) }
 
     func bind(_ key: UInt64, _ parameter: Int) { bind(Int64(bitPattern: key), parameter) }
 
@@ -36,23 +38,27 @@ final class SQLiteStatement {
     func bind(_ value: Value, _ parameter: Int) {
         let at = Int32(parameter)
         switch value {
-        case .null: sqlite3_bind_null(handle, at)
-        case .bool(let flag): sqlite3_bind_int64(handle, at, flag ? 1 : 0)
-        case .int(let number): sqlite3_bind_int64(handle, at, number)
-        case .uint(let number), .reference(let number): sqlite3_bind_int64(handle, at, Int64(bitPattern: number))
+        case .null: note(sqlite3_bind_null(handle, at))
+        case .bool(let flag): note(sqlite3_bind_int64(handle, at, flag ? 1 : 0))
+        case .int(let number): note(sqlite3_bind_int64(handle, at, number))
+        case .uint(let number), .reference(let number): note(sqlite3_bind_int64(handle, at, Int64(bitPattern: number)))
         case .double(let number):
-            if number.isNaN { bind(text: "NaN", at) } else { sqlite3_bind_double(handle, at, number) }
+            if number.isNaN { bind(text: "NaN", at) } else { note(sqlite3_bind_double(handle, at, number)) }
         case .string(let text): bind(text: text, at)
         case .data(let data): data.withUnsafeBytes { bind(bytes: $0, at) }
         case .uuid(let uuid): withUnsafeBytes(of: uuid.uuid) { bind(bytes: $0, at) }
         }
     }
 
+    private func note(_ code: Int32) {
+        if code != SQLITE_OK, bindFailure == SQLITE_OK { bindFailure = code }
+    }
+
     private func bind(bytes: UnsafeRawBufferPointer, _ parameter: Int32) {
         if bytes.isEmpty {
-            sqlite3_bind_zeroblob(handle, parameter, 0)
+            note(sqlite3_bind_zeroblob(handle, parameter, 0))
         } else {
-            sqlite3_bind_blob64(handle, parameter, bytes.baseAddress, UInt64(bytes.count), Self.transient)
+            note(sqlite3_bind_blob64(handle, parameter, bytes.baseAddress, UInt64(bytes.count), Self.transient))
         }
     }
 
@@ -61,11 +67,11 @@ final class SQLiteStatement {
         text.withUTF8 { bytes in
             // An empty buffer may have no address, and a null address would bind NULL.
             guard let start = bytes.baseAddress, !bytes.isEmpty else {
-                sqlite3_bind_text(handle, parameter, "", 0, Self.transient)
+                note(sqlite3_bind_text(handle, parameter, "", 0, Self.transient))
                 return
             }
             start.withMemoryRebound(to: CChar.self, capacity: bytes.count) {
-                _ = sqlite3_bind_text64(handle, parameter, $0, UInt64(bytes.count), Self.transient, UInt8(SQLITE_UTF8))
+                note(sqlite3_bind_text64(handle, parameter, $0, UInt64(bytes.count), Self.transient, UInt8(SQLITE_UTF8)))
             }
         }
     }
@@ -78,12 +84,19 @@ final class SQLiteStatement {
 
     /// Advances to the next row. Returns false after the last row. Call ``reset()`` when done.
     func step() throws -> Bool {
-        let code = sqlite3_step(handle)
+        let code = advance()
         if code == SQLITE_ROW { return true }
         if code == SQLITE_DONE { return false }
         let error = Self.error(code, database, path)
         reset()
         throw error
+    }
+
+    /// Runs the statement, unless a value could not be bound. Returns SQLite's code.
+    private func advance() -> Int32 {
+        guard bindFailure != SQLITE_OK else { return sqlite3_step(handle) }
+        defer { bindFailure = SQLITE_OK }
+        return bindFailure
     }
 
     func reset() { sqlite3_reset(handle) }
@@ -97,9 +110,10 @@ final class SQLiteStatement {
     /// Runs a statement that inserts one row. Returns false if a row has the same key.
     func runInsert() throws -> Bool {
         defer { reset() }
-        let code = sqlite3_step(handle)
+        let code = advance()
         if code == SQLITE_DONE { return true }
-        if code & 0xff == SQLITE_CONSTRAINT { return false }
+        // SQLITE_CONSTRAINT_PRIMARYKEY and SQLITE_CONSTRAINT_ROWID, macros that Swift does not import.
+        if code == SQLITE_CONSTRAINT | (6 << 8) || code == SQLITE_CONSTRAINT | (10 << 8) { return false }
         throw Self.error(code, database, path)
     }
 
@@ -167,7 +181,8 @@ final class SQLiteStatement {
 
     static func error(_ code: Int32, _ database: OpaquePointer, _ path: String) -> StoreError {
         let isFull = code & 0xff == SQLITE_IOERR && hadNoRoom(database)
-        let reason = String(cString: sqlite3_errmsg(database))
+        // The connection's message is of its last call, which may be later than the one that failed.
+        let reason = String(cString: sqlite3_extended_errcode(database) == code ? sqlite3_errmsg(database) : sqlite3_errstr(code))
         if isFull {
             return StoreError(.full, "\(path): \(reason); make room on the disk, or raise the limit of the file's size")
         }

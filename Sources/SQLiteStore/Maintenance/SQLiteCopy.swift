@@ -1,4 +1,5 @@
 import Foundation
+internal import Platform
 import StoreInterface
 
 /// Copies a database with SQLite's backup API, checks the copy, and marks it as a copy.
@@ -10,9 +11,8 @@ enum SQLiteCopy {
     /// - Returns: The newest save in the copy.
     /// - Throws: `StoreError` `.full`, `.inputOutput`, `.damaged`; `CancellationError`.
     static func make(
-        from path: String, role: SQLiteConnection.Role = .reader, to partial: PartialFile, _ cancellation: Cancellation
+        from source: SQLiteConnection, to partial: PartialFile, _ cancellation: Cancellation
     ) throws -> Generation {
-        let source = try SQLiteConnection(path: path, role: role)
         // The copy has no write-ahead log, so that all of it is in one file.
         let copy = try SQLiteConnection(path: partial.path, role: .copy, name: partial.target)
         // The caller renames the file next.
@@ -23,6 +23,28 @@ enum SQLiteCopy {
         _ = try source.integer("SELECT COUNT(*) FROM sqlite_master")
         try source.backup(to: copy, pagesAtOnce: pagesAtOnce) { try cancellation.check() }
         return try finish(copy, partial)
+    }
+
+    /// Gives the copy its name. Replaces a file of that name only while no connection has it open, and removes that file's log, which
+    /// SQLite would apply to the new file.
+    /// - Throws: `StoreError` `.inUseElsewhere` while another connection has the file open.
+    static func name(_ partial: PartialFile) throws {
+        do {
+            guard FileManager.default.fileExists(atPath: partial.target) else { return try removeLogAndName(partial) }
+            try SQLiteConnection(path: partial.target, role: .writer).withoutLog { _ in try removeLogAndName(partial) }
+        } catch let error as StoreError where [.notAStore, .damaged].contains(error.code) {
+            // SQLite cannot open the file to replace, so no connection has it open.
+            try removeLogAndName(partial)
+        }
+    }
+
+    private static func removeLogAndName(_ partial: PartialFile) throws {
+        for suffix in ["-wal", "-shm", "-journal"] {
+            do throws(SystemError) { try FileSystem.remove(partial.target + suffix) } catch {
+                if error != .notFound { throw StoreError(error, "\(partial.target)\(suffix) cannot be removed") }
+            }
+        }
+        try partial.finish()
     }
 
     private static func finish(_ copy: SQLiteConnection, _ partial: PartialFile) throws -> Generation {

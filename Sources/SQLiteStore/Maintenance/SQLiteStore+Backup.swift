@@ -6,21 +6,22 @@ extension SQLiteStore {
     /// - Throws: `StoreError` `.cannotOpen` if the file exists or is this store's file, `.full`, `.inputOutput`, `.damaged`;
     ///   `CancellationError`.
     public func backup(to url: URL, existing: ExistingFile, cancellation: Cancellation) throws -> Generation {
-        guard try StoreFile.resolved(url).path != path else {
+        let target = try StoreFile.resolved(url).path
+        guard target != path else {
             throw StoreError(.cannotOpen, "cannot back up \(path) to itself: the store is open. Choose another name")
         }
-        for suffix in ["-wal", "-journal"] where FileManager.default.fileExists(atPath: url.path + suffix) {
+        for suffix in ["-wal", "-journal"] where FileManager.default.fileExists(atPath: target + suffix) {
             // SQLite would apply it to the new file.
             throw StoreError(
                 .cannotOpen,
-                "cannot write \(url.path): \(url.path)\(suffix) exists, so that file is open or was not closed. "
+                "cannot write \(target): \(target)\(suffix) exists, so that file is open or was not closed. "
                     + "Close it, or choose another name")
         }
         let partial = try PartialFile(for: url, existing: existing, like: path)
         defer { partial.discard() }
-        let generation = try SQLiteCopy.make(from: path, role: readerRole, to: partial, cancellation)
+        let generation = try SQLiteCopy.make(from: pool.separate(), to: partial, cancellation)
         try cancellation.check()
-        try partial.finish()
+        try SQLiteCopy.name(partial)
         return generation
     }
 
@@ -29,7 +30,7 @@ extension SQLiteStore {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(UUID().uuidString)")
         let partial = try PartialFile(for: url, existing: .refuse, like: path)
         defer { partial.discard() }
-        _ = try SQLiteCopy.make(from: path, role: readerRole, to: partial, cancellation)
+        _ = try SQLiteCopy.make(from: pool.separate(), to: partial, cancellation)
         let source = try FileHandle(forReadingFrom: URL(fileURLWithPath: partial.path))
         let target = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
         do {

@@ -9,7 +9,7 @@ extension MigratableSQLiteFile {
     /// removed before the rename, because SQLite would apply it to the new file.
     func restore(from backup: URL, cancellation: Cancellation) throws {
         let source = backup.resolvingSymlinksInPath()
-        let target = url.resolvingSymlinksInPath()
+        let target = try StoreFile.resolved(url)
         guard FileManager.default.fileExists(atPath: source.path) else {
             throw StoreError(.cannotOpen, "cannot restore \(target.path): there is no backup at \(source.path). Check the path")
         }
@@ -20,12 +20,12 @@ extension MigratableSQLiteFile {
         defer { partial.discard() }
         try keepMode(partial, source.path)
         do {
-            _ = try SQLiteCopy.make(from: source.path, to: partial, cancellation)
+            _ = try SQLiteCopy.make(from: SQLiteConnection(path: source.path, role: .reader), to: partial, cancellation)
         } catch let error as StoreError {
             throw StoreError(error.code, "cannot restore from \(source.path): \(error). Restore from another backup")
         }
         try cancellation.check()
-        try replace(target.path, partial)
+        try SQLiteCopy.name(partial)
     }
 
     /// Copies the mode and owner of the file to replace, or of the backup if there is no such file.
@@ -34,24 +34,5 @@ extension MigratableSQLiteFile {
         do throws(SystemError) { try access.apply(toFile: partial.path) } catch {
             throw StoreError(error, "\(partial.target) cannot be given its mode")
         }
-    }
-
-    private func replace(_ target: String, _ partial: PartialFile) throws {
-        do {
-            guard FileManager.default.fileExists(atPath: target) else { return try finish(target, partial) }
-            try SQLiteConnection(path: target, role: .writer).withoutLog { _ in try finish(target, partial) }
-        } catch let error as StoreError where [.notAStore, .damaged].contains(error.code) {
-            // SQLite cannot open the file to replace, so no connection has it open.
-            try finish(target, partial)
-        }
-    }
-
-    private func finish(_ target: String, _ partial: PartialFile) throws {
-        for suffix in ["-wal", "-shm", "-journal"] {
-            do throws(SystemError) { try FileSystem.remove(target + suffix) } catch {
-                if error != .notFound { throw StoreError(error, "\(target)\(suffix) cannot be removed") }
-            }
-        }
-        try partial.finish()
     }
 }

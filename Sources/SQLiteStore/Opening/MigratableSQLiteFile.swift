@@ -17,7 +17,8 @@ struct MigratableSQLiteFile: MigratableFile {
             guard try connection.integer("SELECT COUNT(*) FROM sqlite_master WHERE name = 'strata_meta'") == 1,
                 let text = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first
             else { return nil }
-            return try? JSONDecoder().decode(StoreSchema.self, from: Data(text.utf8)).withoutKeyedValues
+            let schema = try? JSONDecoder().decode(StoreSchema.self, from: Data(text.utf8))
+            return schema.flatMap { $0.isSound ? $0.withoutKeyedValues : nil }
         }
     }
 
@@ -25,7 +26,7 @@ struct MigratableSQLiteFile: MigratableFile {
         let url = try StoreFile.resolved(url)
         let copy = try PartialFile(for: url, existing: .replace, like: url.path)
         do {
-            return SQLiteMigrationCopy(copy: copy, generation: try fill(copy))
+            return SQLiteMigrationCopy(copy: copy, state: try fill(copy))
         } catch {
             copy.discard()
             throw error
@@ -33,12 +34,12 @@ struct MigratableSQLiteFile: MigratableFile {
     }
 
     /// Fills the copy with the newest state of the file.
-    /// - Returns: The newest save in the copy.
-    private func fill(_ copy: PartialFile) throws -> Int64? {
+    /// - Returns: The state in the copy.
+    private func fill(_ copy: PartialFile) throws -> SQLiteMigrationCopy.State {
         let connection = try SQLiteConnection(path: copy.target, role: .writer)
         return try connection.withLock {
             let version = try connection.integer("PRAGMA data_version")
-            let generation = try connection.integer("SELECT generation FROM strata_state")
+            let state = try SQLiteMigrationCopy.State(connection)
             // Writes to the existing empty file, so that it keeps its mode.
             let statement = try connection.statement("VACUUM INTO ?")
             statement.bind([.string(copy.path)])
@@ -46,28 +47,51 @@ struct MigratableSQLiteFile: MigratableFile {
             guard try connection.integer("PRAGMA data_version") == version else {
                 throw StoreError(.inUseElsewhere, "\(copy.target) was changed while it was copied. Open it again")
             }
-            return generation
+            return state
         }
     }
 }
 
 struct SQLiteMigrationCopy: MigrationCopy {
     fileprivate let copy: PartialFile
-    fileprivate let generation: Int64?
+    fileprivate let state: State
+
+    /// The store in a file, and its newest save.
+    fileprivate struct State: Equatable {
+        let uuid: String?
+        let generation: Int64?
+
+        init(_ connection: SQLiteConnection) throws {
+            uuid = try connection.texts("SELECT value FROM strata_meta WHERE name = 'uuid'").first
+            generation = try connection.integer("SELECT generation FROM strata_state")
+        }
+    }
 
     var store: StoreDescription { .sqlite(URL(fileURLWithPath: copy.path, isDirectory: false)) }
 
     func replaceOriginal() throws {
+        // A program may have removed the copy, and a stage would then have filled a new store.
+        guard let copied = try? copiedState(), copied.uuid == state.uuid,
+            copied.generation ?? 0 >= state.generation ?? 0
+        else {
+            throw StoreError(
+                .inUseElsewhere, "\(copy.target) was not migrated: its copy \(copy.path) was removed meanwhile. Open it again")
+        }
         // Writes the copy's log back into its single file, on disk. The connection closes at once.
         try SQLiteConnection(path: copy.path, role: .writer).withoutLog { _ in }
         let original = try SQLiteConnection(path: copy.target, role: .writer)
         try original.withoutLog { connection in
-            guard try !connection.hasMoved, try connection.integer("SELECT generation FROM strata_state") == generation else {
+            guard try !connection.hasMoved, try State(connection) == state else {
                 throw StoreError(.inUseElsewhere, "\(copy.target) was changed while it was migrated. Open it again")
             }
             try copy.finish()
         }
         copy.discard()
+    }
+
+    private func copiedState() throws -> State {
+        let connection = try SQLiteConnection(path: copy.path, role: .observer)
+        return try connection.withLock { try State(connection) }
     }
 
     func discard() { copy.discard() }

@@ -117,7 +117,7 @@ enum SQLiteFile {
         guard let uuid = UUID(uuidString: try meta("uuid")) else {
             throw StoreError(.damaged, "\(path): the uuid in strata_meta cannot be read; restore the file")
         }
-        guard let stored = try? JSONDecoder().decode(StoreSchema.self, from: Data(try meta("schema").utf8)) else {
+        guard let stored = try? JSONDecoder().decode(StoreSchema.self, from: Data(try meta("schema").utf8)), stored.isSound else {
             throw StoreError(.damaged, "\(path): the schema in strata_meta cannot be read; restore the file")
         }
         return (uuid, stored)

@@ -41,6 +41,8 @@ final class SQLiteSnapshot: StoreSnapshot {
                 let number = PageAddress.page(of: key)
                 found.append(number)
                 next = PageAddress.key(page: number + 1, slot: 0)
+                // Keys are stored as signed numbers. Another program may have inserted the highest.
+                if next > UInt64(Int64.max) { return found }
             }
         }
     }
@@ -91,7 +93,12 @@ final class SQLiteSnapshot: StoreSnapshot {
 
     /// Runs `body` with a prepared statement while no other thread uses the connection.
     func read<R>(_ sql: String, _ body: (SQLiteStatement) throws -> R) throws -> R {
-        try connection.withLock { try body(connection.statement(sql)) }
+        try connection.withLock {
+            do { return try body(connection.statement(sql)) } catch {
+                connection.checkReading()
+                throw error
+            }
+        }
     }
 
     func decode(_ statement: SQLiteStatement, _ position: Int, _ entity: Int, _ column: Int, _ key: ObjectKey) throws -> Value {

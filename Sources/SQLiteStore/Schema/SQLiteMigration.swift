@@ -43,6 +43,8 @@ struct SQLiteMigration {
         }
         if current != wanted { try SQLiteFile.write(wanted, after: current, connection) }
         try SQLiteFile.write(ExchangedNames(of: layout.schema), connection)
+        // Not every migration changes a table. Stores that have the file open compare this number to notice the migration.
+        try connection.run("PRAGMA schema_version = \((connection.integer("PRAGMA schema_version") ?? 0) + 1)")
     }
 
     private init(

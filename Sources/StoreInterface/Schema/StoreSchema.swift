@@ -283,3 +283,16 @@ extension ColumnType {
         }
     }
 }
+
+extension StoreSchema {
+    /// Whether all positions lead to entities and columns of the schema. The schema in a file may contain any numbers.
+    package var isSound: Bool {
+        links.allSatisfy { entities.indices.contains($0.source) && entities.indices.contains($0.destination) }
+            && entities.allSatisfy { entity in
+                entity.columns.allSatisfy { $0.destination.map(entities.indices.contains) ?? true }
+                    && entity.indexes.allSatisfy { index in
+                        !index.columns.isEmpty && index.columns.allSatisfy(entity.columns.indices.contains)
+                    }
+            }
+    }
+}

@@ -27,7 +27,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// - `inUseElsewhere`: The file is in use in a way that excludes this call.
     /// - `full`: The disk or the map of the file has no room.
     /// - `readersFull`: All reader slots are in use.
-    /// - `storeBusy`: Another process holds saves back and did not write them in time.
+    /// - `storeBusy`: Another process holds saves back, or keeps the file locked, and did not finish in time.
     /// - `readOnly`: A write is needed, but the store was opened read-only or this user may not write to the file.
     /// - `remoteFileSystem`: The file is on a file system whose locks and maps cannot be trusted.
     /// - `usedAfterFork`: The store was opened before a fork.
