@@ -64,6 +64,8 @@ import Testing
                 case 0..<5:
                     let key = ObjectKey.random(in: keys, using: &numbers)
                     let value = numbers.chance(1, in: 4) ? nil : Int64.random(in: 0..<100, using: &numbers)
+                    // A context does not update a deleted object.
+                    if value != nil, case .some(.none) = before[key] { continue }
                     Self.put(value, key, in: stack)
                     model.layers[model.layers.count - 1][key] = .some(value)
                     continue  // The top is no part of what children see until it is sealed.

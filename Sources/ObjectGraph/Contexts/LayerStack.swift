@@ -27,6 +27,8 @@ struct LayerStack {
     /// Pages that the context has read from the snapshot.
     var pages = PageCache()
     private var isFolding = false
+    /// Whether the layers in flight are dropped if their save fails, because the context was reset meanwhile.
+    private var dropsTaken = false
     private let schema: StoreSchema
 
     /// The state that a context reads below its own changes.
@@ -38,6 +40,10 @@ struct LayerStack {
         /// The parent's view revision and reset count for which `inherited` was taken.
         var parentViewRevision: UInt64 = 0
         var parentResetGeneration: UInt64 = 0
+        /// The ids of the parent's unsaved layers in `inherited`.
+        var parentLayers: [UInt64] = []
+        /// The parent's view revision after the last save to it. Earlier states lack that save.
+        var earliestParentRevision: UInt64 = 0
         /// The way of requests to the parent and the store; nil if the context reads the state and the layers.
         var route: (any RequestRoute)?
         /// Whether the user pinned the context to this state.
@@ -127,6 +133,7 @@ struct LayerStack {
     mutating func reset() {
         _ = dropChanges()
         resetGeneration += 1
+        dropsTaken = inFlight > 0
     }
 
     // MARK: Saving
@@ -142,8 +149,14 @@ struct LayerStack {
     /// Marks all sealed layers as taken by a save.
     mutating func beginSave() { inFlight = sealed.count }
 
-    /// Ends a save. The layers that it took and that were not removed are unsaved changes again.
-    mutating func endSave() { inFlight = 0 }
+    /// Ends a save. The layers that it took and that were not removed are unsaved changes again, unless the context was reset.
+    mutating func endSave() {
+        if dropsTaken {
+            _ = removeTaken()
+            dropsTaken = false
+        }
+        inFlight = 0
+    }
 
     /// Removes the layers that a save has taken and written, and returns them.
     mutating func removeTaken() -> [Layer] {

@@ -77,7 +77,8 @@ public final class FetchedResultsController<Element> {
     ///
     /// - Throws: `StoreError` if the store cannot be read.
     public func performFetch() throws {
-        let live = try LiveQuery(query, in: observedView())
+        let view = observedView()
+        let live = try observing { try LiveQuery(query, in: view) }
         fetch = worker.follow(live)
         snapshot = ResultSnapshot(live, store: context.storeIdentity)
     }
@@ -88,7 +89,9 @@ public final class FetchedResultsController<Element> {
     nonisolated(nonsending) public func performFetchInBackground() async throws {
         let view = observedView()
         let number = worker.beginFetch()
-        let live = try await worker.compute(query, in: view)
+        let computed: Result<LiveQuery, any Error>
+        do { computed = .success(try await worker.compute(query, in: view)) } catch { computed = .failure(error) }
+        let live = try observing { try computed.get() }
         guard worker.endFetch(live, number) else { return }
         fetch = number
         snapshot = ResultSnapshot(live, store: context.storeIdentity)
@@ -96,6 +99,17 @@ public final class FetchedResultsController<Element> {
 
     /// Waits until the changes that the context has processed are computed and delivered.
     nonisolated(nonsending) func untilIdle() async { await worker.untilIdle() }
+
+    /// Runs `body`, and ends the observation if it fails and there is no result to follow: the changes would be kept without a use.
+    private func observing(_ body: () throws -> LiveQuery) throws -> LiveQuery {
+        do { return try body() } catch {
+            if fetch == 0 {
+                context.removeViewObserver(worker)
+                isObserving = false
+            }
+            throw error
+        }
+    }
 
     /// Starts to observe the context, and returns its present view.
     private func observedView() -> LayeredView {

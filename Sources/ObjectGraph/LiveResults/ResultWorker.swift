@@ -169,9 +169,7 @@ final class ResultWorker: ViewObserver {
         if delay == .zero {
             queue.async { self.compute() }
         } else {
-            let (seconds, attoseconds) = delay.components
-            let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
-            queue.asyncAfter(deadline: .now() + .nanoseconds(nanoseconds)) { self.compute() }
+            queue.asyncAfter(deadline: .now() + .nanoseconds(delay.nanoseconds)) { self.compute() }
         }
     }
 

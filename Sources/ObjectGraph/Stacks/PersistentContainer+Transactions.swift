@@ -77,8 +77,8 @@ extension PersistentContainer {
         switch stack {
         case .nested: main.enqueue { $0.refreshAllObjects() }
         // The job does not throw.
-        case .masterMainWorker: try? await master?.run { [main] in $0.advance(with: main) }
-        case .siblings, .split, .hybrid: break
+        case .masterMainWorker, .hybrid: try? await master?.run { [main] in $0.advance(with: main) }
+        case .siblings, .split: break
         }
     }
 }

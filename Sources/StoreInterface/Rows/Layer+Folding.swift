@@ -2,7 +2,7 @@ extension Layer {
     /// Returns one unsealed layer that has the same effect as `layers`, oldest first, over the same base.
     ///
     /// An insert followed by a delete leaves nothing. A delete followed by an insert under the same key becomes an update of
-    /// every column. Pages and rows that only one layer has are shared. Rows keep their versions. The layer's version is that
+    /// every column, and an update of a deleted object has no effect. Pages and rows that only one layer has are shared. Rows keep their versions. The layer's version is that
     /// of the newest layer. Cost: O(pages + rows of pages that several layers change).
     public static func folding(_ layers: [Layer], schema: StoreSchema) -> Layer {
         guard let first = layers.first else { return Layer(schema: schema) }
@@ -79,6 +79,9 @@ extension Layer {
             let revived = row.copy(layer: id)
             revived.kind = .update
             put(revived, entity: entity, key: key)
+        case (.delete, .update):
+            // An update does not bring a deleted object back.
+            break
         default:
             put(row, entity: entity, key: key)
         }

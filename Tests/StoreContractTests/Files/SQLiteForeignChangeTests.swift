@@ -89,6 +89,124 @@ import Testing
         #expect(try value("SELECT name FROM sqlite_master WHERE name = 'filler'") == nil)
     }
 
+    @Test func `S164: a store notices a migration that changes no table`() throws {
+        var old = StoreSchema(entities: [
+            EntitySchema(name: "A", columns: [ColumnSchema(name: "number", type: .int32, index: .indexed)]),
+            EntitySchema(name: "B", columns: []),
+        ])
+        let changes: [(inout StoreSchema) -> Void] = [
+            { $0.entities[0].columns[0].index = .unique }, { $0.entities[0].columns[0].type = .int64 },
+            { $0.entities.swapAt(0, 1) },
+        ]
+        for change in changes {
+            let before = try open(old)
+            try ContractStore.save(before) { $0.insert(0, 64, [.int(1)]) }
+            _ = try before.snapshot().all(0)
+            var new = old
+            change(&new)
+            let after = try open(new)
+            #expect(refusal { try ContractStore.save(before) { $0.insert(0, 65, [.int(1)]) } }?.code == .schemaTooNew)
+            #expect(refusal { _ = try before.snapshot() }?.code == .schemaTooNew)
+            try before.shutDown()
+            try after.shutDown()
+            for suffix in ["", "-wal", "-shm", "-signal"] { try? FileManager.default.removeItem(atPath: url.path + suffix) }
+            old.version.major += 1
+        }
+    }
+
+    @Test func `a schema in the file that leads nowhere is damage, not a crash`() throws {
+        try fill()
+        let sound = try #require(try value("SELECT value FROM strata_meta WHERE name = 'schema'"))
+        for (part, bad) in [("\"destination\":0", "\"destination\":9"), ("\"destination\":0", "\"destination\":-1")]
+        where sound.contains(part) {
+            let text = sound.replacing(part, with: bad)
+            try change("UPDATE strata_meta SET value = '\(text)' WHERE name = 'schema'")
+            var other = Sample.schema
+            other.entities.append(EntitySchema(name: "Other", columns: []))
+            for schema in [Sample.schema, other] {
+                #expect(refusal { _ = try SQLiteStore(url: url, schema: schema) }?.code == .damaged)
+                #expect(refusal { _ = try SQLiteStore(url: url, schema: schema, readOnly: true) }?.code == .damaged)
+            }
+        }
+        #expect(sound.contains("\"destination\":0"))
+    }
+
+    @Test func `the highest id that SQLite knows ends a scan`() throws {
+        try fill()
+        try change("INSERT INTO Owner (id, version, title) SELECT 9223372036854775807, version, title || '2' FROM Owner LIMIT 1")
+        let store = try open()
+        #expect(try store.snapshot().all(Sample.owner) == [64, 9_223_372_036_854_775_807])
+        #expect(try store.verify().isEmpty == false)
+    }
+
+    @Test func `a save beside a writer of another program is busy, and later saves succeed`() throws {
+        try fill()
+        let store = try open()
+        try store.writer.withLock { try store.writer.runScript("PRAGMA busy_timeout = 1") }
+        let connection = try SQLiteConnection(path: url.path, role: .writer)
+        try connection.withLock { try connection.runScript("BEGIN IMMEDIATE") }
+        #expect(refusal { try ContractStore.save(store) { $0.insertOwner(65, "busy") } }?.code == .storeBusy)
+        try connection.withLock { try connection.runScript("COMMIT") }
+        try ContractStore.save(store) { $0.insertOwner(65, "free") }
+        #expect(try store.snapshot().all(Sample.owner) == [64, 65])
+    }
+
+    @Test func `a value beyond SQLite's limit is refused, not saved as null`() throws {
+        try fill()
+        let connection = try SQLiteConnection(path: url.path, role: .writer)
+        try connection.withLock {
+            try connection.runScript("CREATE TABLE sized (bytes BLOB)")
+            let statement = try connection.statement("INSERT INTO sized VALUES (?)")
+            statement.bind(.data(Data(count: 1_000_000_001)), 1)
+            #expect(refusal { try statement.run() }?.code == .valueTooLarge)
+            statement.bind(.data(Data(count: 999)), 1)
+            try statement.run()
+            #expect(try connection.integer("SELECT COUNT(*) FROM sized WHERE bytes IS NOT NULL") == 1)
+        }
+    }
+
+    @Test func `a backup never copies another file that took the store's name`() throws {
+        try fill()
+        let store = try open()
+        let copy = folder.url.appendingPathComponent("copy.sqlite")
+        try FileManager.default.moveItem(atPath: url.path, toPath: url.path + ".away")
+        #expect(
+            refusal { _ = try store.backup(to: copy, existing: .refuse, cancellation: Cancellation()) }?.code == .fileReplaced)
+        #expect(!FileManager.default.fileExists(atPath: copy.path))
+        #expect(!FileManager.default.fileExists(atPath: url.path))
+    }
+
+    @Test func `a backup does not replace a store that is open, also not through a link`() throws {
+        try fill()
+        let store = try open()
+        let other = folder.url.appendingPathComponent("other.sqlite")
+        let link = folder.url.appendingPathComponent("link.sqlite")
+        let opened = try SQLiteStore(url: other, schema: Sample.schema)
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: other)
+        for target in [other, link] {
+            let error = refusal { _ = try store.backup(to: target, existing: .replace, cancellation: Cancellation()) }
+            #expect([.cannotOpen, .inUseElsewhere].contains(error?.code), "\(String(describing: error))")
+        }
+        try ContractStore.save(opened, .durable) { $0.insertOwner(64, "kept") }
+        #expect(try opened.snapshot().all(Sample.owner) == [64])
+        try opened.shutDown()
+        _ = try store.backup(to: link, existing: .replace, cancellation: Cancellation())
+        #expect(try SQLiteStore(url: other, schema: Sample.schema).snapshot().all(Sample.item) == [64])
+    }
+
+    @Test func `a migration whose copy was removed leaves the original`() throws {
+        try fill()
+        let copy = try MigratableSQLiteFile(url).makeCopy()
+        let made = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.contains(".partial-") }
+        for name in made { try FileManager.default.removeItem(at: folder.url.appendingPathComponent(name)) }
+        // The stage opens the copy, and so creates an empty store.
+        try (copy.store.open(Sample.schema) as? SQLiteStore)?.shutDown()
+        let error = refusal { try copy.replaceOriginal() }
+        #expect(error?.code == .inUseElsewhere)
+        copy.discard()
+        #expect(try open().snapshot().all(Sample.owner) == [64])
+    }
+
     @Test func `a dropped column is named when the store is opened`() throws {
         try fill()
         try change("DROP INDEX Item_flag_second_note; ALTER TABLE Item DROP COLUMN second")

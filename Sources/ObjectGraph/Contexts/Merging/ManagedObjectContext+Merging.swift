@@ -151,12 +151,14 @@ extension ManagedObjectContext {
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
         let affected = layerStack.dropChanges()
         let dropped = Layer.folding(affected, schema: model.storeSchema)
-        tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
+        // The layers that a running save has taken may be unsaved changes again.
+        if !layerStack.hasTakenLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
         for layer in affected {
             forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
         }
-        tracker.log.removeAll()
-        let changes = dropped.changeSet(origin: origin).inverted
+        // Observers may have seen an object that was inserted and then deleted, which the folded layers leave out.
+        let unreported = tracker.log.take(origin) { _, _ in nil }
+        let changes = ChangeSet.union([unreported, dropped.changeSet(origin: origin).inverted])
         notify(changes, refreshed: refreshRegistered(changes))
     }
 

@@ -5,6 +5,8 @@ import StoreInterface
 /// The other columns of such a row contain the values from before the deletion.
 struct UpdatesOfDeletedObjects: Sendable {
     private(set) var changed: [ObjectAddress: ColumnSet] = [:]
+    /// The objects whose rows were completed while a save had taken changes of them, each with the columns that the save has not taken.
+    private(set) var completions: [ObjectAddress: ColumnSet] = [:]
 
     var isEmpty: Bool { changed.isEmpty }
 
@@ -15,7 +17,14 @@ struct UpdatesOfDeletedObjects: Sendable {
     /// Records a later change.
     mutating func note(_ entity: Int, _ key: ObjectKey, _ column: Int) {
         changed[ObjectAddress(entity: entity, key: key)]?.insert(column)
+        completions[ObjectAddress(entity: entity, key: key)]?.insert(column)
     }
+
+    fileprivate mutating func addCompletion(_ address: ObjectAddress, _ columns: ColumnSet) { completions[address] = columns }
+
+    fileprivate mutating func remove(_ address: ObjectAddress) { changed[address] = nil }
+
+    mutating func forgetCompletions() { completions = [:] }
 }
 
 /// Handles updates of objects that another context deletes in the meantime (S106). Such an object is not visible in this context.
@@ -82,9 +91,39 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Takes back what ``complete(_:_:)`` added during a save that succeeded: the save has written or dropped the changes.
+    func dropCompletions() {
+        let completions = tracker.updatesOfDeleted.completions
+        guard !completions.isEmpty else { return }
+        tracker.updatesOfDeleted.forgetCompletions()
+        unseal()
+        for (address, own) in completions {
+            let (entity, key) = (address.entity, address.key)
+            guard let completed = layerStack.top.row(entity, key), completed.kind == .update else { continue }
+            let exists = trapOnStoreError { try self.exists(entity, key) }
+            if !exists, !own.isEmpty { continue }
+            tracker.updatesOfDeleted.remove(address)
+            if own.isEmpty {
+                layerStack.top.remove(entity: entity, key: key)
+            } else {
+                let row = completed.copy(layer: layerStack.top.id)
+                completed.set.forEach { if !own.contains($0) { row.clear($0) } }
+                layerStack.top.put(row, entity: entity, key: key)
+            }
+            guard let object = registry.object(entity, key) else { continue }
+            object.row = newestOwnRow(entity, key)
+            object.isDeletedHere = !exists
+        }
+    }
+
     private func complete(_ entity: Int, _ key: ObjectKey) {
-        let row = makeWritableRow(entity, key)
         let place = ObjectAddress(entity: entity, key: key)
+        if layerStack.hasTakenLayers, tracker.updatesOfDeleted.completions[place] == nil {
+            var own = ColumnSet()
+            for layer in layerStack.notInFlight { if let row = layer.row(entity, key) { own.formUnion(row.set) } }
+            tracker.updatesOfDeleted.addCompletion(place, own)
+        }
+        let row = makeWritableRow(entity, key)
         if tracker.updatesOfDeleted.changed[place] == nil {
             var changed = row.set
             for layer in layerStack.sealed { if let older = layer.row(entity, key) { changed.formUnion(older.set) } }

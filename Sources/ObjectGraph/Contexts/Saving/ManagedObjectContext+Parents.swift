@@ -27,6 +27,8 @@ struct ParentState: Sendable {
     var state: StoreState
     var inherited: [Layer]
     var viewRevision: UInt64
+    /// The ids of the parent's layers among them.
+    var parentLayers: [UInt64]
     /// Whether the parent's view equals the child's. Then the child can use it as base state without a visible change.
     var showsTheSame: Bool
     /// The child's changes that the level above accepted; nil if it accepted all.
@@ -63,14 +65,14 @@ extension ManagedObjectContext {
         if let route = layerStack.baseState.route {
             return LayerStack.BaseState(
                 state: layerStack.baseState.state, inherited: [], parentViewRevision: layerStack.revision,
-                parentResetGeneration: layerStack.resetGeneration,
+                parentResetGeneration: layerStack.resetGeneration, parentLayers: layerStack.sealed.map(\.id),
                 route: route.routeForChild(of: self))
         }
         var inherited = layerStack.baseState.inherited
         if !layerStack.sealed.isEmpty { inherited.insert(contentsOf: layerStack.sealed.reversed(), at: 0) }
         return LayerStack.BaseState(
             state: layerStack.baseState.state, inherited: inherited, parentViewRevision: layerStack.revision,
-            parentResetGeneration: layerStack.resetGeneration)
+            parentResetGeneration: layerStack.resetGeneration, parentLayers: layerStack.sealed.map(\.id))
     }
 
     /// Moves a child to its parent's present state and keeps its own changes, by property (S072).
@@ -83,18 +85,29 @@ extension ManagedObjectContext {
         moveToParent(try await parent.run { $0.sealedFoundationForChild() }, changes: nil)
     }
 
-    /// - Parameter changes: The differences from the present base state; nil if they are unknown.
+    /// Moves to a state of the parent, unless this context has a later one: answers and announcements can arrive in any order.
+    ///
+    /// - Parameter changes: The saves between the parent's two states; nil if they are unknown.
     func moveToParent(_ new: SealedFoundation, changes: ChangeSet?) {
+        let base = layerStack.baseState
+        let revision = new.baseState.parentViewRevision
+        guard revision >= max(base.parentViewRevision, base.earliestParentRevision) else { return }
+        // Unsaved changes of the parent may also have come or gone. With the same revision, the parent has moved to an equal state.
+        let changes =
+            revision == base.parentViewRevision ? ChangeSet() : new.differsOnlyBySaves(from: base) ? changes : nil
         move(to: new.baseState, changes.map { [$0] })
         notify(changes, refreshed: refreshRegistered(changes))
+        tellFollowers(changes)
     }
 
     func sealedFoundationForChild() -> SealedFoundation { SealedFoundation(baseState: baseStateForChild()) }
 
     /// Moves the children that follow this context, after its save or merge (S072).
-    func tellFollowers(_ changes: ChangeSet?) {
+    ///
+    /// - Parameter saved: The layers of this context that the save has written.
+    func tellFollowers(_ changes: ChangeSet?, saved: [Layer] = []) {
         guard !observers.children.isEmpty else { return }
-        let new = sealedFoundationForChild()
+        let new = SealedFoundation(baseState: baseStateForChild(), saved: saved.map(\.id))
         for child in observers.children {
             child.host?.enqueue { child in
                 if child.automaticallyMergesChanges { child.moveToParent(new, changes: changes) }
@@ -131,12 +144,18 @@ extension ManagedObjectContext {
         layerStack.baseState.route?.didSave(layerStack.taken, accepted: place.taken)
         let written = layerStack.removeTaken()
         var moved = layerStack.baseState
-        if place.showsTheSame {
+        let isLater = moved.parentViewRevision > place.viewRevision
+        moved.earliestParentRevision = place.viewRevision
+        if isLater {
+            // The parent's announcement of a later state came first. That state contains the push.
+        } else if place.showsTheSame {
             moved.state = place.state
             moved.inherited = place.inherited
             moved.parentViewRevision = place.viewRevision
+            moved.parentLayers = place.parentLayers
         } else if !push.layer.isEmpty, moved.route == nil {
             moved.inherited.insert(push.layer, at: 0)
+            moved.parentLayers.append(push.layer.id)
             var oldestFirst = Array(moved.inherited.reversed())
             if let tail = Layer.foldableTail(of: oldestFirst) {
                 let folded = Layer.folding(Array(oldestFirst[tail]), schema: model.storeSchema)
@@ -146,12 +165,13 @@ extension ManagedObjectContext {
             }
         }
         setBaseState(moved)
+        dropCompletions()
         clean(written)
         // The merge policy of the root may have dropped or changed some values.
         if !observers.views.isEmpty { notify(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
         let taken = place.taken(of: push)
         if !taken.isEmpty { post(.didSave, taken) }
-        tellFollowers(push.changes)
+        tellFollowers(push.changes, saved: written)
     }
 
     // MARK: The parent's side
@@ -164,7 +184,7 @@ extension ManagedObjectContext {
         try checkNotReset(push)
         sealTop()
         let showsTheSame = layerStack.revision == push.parentViewRevision
-        let taken = showsTheSame && !hasDeletes && push.orphans.isEmpty ? push : applicable(settledKeys(push))
+        let taken = applicable([push])[0]
         let layers = layersAbove(layerStack.sealed, [taken.layer])
         if !taken.layer.isEmpty {
             layerStack.append(layers)
@@ -215,11 +235,12 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the changes of a group of children in the form in which they apply to this context, one after the other.
+    /// Returns the changes of a group of children in the form in which they apply to this context, one after the other. Usually all of
+    /// them, without a look at the objects.
     private func applicable(_ group: [ChildChanges]) -> [ChildChanges] {
         var pushes: [ChildChanges] = []
         for push in group {
-            let isNewest = push.parentViewRevision == layerStack.revision
+            let isNewest = push.parentViewRevision == layerStack.revision && !hasDeletes && push.orphans.isEmpty
             let settled = isNewest && pushes.isEmpty ? push : settledKeys(push, after: pushes.map(\.layer).reversed())
             pushes.append(isNewest ? settled : applicable(settled))
         }
@@ -309,7 +330,9 @@ extension ManagedObjectContext {
         let changes = ChangeSet.union(pushes.map(\.changes))
         switch try result.get() {
         case .written(let outcome):
-            let isAlone = outcome.state.sequence == layerStack.baseState.state.sequence.next
+            // A save that wrote nothing, because the policy dropped everything, has no number.
+            let base = layerStack.baseState.state.sequence
+            let isAlone = outcome.state.sequence == (outcome.changes.isEmpty ? base : base.next)
             didWrite(outcome, adopted: changes)
             return place(same && isAlone, changes.limited(to: outcome.changes))
         case .pushed(let push, let above):
@@ -322,7 +345,7 @@ extension ManagedObjectContext {
     private func place(_ showsTheSame: Bool, _ taken: ChangeSet? = nil) -> ParentState {
         ParentState(
             state: layerStack.baseState.state, inherited: layerStack.sealed.reversed() + layerStack.baseState.inherited,
-            viewRevision: layerStack.revision,
+            viewRevision: layerStack.revision, parentLayers: layerStack.sealed.map(\.id),
             showsTheSame: showsTheSame, taken: taken)
     }
 
@@ -400,4 +423,13 @@ extension SaveOrigin {
 struct SealedFoundation: @unchecked Sendable {
     // `@unchecked Sendable` is safe because everything in a base state is immutable once its layers are sealed.
     var baseState: LayerStack.BaseState
+    /// The ids of the layers that the parent has saved since its previous state.
+    var saved: [UInt64] = []
+
+    /// Whether all differences from a child's base state are saves. Otherwise the parent has unsaved changes that the child has not seen,
+    /// or has dropped some that it has seen.
+    func differsOnlyBySaves(from old: LayerStack.BaseState) -> Bool {
+        baseState.parentLayers.allSatisfy(old.parentLayers.contains)
+            && old.parentLayers.allSatisfy { baseState.parentLayers.contains($0) || saved.contains($0) }
+    }
 }

@@ -69,6 +69,7 @@ extension ManagedObjectContext {
     /// Ends the running save and starts the next one that waits.
     func endSave() {
         layerStack.endSave()
+        tracker.updatesOfDeleted.forgetCompletions()
         phase.saveGate.leave()?()
     }
 
@@ -128,6 +129,7 @@ extension ManagedObjectContext {
             phase.settlesBaseLater = true
             move(to: moved, others)
         }
+        dropCompletions()
         if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
         clean(written)
         tracker.watched = []
@@ -140,7 +142,7 @@ extension ManagedObjectContext {
         // The policy may also have dropped changes of children (`adopted`).
         let left = mergePolicy.mayDrop ? [adopted, dropped].compactMap(\.self) : []
         if phase.settlesBaseLater { settleBaseNow() }
-        tellFollowers(between.map { ChangeSet.union($0 + left) })
+        tellFollowers(between.map { ChangeSet.union($0 + left) }, saved: written)
     }
 
     /// Marks registered objects as clean if their changes were saved with `layers` and they have no newer changes.

@@ -32,6 +32,13 @@ public struct LiveSnapshot: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Duration {
+    /// The duration in nanoseconds, at most `Int.max`.
+    var nanoseconds: Int {
+        let (whole, isTooLong) = components.seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, overflow) = whole.addingReportingOverflow(components.attoseconds / 1_000_000_000)
+        return isTooLong || overflow ? (components.seconds < 0 ? .min : .max) : Int(sum)
+    }
+
     /// The duration in seconds, with one decimal.
     fileprivate var formattedSeconds: String {
         let tenths = components.seconds * 10 + components.attoseconds / 100_000_000_000_000_000

@@ -71,10 +71,7 @@ extension StoreWriter {
                 return within
             }
             guard let shortest = bounds.min() else { return nil }
-            let (seconds, attoseconds) = shortest.components
-            let nanoseconds = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-            return .nanoseconds(
-                nanoseconds.overflow ? .max : Int(nanoseconds.partialValue + attoseconds / 1_000_000_000))
+            return .nanoseconds(shortest.nanoseconds)
         }
 
         /// Checks each job. May be called again with another base if the transaction is repeated.

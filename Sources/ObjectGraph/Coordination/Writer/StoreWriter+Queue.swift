@@ -30,18 +30,25 @@ extension StoreWriter {
     private func process(_ jobs: [SaveJob]) throws {
         // Before writing, finish the running flush. Also write if memory is full, or if another process waits.
         let isWanted = claim.isWanted
-        if capabilities.contains(.layeredDeferral) || store.isReadOnly, state.pendingSaves == 0,
-            jobs.allSatisfy({ $0.request == nil })
-        {
-            for job in jobs { job.completion(outcome(of: job, .success(ChangeSet()), state)) }
-            return
+        if completeIfNothingIsOwed(jobs) { return }
+        if CommitGroup(jobs: jobs, writer: self).mustWrite || isFull || isWanted {
+            finishFlush()
+            if completeIfNothingIsOwed(jobs) { return }
         }
-        if CommitGroup(jobs: jobs, writer: self).mustWrite || isFull || isWanted { finishFlush() }
         if CommitGroup(jobs: jobs, writer: self).mustWrite || isFull || isWanted {
             try write(jobs)
         } else {
             try hold(jobs)
         }
+    }
+
+    /// Completes jobs that ask only for earlier saves to be written, if there are none. Returns whether it did.
+    private func completeIfNothingIsOwed(_ jobs: [SaveJob]) -> Bool {
+        guard capabilities.contains(.layeredDeferral) || store.isReadOnly, state.pendingSaves == 0,
+            jobs.allSatisfy({ $0.request == nil })
+        else { return false }
+        for job in jobs { job.completion(outcome(of: job, .success(ChangeSet()), state)) }
+        return true
     }
 
     private var isFull: Bool { state.deferredRows > Self.deferredRowsLimit }

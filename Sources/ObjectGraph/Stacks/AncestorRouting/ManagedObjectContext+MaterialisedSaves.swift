@@ -80,8 +80,8 @@ extension ManagedObjectContext {
 
     private func materialisedState(_ taken: ChangeSet) -> ParentState {
         ParentState(
-            state: layerStack.baseState.state, inherited: [], viewRevision: layerStack.revision, showsTheSame: false, taken: taken
-        )
+            state: layerStack.baseState.state, inherited: [], viewRevision: layerStack.revision, parentLayers: [], showsTheSame: false,
+            taken: taken)
     }
 
     // MARK: Making objects

@@ -1,0 +1,129 @@
+import Dispatch
+import StoreInterface
+import TestSupport
+import Testing
+
+@testable import ObjectGraph
+
+/// Merges, rollbacks and resets while a save waits for the writer.
+@Suite struct SavesInFlightTests {
+    /// A container whose writer's queue is blocked until ``release()``, with one saved track.
+    private struct Held {
+        let container: PersistentContainer
+        let track: ObjectID
+        private let bed: TestBed
+        private let gate = DispatchSemaphore(value: 0)
+
+        init(_ kind: StoreKind) async throws {
+            bed = try TestBed(kind)
+            container = try await bed.container()
+            let context = await container.makeBackgroundContext(name: "before")
+            let made = await context.perform { $0.makeTrack("x").objectID }
+            try await context.save()
+            track = made
+        }
+
+        func block() { container.coordinator.writer.queue.async { [gate] in gate.wait() } }
+        func release() { gate.signal() }
+
+        func queued(_ count: Int) async throws {
+            try await until("\(count) saves wait") { container.coordinator.writer.shared.withLock { $0.waiting.count } == count }
+        }
+
+        func titles() async throws -> [String] {
+            try await container.makeBackgroundContext(name: "after").perform { try $0.trackTitles() }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases, [MergePolicy.objectTrump, .overwrite])
+    func `S106: a deletion that is merged while a save waits is not undone by the next save`(
+        _ kind: StoreKind, _ policy: MergePolicy
+    ) async throws {
+        let held = try await Held(kind)
+        let context = await held.container.makeBackgroundContext(name: "a")
+        await context.perform { $0.automaticallyMergesChanges = true }
+        held.block()
+        // Both are written in one group. The context merges the deletion before it learns that its own save succeeded.
+        let saving = Task { [track = held.track] in
+            try await context.perform(andSave: .durable) { try $0.existingObject(with: track)["plays"] = .int(1) }
+        }
+        try await held.queued(1)
+        let deleting = Task { try await held.container.coordinator.batchDelete(EntityFetchRequest("Track")) }
+        try await held.queued(2)
+        held.release()
+        try await saving.value
+        _ = try await deleting.value
+        try await until("the deletion is merged") { try await context.perform { try $0.trackTitles() } == [] }
+        #expect(await context.perform { !$0.hasChanges })
+        await context.perform { $0.mergePolicy = policy }
+        try await context.save()
+        #expect(try await held.titles() == [])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S106: a change made while a save waits keeps only its own property`(_ kind: StoreKind) async throws {
+        let held = try await Held(kind)
+        let context = await held.container.makeBackgroundContext(name: "a")
+        await context.perform {
+            $0.automaticallyMergesChanges = true
+            $0.mergePolicy = .objectTrump
+        }
+        let other = await held.container.makeBackgroundContext(name: "b")
+        held.block()
+        let deleting = Task { try await held.container.coordinator.batchDelete(EntityFetchRequest("Track")) }
+        try await held.queued(1)
+        // The save restores the object that the batch deletes.
+        let saving = Task { [track = held.track] in
+            try await context.perform(andSave: .durable) { try $0.existingObject(with: track)["plays"] = .int(1) }
+        }
+        try await held.queued(2)
+        await context.perform { [track = held.track] in
+            $0.registeredObjects.first { $0.objectID == track }?["title"] = .string("mine")
+        }
+        held.release()
+        _ = try await deleting.value
+        try await saving.value
+        try await other.perform(andSave: .durable) { [track = held.track] in
+            $0.refreshAllObjects()
+            try $0.existingObject(with: track)["plays"] = .int(7)
+        }
+        try await context.save()
+        let found = try await held.container.makeBackgroundContext(name: "c").perform { context in
+            try context.objects("Track").map { [$0["title"], $0["plays"]] }
+        }
+        #expect(found == [[.string("mine"), .int(7)]])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S049: a save that fails after a reset brings no change back`(_ kind: StoreKind) async throws {
+        let held = try await Held(kind)
+        let context = await held.container.makeBackgroundContext(name: "a")
+        held.block()
+        let deleting = Task { try await held.container.coordinator.batchDelete(EntityFetchRequest("Track")) }
+        try await held.queued(1)
+        let saving = Task { [track = held.track] in
+            try await context.perform(andSave: .durable) { try $0.existingObject(with: track)["plays"] = .int(1) }
+        }
+        try await held.queued(2)
+        await context.perform { $0.reset() }
+        held.release()
+        _ = try await deleting.value
+        await #expect(throws: SaveError.self) { try await saving.value }
+        #expect(await context.perform { !$0.hasChanges })
+        let before = try held.container.coordinator.snapshot().generation
+        try await context.save()
+        #expect(try held.container.coordinator.snapshot().generation == before)
+    }
+
+    @Test func `a deferred save within any duration is accepted`() async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container()
+        let context = await container.makeBackgroundContext(name: "a")
+        for limit in [Duration.milliseconds(9_223_372_036_900), .seconds(Int64.max), .nanoseconds(1), .zero] {
+            await context.perform { _ = $0.makeTrack("x") }
+            try await context.save(.deferred(within: limit))
+        }
+        try await container.flush()
+        #expect(try await context.perform { try $0.trackTitles().count } == 4)
+    }
+}
