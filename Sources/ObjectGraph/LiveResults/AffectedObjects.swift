@@ -11,7 +11,8 @@ struct AffectedObjects {
 
     /// Returns all objects of the query's entity to evaluate again, ascending.
     func keys(for query: StoreQuery) throws -> [ObjectKey] {
-        let related = try through(query.predicate, entity: query.entity).union(inverseEnds(of: query.entity))
+        var related = try through(query.predicate, entity: query.entity).union(inverseEnds(of: query.entity))
+        if let followed = query.followedBySort { try related.formUnion(through(followed, entity: query.entity)) }
         let changed = changedKeys(query.entity)
         return related.isEmpty ? changed : related.union(changed).sorted()
     }
@@ -85,6 +86,8 @@ struct AffectedObjects {
             return []
         case .and(let parts), .or(let parts):
             return try parts.reduce(into: []) { try $0.formUnion(through($1, entity: entity)) }
+        case .evaluated(let condition):
+            return try condition.follows.reduce(into: []) { try $0.formUnion(through($1, entity: entity)) }
         case .not(let part):
             return try through(part, entity: entity)
         case .toOne(let column, let part):

@@ -62,8 +62,10 @@ struct LiveQuery: Sendable {
     mutating func advance(
         to next: LayeredView, changes: [ChangeSet]?, saved: [ChangeSet] = []
     ) throws -> ResultDifference {
-        guard let changes = changes ?? view.changesWithin(next), remembered == nil || !query.predicate.traversesRelationships
-        else { return try recompute(in: next) }
+        let followsOthers = query.predicate.traversesRelationships || query.followedBySort != nil
+        guard let changes = changes ?? view.changesWithin(next), remembered == nil || !followsOthers else {
+            return try recompute(in: next)
+        }
         var changed = changes
         changed += try saved.map { remembered == nil ? try view.differing($0, in: next) : $0 }
         let affected = try AffectedObjects(old: view, new: next, changes: changed).keys(for: query)

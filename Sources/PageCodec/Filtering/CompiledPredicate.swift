@@ -66,7 +66,7 @@ enum PredicateNode: Sendable {
         case .and(let parts): self = .and(parts.map { PredicateNode($0, bound: bound) })
         case .or(let parts): self = .or(parts.map { PredicateNode($0, bound: bound) })
         case .not(let part): self = .not(PredicateNode(part, bound: bound.opposite))
-        case .toOne, .toMany, .toManyCount, .tooDeep: self = .constant(bound == .upper)
+        case .toOne, .toMany, .toManyCount, .evaluated, .tooDeep: self = .constant(bound == .upper)
         }
     }
 

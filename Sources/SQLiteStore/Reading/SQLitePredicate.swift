@@ -61,7 +61,7 @@ struct SQLitePredicate {
         case .toManyCount(let relation, let part, let comparison, let number):
             let count = try related(relation, alias, part, "")
             return "(SELECT COUNT(*) \(count)) \(Self.symbol(comparison)) \(number)"
-        case .tooDeep: throw NotExpressible()
+        case .evaluated, .tooDeep: throw NotExpressible()
         }
     }
 

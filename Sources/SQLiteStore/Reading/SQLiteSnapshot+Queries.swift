@@ -21,6 +21,11 @@ extension SQLiteSnapshot {
 
     func explain(_ query: StoreQuery) throws -> String {
         guard let text = try text(of: query, selecting: "t0.id") else {
+            if query.predicate.hasEvaluatedParts {
+                var candidates = query
+                candidates.predicate = query.predicate.withoutEvaluated
+                return try explain(candidates)
+            }
             return "scan of \(schema.entities[query.entity].name), evaluated outside SQLite"
         }
         return try connection.withLock {
@@ -76,11 +81,11 @@ extension SQLiteSnapshot {
         return parts.joined(separator: ", ")
     }
 
-    /// Returns the result of a query whose predicate is evaluated in Swift, object by object.
+    /// Returns the result of a query whose predicate is evaluated in Swift, on each object that its other parts select.
     private func evaluated(_ query: StoreQuery) throws -> [ObjectKey] {
         try connection.withLock {
             var all = query
-            all.predicate = .constant(true)
+            all.predicate = query.predicate.hasEvaluatedParts ? query.predicate.withoutEvaluated : .constant(true)
             all.offset = 0
             all.limit = nil
             let found = try keys(all).filter { try query.predicate.matches(query.entity, key: $0, in: self) }

@@ -41,6 +41,8 @@ extension StorePredicate {
             var count = try reader.related(relation, to: key)
             if part != .constant(true) { count = try count.filter { try part.matches(relation.entity, key: $0, in: reader) } }
             return Self.compare(.int(Int64(count.count)), comparison, .int(Int64(number)))
+        case .evaluated(let condition):
+            return try condition.matches(key, in: reader)
         case .tooDeep:
             try checkDepth()
             return false
@@ -66,10 +68,11 @@ extension StorePredicate {
         }
     }
 
-    /// A Boolean value that indicates whether the condition reads objects other than the one it is evaluated for.
+    /// A Boolean value that indicates whether the condition needs a reader of objects: it reads objects other than the one it is
+    /// evaluated for, or a part of it is computed in Swift.
     public var traversesRelationships: Bool {
         switch form {
-        case .toOne, .toMany, .toManyCount: true
+        case .toOne, .toMany, .toManyCount, .evaluated: true
         case .and(let parts), .or(let parts): parts.contains(where: \.traversesRelationships)
         case .not(let part): part.traversesRelationships
         default: false

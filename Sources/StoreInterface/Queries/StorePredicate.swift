@@ -32,6 +32,7 @@ public struct StorePredicate: Sendable, Hashable {
         case toOne(Int, StorePredicate)
         case toMany(Relation, Quantifier, StorePredicate)
         case toManyCount(Relation, StorePredicate, Comparison, Int)
+        case evaluated(EvaluatedCondition)
         /// A condition nested deeper than ``StorePredicate/maximumDepth``. Before evaluation, ``StorePredicate/checkDepth()``
         /// must have passed.
         case tooDeep
@@ -101,6 +102,9 @@ public struct StorePredicate: Sendable, Hashable {
     ) -> StorePredicate {
         StorePredicate(.toManyCount(relation, part, comparison, number), depth: part.depth + 1)
     }
+
+    /// Selects objects by a computation in Swift, which stores call through ``matches(_:key:in:)``.
+    public static func evaluated(_ condition: EvaluatedCondition) -> StorePredicate { StorePredicate(.evaluated(condition)) }
 
     private static func depth(over parts: [StorePredicate]) -> Int { parts.reduce(0) { max($0, $1.depth) } + 1 }
 
@@ -184,6 +188,14 @@ public struct StoreSort: Sendable, Hashable {
     public var direction: Direction
     /// The case sensitivity of comparing strings. Other types ignore it.
     public var caseSensitivity: StorePredicate.CaseSensitivity
+    /// The reference columns that lead to the object with the column; empty for the selected object itself. A nil on the way sorts as
+    /// null.
+    package var path: [Int] = []
+    /// An order of strings that no store has; nil for orders of stores.
+    package var textOrder: TextOrder?
+
+    /// Whether stores can sort in this order. Queries that stores receive have no others.
+    package var isOrderOfStores: Bool { path.isEmpty && textOrder == nil }
 
     /// Creates an order by a column, ascending by default.
     public init(
@@ -198,7 +210,9 @@ public struct StoreSort: Sendable, Hashable {
     /// Compares two values of the column in the sort's direction. Returns a negative number, zero or a positive number.
     public func order(_ a: Value, _ b: Value) -> Int {
         var result: Int
-        if caseSensitivity == .insensitive, case .string(let x) = a, case .string(let y) = b {
+        if let textOrder, case .string(let x) = a, case .string(let y) = b {
+            result = Value.string(textOrder.key(x)).order(.string(textOrder.key(y)))
+        } else if caseSensitivity == .insensitive, case .string(let x) = a, case .string(let y) = b {
             result = Value.string(x.lowercased()).order(.string(y.lowercased()))
         } else {
             result = a.order(b)

@@ -42,6 +42,23 @@ private enum FetchingExamples {
         }
     }
 
+    static func finding(_ context: ManagedObjectContext) throws {
+        // Sources/ObjectGraph/Fetching/Requests/ManagedObjectContext+Finding.swift
+        let longest = try context.first(where: #Predicate<Track> { $0.playCount > 0 }, sortBy: [.init(\.playCount, .descending)])
+        // end
+        // Sources/ObjectGraph/Fetching/Requests/ManagedObjectContext+Finding.swift
+        let track = try context.find(unique: \Track.isrc, "FRZ039800212")
+        // end
+        print(longest ?? track as Any)
+    }
+
+    static func batches(_ coordinator: PersistentStoreCoordinator, _ album: ObjectID) async throws {
+        // Sources/ObjectGraph/Coordination/Batches/BatchChange.swift
+        try await coordinator.batchUpdate(
+            FetchRequest<Track>(where: #Predicate { $0.playCount > 100 }), .set(\.playCount, to: 0), .set(\.album, to: album))
+        // end
+    }
+
     static func sorts(_ request: inout FetchRequest<Track>, _ named: inout EntityFetchRequest) {
         // Sources/ObjectGraph/Fetching/Requests/SortBy.swift
         request.sortBy = [.init(\.playCount, .descending), .init(\.title, comparing: .caseInsensitive)]

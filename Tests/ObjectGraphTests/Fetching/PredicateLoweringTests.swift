@@ -131,15 +131,49 @@ struct PredicateLoweringTests {
 
     /// Catches: a part that is silently dropped, or a part that fails only when the first row is read.
     @Test func S134_unsupportedPartsAreNamed() throws {
-        expectUnsupported(#Predicate<Song> { $0.plays + 1 > 3 }, naming: "arithmetic")
-        expectUnsupported(#Predicate<Song> { "abba".contains($0.title) }, naming: "contains")
-        expectUnsupported(#Predicate<Song> { $0.title.count > 3 }, naming: "count")
         expectUnsupported(
-            #Predicate<Song> { song in song.singer?.songs.contains { $0.plays > song.plays } == true }, naming: "two objects")
-        expectUnsupported(#Predicate<Song> { $0.plays % 2 == 0 }, naming: "IntRemainder")
-        #expect(throws: FetchError.unknownProperty(entity: "Song", property: "\(\Song.shoutedTitle as AnyKeyPath)")) {
+            #Predicate<Song> { song in song.singer?.songs.contains { $0.plays > song.plays } == true },
+            naming: "plays with plays of two objects")
+        let name = "of type String (it is computed or transient)"
+        #expect(throws: FetchError.unknownProperty(entity: "Song", property: name)) {
             try FetchRequest<Song>(where: #Predicate { $0.shoutedTitle == "a!" }).storeQuery(in: data.scope)
         }
+    }
+
+    @Test func `S138: parts that stores cannot answer are computed for each object`() throws {
+        try songs(#Predicate { $0.plays + 1 > 3 }) { $0.plays + 1 > 3 }
+        try songs(#Predicate { $0.plays % 2 == 0 && $0.plays > 0 }) { $0.plays % 2 == 0 && $0.plays > 0 }
+        try songs(#Predicate { "abba".contains($0.title) }) { "abba".contains($0.title) || $0.title.isEmpty }
+        try songs(#Predicate { $0.title.count > 3 }) { $0.title.count > 3 }
+        try songs(#Predicate { !($0.singer?.name.count == 1) }) { $0.singer?.name.count != 1 }
+        try songs(#Predicate { ($0.singer?.songs.count ?? 0) + 1 > 9 }) { ($0.singer?.songs.count ?? 0) + 1 > 9 }
+        try singers(#Predicate { $0.songs.contains { $0.plays * 2 > 9 } }) { $0.songs.contains { $0.plays * 2 > 9 } }
+        try singers(#Predicate { $0.songs.filter { $0.plays * 2 > 9 }.count > 2 }) {
+            $0.songs.filter { $0.plays * 2 > 9 }.count > 2
+        }
+    }
+
+    @Test func `S138: where Swift would stop the program, a computed comparison is false`() throws {
+        let (most, none) = (Int.max, 0)
+        try songs(#Predicate { $0.plays + most > 0 }) { $0.plays <= 0 && $0.plays + most > 0 }
+        try songs(#Predicate { $0.plays * most == 0 }) { $0.plays == 0 }
+        try songs(#Predicate { $0.plays / none == 1 }) { _ in false }
+        try songs(#Predicate { $0.plays > most * 2 }) { _ in false }
+        try songs(#Predicate { $0.rating! / 2 > 1 }) { ($0.rating ?? 0) / 2 > 1 }
+    }
+
+    @Test func `S138: parts that are the same for each object leave conditions that use indexes`() throws {
+        let (query, none, numbers) = ("", "b", [1, 2, 3])
+        func lowered(_ predicate: Predicate<Song>) throws -> StorePredicate {
+            try FetchRequest(where: predicate).storeQuery(in: data.scope).predicate
+        }
+        #expect(try lowered(#Predicate { query.isEmpty || $0.title.contains(query) }) == .constant(true))
+        #expect(
+            try lowered(#Predicate { none.isEmpty || $0.title.contains(none) }) == .string(0, .contains, "b", .sensitive))
+        #expect(try lowered(#Predicate { $0.plays > numbers.count * 2 }) == .compare(2, .greater, .int(6)))
+        #expect(try lowered(#Predicate { numbers.count > 2 && $0.plays == numbers[0] }) == .compare(2, .equal, .int(1)))
+        #expect(try lowered(#Predicate { numbers.isEmpty ? $0.rank == 1 : $0.plays == 2 }) == .compare(2, .equal, .int(2)))
+        #expect(try lowered(#Predicate { !(numbers.count % 2 == 1) && $0.plays > 1 }) == .constant(false))
     }
 
     /// Creates a predicate as a program may compose it. Predicates of the macro are never as deep.

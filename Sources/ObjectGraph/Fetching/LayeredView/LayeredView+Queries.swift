@@ -8,6 +8,9 @@ extension LayeredView {
     /// that follows relationships into changed entities is evaluated on every object.
     public func keys(_ query: StoreQuery) throws -> [ObjectKey] {
         guard query.limit ?? 1 > 0 else { return [] }
+        if let unsorted = query.unsortedForStores {
+            return window(try sorted(try keys(unsorted), by: query), of: query)
+        }
         switch scope(of: query) {
         case .base: return try base.keys(query)
         case .touched: return window(try mergedKeys(query), of: query)
@@ -20,6 +23,8 @@ extension LayeredView {
     /// Returns the number of keys that ``keys(_:)`` would return, without building them if the base can count. Adds O(changed) reads.
     public func count(_ query: StoreQuery) throws -> Int {
         let total: Int
+        var query = query
+        query.sort = []
         switch scope(of: query) {
         case .base: return try base.count(query)
         case .touched: total = try mergedCount(query)
@@ -34,6 +39,15 @@ extension LayeredView {
 
     /// Returns a description of what ``keys(_:)`` does: the base's plan, and the objects that the layers add.
     public func explain(_ query: StoreQuery) throws -> String {
+        let computed = query.predicate.evaluatedParts
+        let unsorted = query.unsortedForStores
+        var text = try plan(of: unsorted ?? query)
+        if !computed.isEmpty { text += "; computed in memory: " + computed.joined(separator: ", ") }
+        if unsorted != nil { text += "; sorted in memory" }
+        return text
+    }
+
+    private func plan(of query: StoreQuery) throws -> String {
         switch scope(of: query) {
         case .base: return try base.explain(query)
         case .touched:
@@ -194,5 +208,21 @@ extension LayeredView {
             total = sum
         }
         return total
+    }
+}
+
+extension StoreQuery {
+    /// The query of the same objects in no order, with all of them, if stores cannot sort in its order; otherwise nil.
+    fileprivate var unsortedForStores: StoreQuery? {
+        guard !sort.allSatisfy(\.isOrderOfStores) else { return nil }
+        return StoreQuery(entity: entity, predicate: predicate)
+    }
+
+    /// A condition that follows the relationships of the sort; nil if it follows none.
+    var followedBySort: StorePredicate? {
+        let paths = sort.filter { !$0.path.isEmpty }.map { sort in
+            sort.path.reversed().reduce(StorePredicate.constant(true)) { .toOne($1, $0) }
+        }
+        return paths.isEmpty ? nil : .or(paths)
     }
 }

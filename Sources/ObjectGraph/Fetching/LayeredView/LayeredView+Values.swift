@@ -73,7 +73,10 @@ extension ValueQuery {
     var rowOrder: ([Value], [Value]) -> Int {
         let sorts = request.sortBy.compactMap { sort in
             columns.firstIndex { $0.name == sort.attribute }.map { position in
-                StoreSort(column: position, direction: sort.direction, caseSensitivity: sort.comparison.caseSensitivity)
+                var order = StoreSort(
+                    column: position, direction: sort.direction, caseSensitivity: sort.comparison.caseSensitivity)
+                order.textOrder = sort.comparison.textOrder
+                return order
             }
         }
         return { a, b in

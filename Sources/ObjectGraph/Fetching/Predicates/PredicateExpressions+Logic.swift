@@ -18,7 +18,7 @@ extension PredicateExpressions.Conjunction: LowerableExpression, ConjunctionExpr
     fileprivate var sides: (left: any PredicateExpression, right: any PredicateExpression) { (lhs, rhs) }
 
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
-        .truth(PredicateTruth(.all(try lowering.chain(self) { ($0 as? any ConjunctionExpression)?.sides })))
+        .truth(PredicateTruth(.all(try lowering.chain(self, until: false) { ($0 as? any ConjunctionExpression)?.sides })))
     }
 }
 
@@ -26,7 +26,7 @@ extension PredicateExpressions.Disjunction: LowerableExpression, DisjunctionExpr
     fileprivate var sides: (left: any PredicateExpression, right: any PredicateExpression) { (lhs, rhs) }
 
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
-        .truth(PredicateTruth(.any(try lowering.chain(self) { ($0 as? any DisjunctionExpression)?.sides })))
+        .truth(PredicateTruth(.any(try lowering.chain(self, until: true) { ($0 as? any DisjunctionExpression)?.sides })))
     }
 }
 
@@ -50,7 +50,11 @@ extension PredicateExpressions.NotEqual: LowerableExpression {
 
 extension PredicateExpressions.Comparison: LowerableExpression {
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
-        let comparison: StorePredicate.Comparison =
+        .truth(PredicateTruth(try lowering.ordered(try lowering.term(lhs), storeComparison, try lowering.term(rhs))))
+    }
+
+    var storeComparison: StorePredicate.Comparison {
+        get throws {
             switch op {
             case .lessThan: .less
             case .lessThanOrEqual: .lessOrEqual
@@ -58,13 +62,15 @@ extension PredicateExpressions.Comparison: LowerableExpression {
             case .greaterThanOrEqual: .greaterOrEqual
             @unknown default: throw FetchError.unsupportedPredicate(part: "the operator \(op)")
             }
-        return .truth(PredicateTruth(try lowering.ordered(try lowering.term(lhs), comparison, try lowering.term(rhs))))
+        }
     }
 }
 
 extension PredicateExpressions.Conditional: LowerableExpression {
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
         let test = try lowering.truth(test).isTrue
+        if test == .constant(true) { return try lowering.term(trueBranch) }
+        if test == .constant(false) { return try lowering.term(falseBranch) }
         let yes = try lowering.truth(trueBranch).isTrue
         let no = try lowering.truth(falseBranch).isTrue
         return .truth(PredicateTruth(.any([.all([test, yes]), .all([.negating(test), no])])))

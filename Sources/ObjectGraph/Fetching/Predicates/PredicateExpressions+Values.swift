@@ -36,11 +36,11 @@ extension PredicateExpressions.KeyPath: LowerableExpression {
             }
         case .scalar(let scalar) where kind == .collectionIsEmpty && Root.Output.self == String.self:
             return .truth(PredicateTruth(try lowering.equal(.scalar(scalar), .constant(.string("")))))
-        case .scalar where kind == .collectionCount:
-            throw FetchError.unsupportedPredicate(part: "the count of a string")
+        case .scalar(let scalar) where RawValuePath.is(keyPath, of: Root.Output.self):
+            return .scalar(scalar)
         default: break
         }
-        throw FetchError.unsupportedPredicate(part: "the key path \(keyPath)")
+        throw FetchError.unsupportedPredicate(part: RowText.name(of: keyPath) ?? "a computed property")
     }
 }
 
@@ -52,7 +52,7 @@ extension PredicateLowering {
         let entity = model.entities[path.entity]
         guard let name = (type as? any PersistentModel.Type)?.columnsByKeyPath[keyPath] else {
             if isID { return .objectID(path) }
-            throw FetchError.unknownProperty(entity: entity.name, property: "\(keyPath)")
+            throw FetchError.unknownProperty(entity: entity.name, property: RowText.property(keyPath))
         }
         guard let term = property(named: name, at: path) else {
             throw FetchError.unknownProperty(entity: entity.name, property: name)
@@ -73,42 +73,20 @@ extension PredicateLowering {
     }
 }
 
-// MARK: Numbers that are known before the request runs
-
-extension PredicateExpressions.UnaryMinus: LowerableExpression {
-    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
-        switch try lowering.constant(wrapped, for: "a minus sign") {
-        case .int(let number) where number != .min: return .constant(.int(-number))
-        case .double(let number): return .constant(.double(-number))
-        default: throw FetchError.unsupportedPredicate(part: "a minus sign before this value")
-        }
+/// Recognizes the key path `rawValue` of an enum, whose attribute has the same stored value.
+private enum RawValuePath {
+    /// Returns whether a key path gives the raw value of each case. Key paths made in generic code equal no others, so this compares
+    /// results. Other enums than those with all cases are computed.
+    static func `is`(_ keyPath: AnyKeyPath, of type: Any.Type) -> Bool {
+        guard let type = type as? any (CaseIterable & RawRepresentable).Type else { return false }
+        return gives(keyPath, type)
     }
-}
 
-extension PredicateExpressions.Arithmetic: LowerableExpression {
-    func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
-        let left = try lowering.constant(lhs, for: "arithmetic")
-        let right = try lowering.constant(rhs, for: "arithmetic")
-        switch (left, right) {
-        case (.int(let a), .int(let b)):
-            let (result, overflow) =
-                switch op {
-                case .add: a.addingReportingOverflow(b)
-                case .subtract: a.subtractingReportingOverflow(b)
-                case .multiply: a.multipliedReportingOverflow(by: b)
-                @unknown default: throw FetchError.unsupportedPredicate(part: "the operator \(op)")
-                }
-            guard !overflow else { throw FetchError.unsupportedPredicate(part: "arithmetic that overflows") }
-            return .constant(.int(result))
-        case (.double(let a), .double(let b)):
-            switch op {
-            case .add: return .constant(.double(a + b))
-            case .subtract: return .constant(.double(a - b))
-            case .multiply: return .constant(.double(a * b))
-            @unknown default: throw FetchError.unsupportedPredicate(part: "the operator \(op)")
-            }
-        default:
-            throw FetchError.unsupportedPredicate(part: "arithmetic on these values")
+    private static func gives<E: CaseIterable & RawRepresentable>(_ keyPath: AnyKeyPath, _ type: E.Type) -> Bool {
+        guard Swift.type(of: keyPath).valueType == E.RawValue.self else { return false }
+        return E.allCases.allSatisfy { element in
+            guard let value = StoredValue.rawValue(of: element) else { return false }
+            return (element[keyPath: keyPath] as? any AttributeValue)?.storeValue == value
         }
     }
 }

@@ -86,8 +86,16 @@ extension PredicateLowering {
     ) throws -> StorePredicate {
         guard a.path == b.path, a.fallback == nil, b.fallback == nil, case .column(let left, _) = a.source,
             case .column(let right, _) = b.source
-        else { throw FetchError.unsupportedPredicate(part: "a comparison of properties of two objects") }
+        else {
+            let (left, right) = (name(of: a), name(of: b))
+            throw FetchError.unsupportedPredicate(part: "a comparison of \(left) with \(right) of two objects")
+        }
         return try along(a.path, .compareColumns(left, comparison, right))
+    }
+
+    private func name(of scalar: PredicateScalar) -> String {
+        guard case .column(let column, _) = scalar.source else { return names(of: scalar.path, "count") }
+        return names(of: scalar.path, model.entities[scalar.path.entity].columns[column].name)
     }
 
     // MARK: Membership

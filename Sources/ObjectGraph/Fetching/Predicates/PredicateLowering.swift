@@ -14,7 +14,8 @@ protocol LowerableExpression {
 /// Converts a Foundation predicate to a `StorePredicate`, once per request.
 ///
 /// Optionals follow Swift: nil equals nil, and other comparisons with nil are false. `!` on nil, which would trap in Swift, behaves
-/// like `?`.
+/// like `?`. A part that is the same for each object is evaluated once, here. A condition that stores cannot answer becomes an
+/// ``EvaluatedCondition`` (see ``RowExpression``).
 struct PredicateLowering {
     let model: Model
     /// The scope in which ids among captured values are looked up.
@@ -26,6 +27,10 @@ struct PredicateLowering {
     /// The number of parts that enclose the current part.
     private var depth = 0
     private var bindings: [PredicateExpressions.VariableID: PredicateTerm] = [:]
+    /// The entity that the condition of each enclosing scope tests, from the fetched entity to the innermost collection.
+    private(set) var scopeEntities: [Int] = []
+    /// The variables of closures over values, which have no term.
+    var elements: Set<PredicateExpressions.VariableID> = []
 
     init(_ request: RequestScope) {
         model = request.model
@@ -37,9 +42,14 @@ struct PredicateLowering {
     {
         var lowering = PredicateLowering(request)
         lowering.fetched = entity
+        lowering.scopeEntities = [entity]
         lowering.bindings[predicate.variable.key] = .object(PredicatePath(scope: 0, entity: entity))
-        let lowered = try lowering.truth(predicate.expression).isTrue
-            .withoutDangling(on: entity, request.model.storeSchema)
+        let lowered: StorePredicate
+        do {
+            lowered = try lowering.truth(predicate.expression).isTrue.withoutDangling(on: entity, request.model.storeSchema)
+        } catch let failure as Unanswerable {
+            throw failure.error
+        }
         // Equality of conditions and `?:` each become several levels, and a view adds a few of its own.
         let limit = StorePredicate.maximumDepth - 8
         guard lowered.depth <= limit else { throw lowering.tooDeep(lowered.depth, limit: limit) }
@@ -53,19 +63,51 @@ struct PredicateLowering {
     // MARK: Parts
 
     mutating func term<E: PredicateExpression>(_ expression: E) throws -> PredicateTerm {
-        guard let lowerable = expression as? any LowerableExpression else {
-            throw FetchError.unsupportedPredicate(part: Self.name(of: E.self))
+        try enter()
+        defer { leave() }
+        do {
+            guard let lowerable = expression as? any LowerableExpression else {
+                throw FetchError.unsupportedPredicate(part: Self.name(of: E.self))
+            }
+            return try lowerable.lower(&self)
+        } catch let error as FetchError where error.code == .unsupportedPredicate {
+            return try withoutStore(expression, error)
         }
-        depth += 1
-        defer { depth -= 1 }
-        guard depth <= Condition.maximumDepth else { throw tooDeep(depth, limit: Condition.maximumDepth) }
-        return try lowerable.lower(&self)
     }
+
+    /// Returns a part that stores cannot answer as a constant, or as a condition that is computed for each object.
+    ///
+    /// - Throws: The store's error for a value, which the condition that contains it may be able to compute.
+    private mutating func withoutStore<E: PredicateExpression>(_ expression: E, _ error: FetchError) throws -> PredicateTerm {
+        do {
+            if let term = try constantTerm(expression) ?? computedTerm(expression) { return term }
+        } catch let other as FetchError where other.code == .unsupportedPredicate {
+            if E.Output.self == Bool.self { throw Unanswerable(error: other) }
+        }
+        throw error
+    }
+
+    /// An error about a condition that neither stores nor Swift can answer. Conditions that contain it do not try again.
+    private struct Unanswerable: Error {
+        var error: FetchError
+    }
+
+    mutating func enter() throws {
+        depth += 1
+        guard depth <= Condition.maximumDepth else {
+            depth -= 1
+            throw tooDeep(depth + 1, limit: Condition.maximumDepth)
+        }
+    }
+
+    mutating func leave() { depth -= 1 }
 
     /// Returns the parts of a chain of `&&` or `||`, in order. A chain nests as deep as it is long, so this uses a loop instead of
     /// recursion.
+    ///
+    /// - Parameter decisive: The constant that decides the result. The parts after it are not converted.
     mutating func chain(
-        _ expression: any PredicateExpression,
+        _ expression: any PredicateExpression, until decisive: Bool,
         _ sides: (any PredicateExpression) -> (left: any PredicateExpression, right: any PredicateExpression)?
     ) throws -> [StorePredicate] {
         var pending = [expression]
@@ -74,7 +116,9 @@ struct PredicateLowering {
             if let (left, right) = sides(next) {
                 pending += [right, left]
             } else {
-                parts.append(try truth(next).isTrue)
+                let part = try truth(next).isTrue
+                if part == .constant(decisive) { return [part] }
+                parts.append(part)
             }
         }
         return parts
@@ -82,7 +126,7 @@ struct PredicateLowering {
 
     mutating func truth<E: PredicateExpression>(_ expression: E) throws -> PredicateTruth {
         guard let truth = try asTruth(try term(expression)) else {
-            throw FetchError.unsupportedPredicate(part: "\(Self.name(of: E.self)) as a condition")
+            throw FetchError.unsupportedPredicate(part: "a value of type \(E.Output.self) as a condition")
         }
         return truth
     }
@@ -107,12 +151,24 @@ struct PredicateLowering {
         return try self.term(expression)
     }
 
+    /// Returns a part in which a variable is bound to a term as a computation.
+    mutating func row<E: PredicateExpression>(
+        _ expression: E, binding key: PredicateExpressions.VariableID, to term: PredicateTerm
+    ) throws -> RowExpression<E.Output> {
+        bindings[key] = term
+        return try row(expression)
+    }
+
     /// Converts the condition of a closure over the elements of a collection.
     mutating func condition<E: PredicateExpression>(
         _ expression: E, binding key: PredicateExpressions.VariableID, toElementsOf collection: PredicateCollection
     ) throws -> StorePredicate {
         scope += 1
-        defer { scope -= 1 }
+        scopeEntities.append(collection.relation.entity)
+        defer {
+            scope -= 1
+            scopeEntities.removeLast()
+        }
         bindings[key] = .object(PredicatePath(scope: scope, entity: collection.relation.entity))
         return try truth(expression).isTrue
     }
@@ -124,11 +180,10 @@ struct PredicateLowering {
         return collection
     }
 
-    /// Returns the name of an expression type: `Comparison` for `PredicateExpressions.Comparison<…>`.
-    static func name(of type: (some PredicateExpression).Type) -> String {
-        let name = String(describing: type)
-        return String(name.prefix { $0 != "<" })
-    }
+    /// Returns words for an expression type that is not one of Foundation's, or newer than this library.
+    static func name(of type: (some PredicateExpression).Type) -> String { "an operator that gives \(kind(of: type))" }
+
+    private static func kind<E: PredicateExpression>(of type: E.Type) -> String { "\(E.Output.self)" }
 
     // MARK: Conditions on paths
 

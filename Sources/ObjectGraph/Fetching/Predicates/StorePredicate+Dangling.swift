@@ -11,7 +11,7 @@ extension StorePredicate {
 
     private func rewritten(_ entity: Int, _ schema: StoreSchema) -> StorePredicate {
         switch form {
-        case .constant, .string, .keys, .tooDeep:
+        case .constant, .string, .keys, .evaluated, .tooDeep:
             return self
         case .compare(let column, let comparison, let value):
             guard schema.mayDangle(entity, column) else { return self }

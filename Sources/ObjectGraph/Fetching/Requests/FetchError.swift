@@ -14,7 +14,7 @@
 /// }
 /// ```
 public enum FetchError: Error, Sendable, Hashable {
-    /// A part of a predicate cannot be evaluated by any store; `part` describes it.
+    /// A part of a predicate can be evaluated neither by a store nor in memory; `part` describes it.
     case unsupportedPredicate(part: String)
     /// A condition is nested deeper than stores support. A list counts as one level, however many parts it has.
     ///
@@ -34,6 +34,8 @@ public enum FetchError: Error, Sendable, Hashable {
     case havingWithoutGroups(entity: String)
     /// The sum of integers is larger than the attribute's type. Thrown after the rows were read.
     case sumTooLarge(entity: String, property: String)
+    /// The attribute has no unique constraint, so that several objects may have a value.
+    case notUnique(entity: String, property: String)
     /// A live result has no sort. It needs one, because its changes are described by position.
     case sortRequired(entity: String)
 }
@@ -42,7 +44,7 @@ extension FetchError {
     /// The kind of failure, without its values.
     public enum Code: String, Sendable, Hashable {
         case unsupportedPredicate, conditionTooDeep, unknownEntity, unknownProperty, unsupportedSort, unsupportedAggregate
-        case notGrouped, havingWithoutGroups, sumTooLarge, sortRequired
+        case notGrouped, havingWithoutGroups, sumTooLarge, notUnique, sortRequired
     }
 
     /// The kind of failure, without its values.
@@ -57,6 +59,7 @@ extension FetchError {
         case .notGrouped: .notGrouped
         case .havingWithoutGroups: .havingWithoutGroups
         case .sumTooLarge: .sumTooLarge
+        case .notUnique: .notUnique
         case .sortRequired: .sortRequired
         }
     }
@@ -79,8 +82,8 @@ extension FetchError: LocalizedError, CustomStringConvertible {
         switch self {
         case .unsupportedPredicate(let part):
             ErrorText(
-                "cannot evaluate a predicate: it uses \(part), which stores do not support",
-                remedy: "Fetch more objects and filter them in Swift.")
+                "cannot evaluate a predicate: it uses \(part), which is not supported",
+                remedy: "Fetch with the other conditions, and filter the objects in Swift.")
         case .conditionTooDeep(let entity, let depth, let limit):
             ErrorText(
                 "cannot evaluate a condition on \(entity): it is nested \(depth) levels deep, and \(limit) are supported",
@@ -112,6 +115,10 @@ extension FetchError: LocalizedError, CustomStringConvertible {
             ErrorText(
                 "cannot compute the sum of \(entity).\(property): it is larger than a 64-bit number",
                 remedy: "Use the average and the count.")
+        case .notUnique(let entity, let property):
+            ErrorText(
+                "cannot find one object by \(entity).\(property): the attribute is not unique",
+                remedy: "Declare it unique, or use first(where:).")
         case .sortRequired(let entity):
             ErrorText(
                 "cannot create a live result of \(entity): the request has no sort",

@@ -107,7 +107,7 @@ extension FetchRequest {
             parts.insert(try PredicateLowering.lower(predicate, entity: entity.number, in: scope), at: 0)
         }
         return StoreQuery(
-            entity: entity.number, predicate: .all(parts), sort: try sortBy.map { try $0.storeSort(on: entity) },
+            entity: entity.number, predicate: .all(parts), sort: try sortBy.map { try $0.storeSort(on: entity, in: scope.model) },
             offset: max(0, offset), limit: limit.map { max(0, $0) })
     }
 }
@@ -118,7 +118,7 @@ extension EntityFetchRequest {
         guard let entity = scope.model.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
         return StoreQuery(
             entity: entity.number, predicate: try condition.storePredicate(on: entity, in: scope),
-            sort: try sortBy.map { try entity.storeSort($0.attribute, $0.direction, $0.comparison) },
+            sort: try sortBy.map { try entity.storeSort($0.attribute, $0.direction, $0.comparison, in: scope.model) },
             offset: max(0, offset), limit: limit.map { max(0, $0) })
     }
 }

@@ -22,6 +22,8 @@ struct QueryInvolvement: Sendable, Equatable {
             for part in parts { add(part, entity: entity, schema: schema) }
         case .not(let part):
             add(part, entity: entity, schema: schema)
+        case .evaluated(let condition):
+            for part in condition.follows { add(part, entity: entity, schema: schema) }
         case .toOne(let column, let part):
             guard let destination = schema.entities[entity].columns[column].destination else { return }
             entities.insert(destination)

@@ -6,13 +6,28 @@ public enum StringComparison: Sendable, Hashable {
     case codePoints
     /// By code point after `lowercased()` of both strings.
     case caseInsensitive
+    /// By code point, but runs of decimal digits by their numbers: `b2` before `b10`.
+    case numeric
+    /// As people sort titles: without case, diacritics and width, and digits by their numbers. Equal strings are by code point.
+    ///
+    /// The order is the same in each locale, because it does not use the settings of the process. Letters with diacritics sort with
+    /// their base letter, and other letters by code point. Sorts by this and by ``numeric`` use no index and are made in memory.
+    case localizedStandard
 
-    var caseSensitivity: StorePredicate.CaseSensitivity { self == .codePoints ? .sensitive : .insensitive }
+    var caseSensitivity: StorePredicate.CaseSensitivity { self == .caseInsensitive ? .insensitive : .sensitive }
+
+    var textOrder: TextOrder? {
+        switch self {
+        case .codePoints, .caseInsensitive: nil
+        case .numeric: .numeric
+        case .localizedStandard: .localizedStandard
+        }
+    }
 }
 
-/// A sort of a typed request by one attribute: `.init(\.title)`, `.init(\.playCount, .descending)`.
+/// A sort of a typed request by one attribute: `.init(\.title)`, `.init(\.playCount, .descending)`, `.init(\.album, \.title)`.
 ///
-/// nil comes first in ascending order and last in descending order. Objects with equal values are in the order of their keys.
+/// The attribute of a related object follows the key path of the to-one relationship. Such sorts are made in memory. nil comes first in ascending order and last in descending order. Objects with equal values are in the order of their keys.
 ///
 /// ```swift
 /// request.sortBy = [.init(\.playCount, .descending), .init(\.title, comparing: .caseInsensitive)]
@@ -22,7 +37,8 @@ public struct SortBy<M: PersistentModel>: Sendable, Hashable {
     public let direction: StoreSort.Direction
     /// The comparison of strings.
     public let comparison: StringComparison
-    /// The name of the property; nil if the key path refers to no stored property. The request then throws when it is used.
+    /// The name of the property, or a path of names; nil if the key path refers to no stored property. The request then throws when it
+    /// is used.
     let property: String?
     let keyPathText: String
 
@@ -46,26 +62,50 @@ public struct SortBy<M: PersistentModel>: Sendable, Hashable {
         self.init(path: keyPath, direction, comparison)
     }
 
+    /// Creates a sort by an attribute of a related object. Objects without one sort as nil.
+    public init<N: PersistentModel, V: AttributeValue>(
+        _ relationship: KeyPath<M, N?>, _ attribute: KeyPath<N, V>, _ direction: StoreSort.Direction = .ascending
+    ) {
+        self.init(relationship, SortBy<N>(attribute, direction))
+    }
+
+    /// Creates a sort by a string attribute of a related object with a comparison. Objects without one sort as nil.
+    public init<N: PersistentModel>(
+        _ relationship: KeyPath<M, N?>, _ attribute: KeyPath<N, String>, _ direction: StoreSort.Direction = .ascending,
+        comparing comparison: StringComparison
+    ) {
+        self.init(relationship, SortBy<N>(attribute, direction, comparing: comparison))
+    }
+
+    /// Creates a sort by a sort of a related object: `.init(\.album, .init(\.artist, \.name))`. Objects without one sort as nil.
+    public init<N: PersistentModel>(_ relationship: KeyPath<M, N?>, _ sort: SortBy<N>) {
+        direction = sort.direction
+        comparison = sort.comparison
+        let name = M.columnsByKeyPath[relationship]
+        property = name.flatMap { name in sort.property.map { "\(name).\($0)" } }
+        keyPathText = name == nil ? RowText.property(relationship) : sort.keyPathText
+    }
+
     private init(path: AnyKeyPath, _ direction: StoreSort.Direction, _ comparison: StringComparison) {
         self.direction = direction
         self.comparison = comparison
         property = M.columnsByKeyPath[path]
-        keyPathText = "\(path)"
+        keyPathText = RowText.property(path)
     }
 
-    func storeSort(on entity: Entity) throws -> StoreSort {
+    func storeSort(on entity: Entity, in model: Model) throws -> StoreSort {
         guard let property else { throw FetchError.unknownProperty(entity: entity.name, property: keyPathText) }
-        return try entity.storeSort(property, direction, comparison)
+        return try entity.storeSort(property, direction, comparison, in: model)
     }
 }
 
-/// A sort of a request by names, by one attribute.
+/// A sort of a request by names, by one attribute or by a path to one through to-one relationships: `"album.artist.name"`.
 ///
 /// ```swift
 /// named.sortBy = [.init("playCount", .descending), .init("title", comparing: .caseInsensitive)]
 /// ```
 public struct AttributeSort: Sendable, Hashable {
-    /// The name of the attribute.
+    /// The name of the attribute, or a path of names that ends with one.
     public var attribute: String
     /// The direction of the sort.
     public var direction: StoreSort.Direction
@@ -84,13 +124,30 @@ public struct AttributeSort: Sendable, Hashable {
 
 extension Entity {
     func storeSort(
-        _ property: String, _ direction: StoreSort.Direction, _ comparison: StringComparison
+        _ property: String, _ direction: StoreSort.Direction, _ comparison: StringComparison, in model: Model
     ) throws -> StoreSort {
-        guard let column = column(named: property) else {
-            if relationship(named: property) != nil { throw FetchError.unsupportedSort(entity: name, property: property) }
-            throw FetchError.unknownProperty(entity: name, property: property)
+        var entity = self
+        var path: [Int] = []
+        let names = property.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        for name in names.dropLast() {
+            guard let column = entity.column(named: name), let destination = entity.columns[column].destination else {
+                throw entity.cannotSort(by: name)
+            }
+            path.append(column)
+            entity = model.entities[destination]
         }
-        guard columns[column].destination == nil else { throw FetchError.unsupportedSort(entity: name, property: property) }
-        return StoreSort(column: column, direction: direction, caseSensitivity: comparison.caseSensitivity)
+        guard let name = names.last, let column = entity.column(named: name), entity.columns[column].destination == nil else {
+            throw entity.cannotSort(by: names.last ?? property)
+        }
+        var sort = StoreSort(column: column, direction: direction, caseSensitivity: comparison.caseSensitivity)
+        sort.path = path
+        if entity.columns[column].type == .string { sort.textOrder = comparison.textOrder }
+        return sort
+    }
+
+    private func cannotSort(by name: String) -> FetchError {
+        let isRelationship = relationship(named: name) != nil
+        return isRelationship
+            ? .unsupportedSort(entity: self.name, property: name) : .unknownProperty(entity: self.name, property: name)
     }
 }

@@ -9,7 +9,7 @@ struct SortEntry: Sendable {
 /// An object with its sort values.
 struct SortCandidate: Sendable {
     var entry: SortEntry
-    /// The sort values; empty if the prefix is exact. Case-insensitive strings are lowercased.
+    /// The sort values; empty if the prefix is exact. Strings that are not compared by code point are replaced by strings that are.
     var values: [Value]
 }
 
@@ -36,9 +36,23 @@ struct SortOrder: Sendable {
     }
 
     private static func read(_ sort: StoreSort, _ entity: Int, _ key: ObjectKey, in reader: some ObjectReader) throws -> Value {
-        let value = try reader.value(entity, key, sort.column) ?? .null
+        let value =
+            try sort.path.isEmpty ? reader.value(entity, key, sort.column) ?? .null : follow(sort, entity, key, in: reader)
+        if let order = sort.textOrder, case .string(let text) = value { return .string(order.key(text)) }
         guard sort.caseSensitivity == .insensitive, case .string(let text) = value else { return value }
         return .string(text.lowercased())
+    }
+
+    /// Reads the value at the end of a path; null if a reference on the way is nil, or its destination is missing.
+    private static func follow(_ sort: StoreSort, _ entity: Int, _ key: ObjectKey, in reader: some ObjectReader) throws -> Value {
+        var (entity, key) = (entity, key)
+        for step in sort.path {
+            guard let next = try reader.value(entity, key, step)?.referenceKey,
+                let destination = reader.schema.entities[entity].columns[step].destination
+            else { return .null }
+            (entity, key) = (destination, next)
+        }
+        return try reader.value(entity, key, sort.column) ?? .null
     }
 
     func precedes(_ a: SortCandidate, _ b: SortCandidate) -> Bool {

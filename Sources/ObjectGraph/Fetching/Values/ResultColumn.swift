@@ -128,5 +128,5 @@ public struct ModelColumn<M: PersistentModel>: Sendable, Hashable {
 
 extension PersistentModel {
     /// Returns the name of a stored property. For other key paths, returns a name that no entity has, so that using it throws.
-    static func name(of keyPath: AnyKeyPath) -> String { columnsByKeyPath[keyPath] ?? "\(keyPath)" }
+    static func name(of keyPath: AnyKeyPath) -> String { columnsByKeyPath[keyPath] ?? RowText.property(keyPath) }
 }

@@ -63,7 +63,9 @@ struct ValueQuery: Sendable {
             }
         } else {
             guard request.having == .always else { throw FetchError.havingWithoutGroups(entity: entity.name) }
-            objects.sort = try request.sortBy.map { try entity.storeSort(sortName($0.attribute), $0.direction, $0.comparison) }
+            objects.sort = try request.sortBy.map {
+                try entity.storeSort(sortName($0.attribute), $0.direction, $0.comparison, in: scope.model)
+            }
         }
     }
 

@@ -1,0 +1,78 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A change that a batch makes to each of its objects, typed by key path (S139).
+///
+/// ```swift
+/// try await coordinator.batchUpdate(
+///     FetchRequest<Track>(where: #Predicate { $0.playCount > 100 }), .set(\.playCount, to: 0), .set(\.album, to: album))
+/// ```
+public struct BatchChange<M: PersistentModel>: Sendable {
+    enum NewValue: Sendable {
+        case value(Value)
+        case object(ObjectID?)
+    }
+
+    /// The name of the property; nil if the key path refers to no stored property. The batch then throws.
+    let property: String?
+    let keyPathText: String
+    let newValue: NewValue
+
+    private init(_ keyPath: AnyKeyPath, _ newValue: NewValue) {
+        property = M.columnsByKeyPath[keyPath]
+        keyPathText = RowText.property(keyPath)
+        self.newValue = newValue
+    }
+
+    /// Sets an attribute.
+    public static func set<V: AttributeValue>(_ keyPath: KeyPath<M, V>, to value: V) -> BatchChange {
+        BatchChange(keyPath, .value(value.storeValue))
+    }
+
+    /// Sets a to-one relationship to the object with an id, which must exist when the batch runs; nil removes the reference.
+    public static func set<N: PersistentModel>(_ keyPath: KeyPath<M, N?>, to id: ObjectID?) -> BatchChange {
+        BatchChange(keyPath, .object(id))
+    }
+
+    /// Returns the value of the property's column.
+    func storeValue(_ entity: Entity, _ store: StoreIdentity) throws -> (property: String, value: Value) {
+        guard let property, let column = entity.column(named: property) else {
+            throw FetchError.unknownProperty(entity: entity.name, property: keyPathText)
+        }
+        switch newValue {
+        case .value(let value): return (property, value)
+        case .object(nil): return (property, .null)
+        case .object(let id?):
+            guard id.store == store, id.entity == entity.columns[column].destination else {
+                throw BatchError.wrongValue(entity: entity.name, property: property, value: .reference(id.key))
+            }
+            return (property, .reference(id.key))
+        }
+    }
+}
+
+extension PersistentStoreCoordinator {
+    /// Sets properties of all objects that a request selects, in one atomic save. Values are typed by key path.
+    ///
+    /// Of two changes of one property, the last one applies. One-to-one relationships are refused, because their other end would not
+    /// change. Needs about 150 bytes of memory per object until it is saved.
+    ///
+    /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written.
+    @discardableResult
+    public func batchUpdate<M: PersistentModel>(
+        _ request: FetchRequest<M>, _ first: BatchChange<M>, _ others: BatchChange<M>..., options: BatchOptions = BatchOptions()
+    ) async throws -> BatchResult {
+        guard let entity = model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
+        var values: [String: Value] = [:]
+        for change in [first] + others {
+            let (property, value) = try change.storeValue(entity, store.identity)
+            values[property] = value
+        }
+        return try await batchUpdate(request, set: values, options: options)
+    }
+}

@@ -1,0 +1,255 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A part of a predicate as a computation in Swift, for what stores cannot answer and for parts that are the same for each object.
+struct RowExpression<Output> {
+    /// The expression as text: `plays + 1`.
+    var text: String
+    /// Whether the result depends on the object.
+    var dependsOnRow = false
+    /// The variables of closures over values that must have a value when the expression is computed.
+    var variables: Set<PredicateExpressions.VariableID> = []
+    /// Conditions that follow the relationships that the expression follows.
+    var follows: [StorePredicate] = []
+    /// Computes the value. Throws ``MissingValue`` where Swift would stop the program.
+    let evaluate: (EvaluatedRow) throws -> Output
+
+    /// Whether the value is the same for each object.
+    var isConstant: Bool { !dependsOnRow && variables.isEmpty }
+
+    init(constant: Output, _ text: String) {
+        self.text = text
+        evaluate = { _ in constant }
+    }
+
+    init(_ text: String, of parts: any RowPart..., evaluate: @escaping (EvaluatedRow) throws -> Output) {
+        self.text = text
+        dependsOnRow = parts.contains { $0.dependsOnRow }
+        variables = parts.reduce(into: []) { $0.formUnion($1.variables) }
+        follows = parts.flatMap(\.follows)
+        self.evaluate = evaluate
+    }
+}
+
+/// The properties of an expression that those that contain it inherit.
+protocol RowPart {
+    var dependsOnRow: Bool { get }
+    var variables: Set<PredicateExpressions.VariableID> { get }
+    var follows: [StorePredicate] { get }
+}
+
+extension RowExpression: RowPart {}
+
+/// The object for which an expression is computed.
+struct EvaluatedRow {
+    let key: ObjectKey
+    /// The state that has the object; nil for expressions that are the same for each object.
+    let reader: (any ObjectReader)?
+    /// The elements for which closures over values are computed.
+    var variables: [PredicateExpressions.VariableID: Any] = [:]
+
+    func setting(_ variable: PredicateExpressions.VariableID, to value: Any) -> EvaluatedRow {
+        var row = self
+        row.variables[variable] = value
+        return row
+    }
+}
+
+/// An error where Swift would stop the program, such as an overflow, a division by zero, or `!` on nil. The condition is then false.
+struct MissingValue: Error {}
+
+/// A part of a Foundation predicate that can be computed in Swift.
+protocol ComputedExpression: PredicateExpression {
+    func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output>
+}
+
+extension PredicateLowering {
+    /// Returns an expression as a computation.
+    mutating func row<E: PredicateExpression>(_ expression: E) throws -> RowExpression<E.Output> {
+        try enter()
+        defer { leave() }
+        guard let computed = expression as? any ComputedExpression else {
+            throw FetchError.unsupportedPredicate(part: Self.name(of: E.self))
+        }
+        do {
+            if let row = try self.computed(computed, as: E.Output.self) { return row }
+        } catch let error as FetchError where error.code == .unsupportedPredicate {
+            // A condition on related objects has only the store's form, which can be computed too.
+            guard E.Output.self == Bool.self, let lowerable = expression as? any LowerableExpression else { throw error }
+            return try row(of: try lowerable.lower(&self), as: E.Output.self)
+        }
+        throw FetchError.unsupportedPredicate(part: Self.name(of: E.self))
+    }
+
+    private mutating func computed<E: ComputedExpression, T>(_ expression: E, as type: T.Type) throws -> RowExpression<T>? {
+        try expression.row(&self) as? RowExpression<T>
+    }
+
+    /// Returns the closure over the elements of a value as a computation.
+    mutating func row<E: PredicateExpression>(
+        _ expression: E, over variable: PredicateExpressions.VariableID
+    ) throws -> RowExpression<E.Output> {
+        elements.insert(variable)
+        defer { elements.remove(variable) }
+        var row = try row(expression)
+        row.variables.remove(variable)
+        return row
+    }
+
+    /// Returns the constant that an expression is; nil if it depends on the object.
+    mutating func constantTerm<E: PredicateExpression>(_ expression: E) throws -> PredicateTerm? {
+        let row = try row(expression)
+        guard row.isConstant else { return nil }
+        do {
+            return PredicateTerm(captured: try row.evaluate(EvaluatedRow(key: 0, reader: nil)))
+        } catch is MissingValue {
+            // A value has no term then. The condition that contains it is computed, and is false for each object.
+            return E.Output.self == Bool.self ? .constant(.bool(false)) : nil
+        }
+    }
+
+    /// Returns an expression of type `Bool` as a condition that is computed for each object.
+    mutating func computedTerm<E: PredicateExpression>(_ expression: E) throws -> PredicateTerm? {
+        guard let row = try row(expression) as? RowExpression<Bool> else { return nil }
+        guard row.variables.isEmpty else {
+            throw FetchError.unsupportedPredicate(part: "a closure's condition on an object outside of the closure")
+        }
+        let computation = Computation(row: row)
+        let condition = EvaluatedCondition(row.text, follows: row.follows) { try computation.call($0, $1) }
+        return .truth(PredicateTruth(.evaluated(condition)))
+    }
+
+    /// `@unchecked Sendable` is safe because `Predicate` is `Sendable`, so all values and key paths of its expression are.
+    private struct Computation: @unchecked Sendable {
+        let row: RowExpression<Bool>
+
+        func call(_ key: ObjectKey, _ reader: any ObjectReader) throws -> Bool {
+            do { return try row.evaluate(EvaluatedRow(key: key, reader: reader)) } catch is MissingValue { return false }
+        }
+    }
+
+    // MARK: Properties
+
+    /// Returns a term of the store as a computation.
+    func row<T>(of term: PredicateTerm, as type: T.Type) throws -> RowExpression<T> {
+        switch term {
+        case .constant(let value):
+            let constant: T = try Self.decode(value)
+            return RowExpression(constant: constant, "\(value)")
+        case .scalar(let scalar): return try row(of: scalar)
+        case .truth(let truth): return try row(of: truth)
+        case .objectID(let path): return try row(ofObjectAt: path)
+        default: throw FetchError.unsupportedPredicate(part: "\(Self.kind(term)) as a value")
+        }
+    }
+
+    private func row<T>(of scalar: PredicateScalar) throws -> RowExpression<T> {
+        let start = try location(of: scalar.path)
+        switch scalar.source {
+        case .column(let column, _):
+            let name = model.entities[scalar.path.entity].columns[column].name
+            return onRow(names(of: scalar.path, name), scalar.path) { row in
+                guard let object = try start.object(row) else { return try Self.decode(scalar.fallback ?? .null) }
+                let value = try object.reader.value(object.entity, object.key, column) ?? .null
+                return try Self.decode(value.isNull ? scalar.fallback ?? .null : value)
+            }
+        case .count(let relation, let condition):
+            let condition = condition.withoutDangling(on: relation.entity, model.storeSchema)
+            var result: RowExpression<T> = onRow(names(of: scalar.path, "count"), scalar.path) { row in
+                guard let object = try start.object(row) else { return try Self.decode(scalar.fallback ?? .null) }
+                let keys = try object.reader.related(relation, to: object.key)
+                let count = try keys.count { try condition.matches(relation.entity, key: $0, in: object.reader) }
+                return try Self.decode(.int(Int64(count)))
+            }
+            result.follows.append(try along(scalar.path, .toMany(relation, .any, condition)))
+            return result
+        }
+    }
+
+    private func row<T>(of truth: PredicateTruth) throws -> RowExpression<T> {
+        let entity = scopeEntities[scope]
+        let schema = model.storeSchema
+        let (isTrue, isDefined) = (
+            truth.isTrue.withoutDangling(on: entity, schema), truth.isDefined.withoutDangling(on: entity, schema)
+        )
+        var result: RowExpression<T> = onRow("a condition", PredicatePath(scope: scope, entity: entity)) { row in
+            guard let reader = row.reader else { throw MissingValue() }
+            guard try isDefined.matches(entity, key: row.key, in: reader) else { return try Self.decode(.null) }
+            return try Self.decode(.bool(try isTrue.matches(entity, key: row.key, in: reader)))
+        }
+        result.follows += [isTrue, isDefined].filter(\.traversesRelationships)
+        return result
+    }
+
+    private func row<T>(ofObjectAt path: PredicatePath) throws -> RowExpression<T> {
+        let start = try location(of: path)
+        let store = request.store
+        return onRow(names(of: path, "id"), path) { row in
+            let id = try start.object(row).map { ObjectID(store: store, entity: $0.entity, key: $0.key) }
+            guard let id = id as? T else { throw MissingValue() }
+            return id
+        }
+    }
+
+    private func onRow<T>(
+        _ text: String, _ path: PredicatePath, _ evaluate: @escaping (EvaluatedRow) throws -> T
+    ) -> RowExpression<T> {
+        var row = RowExpression(text, evaluate: evaluate)
+        row.dependsOnRow = true
+        if !path.steps.isEmpty { row.follows = [path.steps.reversed().reduce(.constant(true)) { .toOne($1, $0) }] }
+        return row
+    }
+
+    /// Returns a value in the type of an expression.
+    private static func decode<T>(_ value: Value) throws -> T {
+        guard let decoded = StoredValue.decode(value, as: T.self) else { throw MissingValue() }
+        return decoded
+    }
+
+    // MARK: Objects
+
+    /// The way from the object that a condition tests to the object at the end of a path.
+    struct RowLocation {
+        let entity: Int
+        let steps: [Int]
+
+        /// Returns the object at the end; nil if a reference on the way is nil or its destination is missing.
+        func object(_ row: EvaluatedRow) throws -> (reader: any ObjectReader, entity: Int, key: ObjectKey)? {
+            guard let reader = row.reader else { return nil }
+            var (entity, key) = (entity, row.key)
+            for step in steps {
+                guard let next = try reader.value(entity, key, step)?.referenceKey,
+                    let destination = reader.schema.entities[entity].columns[step].destination,
+                    try reader.exists(destination, next)
+                else { return nil }
+                (entity, key) = (destination, next)
+            }
+            return (reader, entity, key)
+        }
+    }
+
+    /// Returns the way to the object at the end of a path, which must begin at the innermost object.
+    func location(of path: PredicatePath) throws -> RowLocation {
+        guard path.scope == scope else {
+            throw FetchError.unsupportedPredicate(part: "a closure's condition on an object outside of the closure")
+        }
+        return RowLocation(entity: scopeEntities[scope], steps: path.steps)
+    }
+
+    /// Returns the names of a path's properties: `singer.name`.
+    func names(of path: PredicatePath, _ last: String) -> String {
+        var names: [String] = []
+        var entity = scopeEntities[min(path.scope, scopeEntities.count - 1)]
+        for step in path.steps {
+            let column = model.entities[entity].columns[step]
+            names.append(column.name)
+            entity = column.destination ?? entity
+        }
+        return (names + [last]).joined(separator: ".")
+    }
+}

@@ -1,0 +1,36 @@
+import StoreInterface
+
+/// Conversions between stored values and the types of a model's properties.
+enum StoredValue {
+    /// Returns a stored value as a Swift type: an attribute type, an enum with a raw value, or a `Codable` type stored as JSON.
+    static func decode<T>(_ value: Value, as type: T.Type) -> T? {
+        if let attribute = T.self as? any AttributeValue.Type { return attribute.init(value) as? T }
+        if let optional = T.self as? any OptionalType.Type { return optional.wrapping(value) as? T }
+        if let raw = T.self as? any RawRepresentable.Type, let result = Self.raw(value, raw) as? T { return result }
+        guard let codable = T.self as? any Codable.Type else { return nil }
+        return encoded(value, codable) as? T
+    }
+
+    private static func encoded<C: Codable>(_ value: Value, _ type: C.Type) -> C? { EncodedAttribute<C>(value)?.value }
+
+    private static func raw<R: RawRepresentable>(_ value: Value, _ type: R.Type) -> R? {
+        decode(value, as: R.RawValue.self).flatMap(R.init(rawValue:))
+    }
+
+    /// Returns the raw value of an enum as the store represents it; nil for other types, and for raw values that are no attributes.
+    static func rawValue(of value: some RawRepresentable) -> Value? {
+        (value.rawValue as? any AttributeValue)?.storeValue
+    }
+}
+
+private protocol OptionalType {
+    /// Returns the value in the optional type; nil, not wrapped, if it cannot be converted.
+    static func wrapping(_ value: Value) -> Any?
+}
+
+extension Optional: OptionalType {
+    fileprivate static func wrapping(_ value: Value) -> Any? {
+        if value.isNull { return .some(Wrapped?.none as Any) }
+        return StoredValue.decode(value, as: Wrapped.self).map { Wrapped?.some($0) as Any }
+    }
+}

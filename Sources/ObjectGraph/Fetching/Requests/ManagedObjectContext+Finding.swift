@@ -1,0 +1,61 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Short forms of requests with one predicate (S139). Like all fetching, they include unsaved changes.
+extension ManagedObjectContext {
+    /// Returns the first object that satisfies a predicate; nil if there is none. Without a sort, it is the object with the lowest key.
+    ///
+    /// ```swift
+    /// let longest = try context.first(where: #Predicate<Track> { $0.playCount > 0 }, sortBy: [.init(\.playCount, .descending)])
+    /// ```
+    public func first<M: PersistentModel>(where predicate: Predicate<M>, sortBy: [SortBy<M>] = []) throws -> M? {
+        try fetch(FetchRequest(where: predicate, sortBy: sortBy, limit: 1)).first
+    }
+
+    /// Returns the number of objects that satisfy a predicate, without creating objects.
+    public func count<M: PersistentModel>(where predicate: Predicate<M>) throws -> Int {
+        try count(FetchRequest(where: predicate))
+    }
+
+    /// Deletes all objects that satisfy a predicate, like ``delete(_:)-(M)`` for each. Nothing is written before a save.
+    ///
+    /// To delete in the store without objects, see ``PersistentStoreCoordinator/batchDelete(_:options:)-(FetchRequest<M>,_)``.
+    /// - Returns: The number of objects that satisfied the predicate. Delete rules may delete more.
+    @discardableResult
+    public func delete<M: PersistentModel>(where predicate: Predicate<M>) throws -> Int {
+        let query = try FetchRequest(where: predicate).storeQuery(in: requestScope)
+        let keys = try answer(true) { try $0.keys(query) }
+        // A delete rule may have deleted an object before its turn.
+        for key in keys where try exists(query.entity, key) { delete(object(query.entity, key)) }
+        return keys.count
+    }
+
+    /// Returns the object with a value of a unique attribute; nil if there is none. O(log n) if the store has an index of it.
+    ///
+    /// ```swift
+    /// let track = try context.find(unique: \Track.isrc, "FRZ039800212")
+    /// ```
+    /// - Throws: ``FetchError/notUnique(entity:property:)`` if the attribute has no unique constraint.
+    public func find<M: PersistentModel, V: AttributeValue>(unique attribute: KeyPath<M, V>, _ value: V) throws -> M? {
+        guard let entity = model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
+        guard let name = M.columnsByKeyPath[attribute], let column = entity.column(named: name) else {
+            throw FetchError.unknownProperty(entity: entity.name, property: RowText.property(attribute))
+        }
+        guard entity.isUnique(column) else { throw FetchError.notUnique(entity: entity.name, property: name) }
+        let condition = Condition.equal(name, entity.columns[column].type.stored(value.storeValue))
+        return try fetch(FetchRequest<M>(matching: condition, limit: 1)).first
+    }
+}
+
+extension Entity {
+    /// Whether no two objects have the same value in a column.
+    fileprivate func isUnique(_ column: Int) -> Bool {
+        attributes.contains { $0.column == column && $0.index == .unique }
+            || indexes.contains { $0.kind == .unique && $0.columns == [column] }
+    }
+}

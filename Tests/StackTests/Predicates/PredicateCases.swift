@@ -1,0 +1,209 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+
+/// A row of the table in Docs/Predicates.md.
+struct PredicateCase: Sendable {
+    /// Who answers the predicate, as the table says it.
+    enum Answer: String, Sendable { case store, once, memory, no }
+
+    /// The code of the row.
+    var code: String
+    var answer: Answer
+    var predicate: Predicate<Errand>
+
+    init(_ code: String, _ answer: Answer, _ predicate: Predicate<Errand>) {
+        (self.code, self.answer, self.predicate) = (code, answer, predicate)
+    }
+}
+
+/// The predicates of the table. Each is written as in the table, over values that a program captures.
+enum PredicateCases {
+    private static let limit = 3
+    private static let word = "a"
+    private static let date = Date(timeIntervalSinceReferenceDate: 4)
+
+    static var all: [PredicateCase] { comparisons + texts + related + once + numbers + computedTexts + fields + unanswered }
+
+    private static var comparisons: [PredicateCase] {
+        let (limit, word, date, kind, raw) = (limit, word, date, ErrandKind.shop, "shop")
+        let days = [1, 2, 8]
+        return [
+            .init("$0.days == limit", .store, #Predicate { $0.days == limit }),
+            .init("$0.days != limit", .store, #Predicate { $0.days != limit }),
+            .init("$0.days >= limit", .store, #Predicate { $0.days >= limit }),
+            .init("$0.due < date", .store, #Predicate { $0.due < date }),
+            .init("$0.days < $0.weight", .store, #Predicate { $0.days < $0.weight }),
+            .init("$0.isDone && $0.days > limit", .store, #Predicate { $0.isDone && $0.days > limit }),
+            .init("!$0.isDone || $0.days > limit", .store, #Predicate { !$0.isDone || $0.days > limit }),
+            .init(
+                "$0.isDone ? $0.days > limit : $0.title == word", .store,
+                #Predicate {
+                    $0.isDone ? $0.days > limit : $0.title == word
+                }),
+            .init("days.contains($0.days)", .store, #Predicate { days.contains($0.days) }),
+            .init("(1...4).contains($0.days)", .store, #Predicate { (1...4).contains($0.days) }),
+            .init("$0.note == nil", .store, #Predicate { $0.note == nil }),
+            .init("($0.note ?? word) == word", .store, #Predicate { ($0.note ?? word) == word }),
+            .init("$0.kind == kind", .store, #Predicate { $0.kind == kind }),
+            .init("$0.kind.rawValue == raw", .store, #Predicate { $0.kind.rawValue == raw }),
+        ]
+    }
+
+    private static var texts: [PredicateCase] {
+        let word = word
+        return [
+            .init("$0.title.contains(word)", .store, #Predicate { $0.title.contains(word) }),
+            .init("$0.title.starts(with: word)", .store, #Predicate { $0.title.starts(with: word) }),
+            .init("$0.title.isEmpty", .store, #Predicate { $0.title.isEmpty }),
+            .init("$0.note?.contains(word) == true", .store, #Predicate { $0.note?.contains(word) == true }),
+            .init(
+                "if let note = $0.note { note == word } else { true }", .store,
+                #Predicate {
+                    if let note = $0.note { note == word } else { true }
+                }),
+        ]
+    }
+
+    private static var related: [PredicateCase] {
+        let (limit, word) = (limit, word)
+        return [
+            .init("$0.owner == nil", .store, #Predicate { $0.owner == nil }),
+            .init("$0.owner?.name == word", .store, #Predicate { $0.owner?.name == word }),
+            .init("$0.owner?.boss?.name == word", .store, #Predicate { $0.owner?.boss?.name == word }),
+            .init("$0.owner?.errands.count == limit", .store, #Predicate { $0.owner?.errands.count == limit }),
+            .init(
+                "$0.owner?.errands.contains { $0.isDone } == true", .store,
+                #Predicate {
+                    $0.owner?.errands.contains { $0.isDone } == true
+                }),
+            .init(
+                "$0.owner?.errands.allSatisfy { $0.isDone } == true", .store,
+                #Predicate {
+                    $0.owner?.errands.allSatisfy { $0.isDone } == true
+                }),
+            .init(
+                "($0.owner?.errands.filter { $0.isDone }.count ?? 0) > limit", .store,
+                #Predicate {
+                    ($0.owner?.errands.filter { $0.isDone }.count ?? 0) > limit
+                }),
+            .init(
+                "$0.owner?.errands.contains { $0.days % 2 == 0 } == true", .memory,
+                #Predicate {
+                    $0.owner?.errands.contains { $0.days % 2 == 0 } == true
+                }),
+        ]
+    }
+
+    private static var once: [PredicateCase] {
+        let (limit, query, filter, isOpen) = (limit, "", ErrandFilter(), true)
+        return [
+            .init(
+                "query.isEmpty || $0.title.contains(query)", .once,
+                #Predicate {
+                    query.isEmpty || $0.title.contains(query)
+                }),
+            .init("$0.days > limit * 2 - 1", .once, #Predicate { $0.days > limit * 2 - 1 }),
+            .init(
+                "$0.kind.rawValue == filter.kind.rawValue", .once,
+                #Predicate {
+                    $0.kind.rawValue == filter.kind.rawValue
+                }),
+            .init("$0.kind == filter.kind", .once, #Predicate { $0.kind == filter.kind }),
+            .init("filter.names.contains($0.title)", .once, #Predicate { filter.names.contains($0.title) }),
+            .init(
+                "filter.names.count > 1 && $0.days > limit", .once,
+                #Predicate {
+                    filter.names.count > 1 && $0.days > limit
+                }),
+            .init("isOpen ? $0.days > limit : $0.isDone", .once, #Predicate { isOpen ? $0.days > limit : $0.isDone }),
+        ]
+    }
+
+    private static var numbers: [PredicateCase] {
+        let (limit, most) = (limit, 5)
+        return [
+            .init("$0.days + 1 > limit", .memory, #Predicate { $0.days + 1 > limit }),
+            .init("$0.days * 2 - $0.weight == limit", .memory, #Predicate { $0.days * 2 - $0.weight == limit }),
+            .init("-$0.days < -limit", .memory, #Predicate { -$0.days < -limit }),
+            .init("$0.days / 2 == 1", .memory, #Predicate { $0.days / 2 == 1 }),
+            .init("$0.days % 2 == 0", .memory, #Predicate { $0.days % 2 == 0 }),
+            .init("$0.price / 2.0 > 1.0", .memory, #Predicate { $0.price / 2.0 > 1.0 }),
+            .init(
+                "($0.isDone ? $0.days : $0.weight) > limit", .memory,
+                #Predicate {
+                    ($0.isDone ? $0.days : $0.weight) > limit
+                }),
+            .init("($0.owner?.age ?? 0) + 1 > limit", .memory, #Predicate { ($0.owner?.age ?? 0) + 1 > limit }),
+            .init("(0...$0.days).contains(limit)", .memory, #Predicate { (0...$0.days).contains(limit) }),
+            .init(
+                "$0.isDone && $0.days > limit && $0.weight % 2 == 0", .memory,
+                #Predicate {
+                    $0.isDone && $0.days > limit && $0.weight % 2 == 0
+                }),
+            .init("$0.priority?.rawValue == most", .memory, #Predicate { $0.priority?.rawValue == most }),
+        ]
+    }
+
+    private static var computedTexts: [PredicateCase] {
+        let (limit, word, same) = (limit, word, ComparisonResult.orderedSame)
+        let text = "abba x 10"
+        return [
+            .init("$0.title.count > limit", .memory, #Predicate { $0.title.count > limit }),
+            .init("text.contains($0.title)", .memory, #Predicate { text.contains($0.title) }),
+            .init("$0.title.contains($0.place.city)", .memory, #Predicate { $0.title.contains($0.place.city) }),
+            .init("$0.title.contains(/^[ab]+$/)", .memory, #Predicate { $0.title.contains(/^[ab]+$/) }),
+            .init(
+                "$0.title.localizedStandardContains(word)", .memory,
+                #Predicate {
+                    $0.title.localizedStandardContains(word)
+                }),
+            .init(
+                "$0.title.caseInsensitiveCompare(word) == same", .memory,
+                #Predicate {
+                    $0.title.caseInsensitiveCompare(word) == same
+                }),
+            .init("($0.note?.count ?? 0) > 1", .memory, #Predicate { ($0.note?.count ?? 0) > 1 }),
+        ]
+    }
+
+    private static var fields: [PredicateCase] {
+        let word = word
+        return [
+            .init("$0.place.city == word", .memory, #Predicate { $0.place.city == word }),
+            .init("$0.place.names.isEmpty", .memory, #Predicate { $0.place.names.isEmpty }),
+            .init("$0.place.names.contains(word)", .memory, #Predicate { $0.place.names.contains(word) }),
+            .init(
+                "$0.place.names.contains { $0 == word && !$0.isEmpty }", .memory,
+                #Predicate {
+                    $0.place.names.contains { $0 == word && !$0.isEmpty }
+                }),
+            .init("$0.place.names.allSatisfy { $0 > word }", .memory, #Predicate { $0.place.names.allSatisfy { $0 > word } }),
+            .init(
+                "$0.place.names.filter { $0.isEmpty }.count == 1", .memory,
+                #Predicate {
+                    $0.place.names.filter { $0.isEmpty }.count == 1
+                }),
+            .init("$0.place.names.max() == word", .memory, #Predicate { $0.place.names.max() == word }),
+            .init(
+                "$0.place.names.count > 1 && $0.place.names[0] == word", .memory,
+                #Predicate {
+                    $0.place.names.count > 1 && $0.place.names[0] == word
+                }),
+            .init("$0.place.scores[word] == 1", .memory, #Predicate { $0.place.scores[word] == 1 }),
+            .init("$0.place.scores[word, default: 1] > 0", .memory, #Predicate { $0.place.scores[word, default: 1] > 0 }),
+        ]
+    }
+
+    private static var unanswered: [PredicateCase] {
+        let word = word
+        return [
+            .init("$0.shoutedTitle == word", .no, #Predicate { $0.shoutedTitle == word }),
+            .init(
+                "errand.owner?.errands.contains { $0.days > errand.days } == true", .no,
+                #Predicate { errand in
+                    errand.owner?.errands.contains { $0.days > errand.days } == true
+                }),
+        ]
+    }
+}
