@@ -157,10 +157,6 @@ import Testing
             #expect(place["street"] == .string("Gata"))
             #expect(place["note"] == .string("changed"), "the rest of the object is saved")
         }
-        await context.perform { context in
-            for _ in 0..<2 { Self.place(context, "Bergen", "Vei") }
-        }
-        await #expect(throws: SaveError.self, "two of one save, under any policy") { try await context.save() }
     }
 
     @Test func S108_anIndexOverUnknownPropertiesIsNoModel() {

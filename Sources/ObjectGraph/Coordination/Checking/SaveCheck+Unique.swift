@@ -7,14 +7,16 @@ import StoreInterface
 ///   `rollback` drop it. References to the new object then refer to the row.
 /// - An updated object duplicates a row of the store: `storeTrump` drops the change of these columns, `rollback` drops the object's
 ///   changes. Other policies throw.
-/// - Two objects of one save have the same values: every policy throws.
+/// - Two objects of one save have the same values (S176): the save is settled as if each object had been saved on its own, first the
+///   updated objects, then the new objects, each group in the order of keys. The objects of the earlier saves count as rows of the
+///   store. Of two new objects the first lives, under `objectTrump` and `overwrite` with the values of the last.
 extension SaveCheck {
     struct UniqueConstraint {
         var entity: Int
         var columns: [Int]
     }
 
-    /// A changed object and the row of the store that has the same values.
+    /// A changed object and the object that has the same values: a row of the store, or another object of the save.
     struct UniquenessConflict {
         var constraint: UniqueConstraint
         var values: [Value]
@@ -27,7 +29,7 @@ extension SaveCheck {
         while let twins = try firstTwins() {
             var replaced: [ObjectKey: ObjectKey] = [:]
             for twin in twins { try resolve(twin, &replaced) }
-            if !replaced.isEmpty { redirect(twins[0].constraint.entity, replaced) }
+            if !replaced.isEmpty { redirect(twins[0].constraint.entity, Self.ends(of: replaced)) }
         }
     }
 
@@ -49,7 +51,8 @@ extension SaveCheck {
     }
 
     private func twins(_ changes: EntityLayer, _ constraint: UniqueConstraint, _ layer: Layer) throws -> [UniquenessConflict] {
-        var seen: [[Value]: ObjectKey] = [:]
+        // The object with each combination of values that keeps them if a policy can settle the conflict.
+        var holders: [[Value]: ObjectKey] = [:]
         var twins: [UniquenessConflict] = []
         let columns = constraint.columns
         for number in changes.sortedPageNumbers {
@@ -61,10 +64,13 @@ extension SaveCheck {
                     try row.isSet(column) ? row[column] : state.view.value(constraint.entity, key, column) ?? .null
                 }
                 if values.contains(where: \.isNull) { continue }
-                if let other = seen.updateValue(key, forKey: values) { throw duplicate(values, constraint, [other, key]) }
-                if let holder = try holder(of: values, constraint, layer, key) {
-                    twins.append(UniquenessConflict(constraint: constraint, values: values, ours: key, theirs: holder))
-                }
+                let known = try holders.updateValue(key, forKey: values) ?? holder(of: values, constraint, layer, key)
+                guard let known else { continue }
+                // An updated object is older than a new one, whatever their keys.
+                let isOlder = row.kind == .update && layer.row(constraint.entity, known)?.kind == .insert
+                let (ours, theirs) = isOlder ? (known, key) : (key, known)
+                holders[values] = theirs
+                twins.append(UniquenessConflict(constraint: constraint, values: values, ours: ours, theirs: theirs))
             }
         }
         return twins
@@ -99,13 +105,15 @@ extension SaveCheck {
         guard let row = layer.row(entity, twin.ours) else { return }
         switch (request.policy, row.kind) {
         case (.objectTrump, .insert), (.overwrite, .insert):
+            releasePartners(of: twin.theirs, entity, keeping: row)
             let layer = writable()
-            let update = row.copy(layer: layer.id)
-            update.kind = .update
-            layer.put(update, entity: entity, key: twin.theirs)
+            let merged = row.copy(layer: layer.id)
+            merged.kind = layer.row(entity, twin.theirs)?.kind == .insert ? .insert : .update
+            layer.put(merged, entity: entity, key: twin.theirs)
             layer.remove(entity: entity, key: twin.ours)
             replaced[twin.ours] = twin.theirs
         case (.storeTrump, .insert), (.rollback, .insert):
+            if let kept = layer.row(entity, twin.theirs) { releasePartners(of: twin.ours, entity, keeping: kept) }
             writable().remove(entity: entity, key: twin.ours)
             replaced[twin.ours] = twin.theirs
         case (.storeTrump, .update):
@@ -121,6 +129,26 @@ extension SaveCheck {
             writable().remove(entity: entity, key: twin.ours)
         default:
             throw duplicate(twin.values, twin.constraint, [twin.theirs, twin.ours])
+        }
+    }
+
+    /// Clears the one-to-one references of this save to an object that is merged with another, unless the merged object keeps them.
+    private mutating func releasePartners(of key: ObjectKey, _ entity: Int, keeping kept: Row) {
+        guard request.rules.hasPairs, let row = layer.row(entity, key) else { return }
+        for pair in request.rules.pairs[entity] where row.isSet(pair.column) && row[pair.column] != kept[pair.column] {
+            guard let partner = row[pair.column].referenceKey, hasSet(pair.back, pair.destination, partner),
+                layer.row(pair.destination, partner)?[pair.back].referenceKey == key
+            else { continue }
+            put(.null, pair.destination, partner, pair.back)
+        }
+    }
+
+    /// Returns the last object of each chain of replacements.
+    private static func ends(of replaced: [ObjectKey: ObjectKey]) -> [ObjectKey: ObjectKey] {
+        replaced.mapValues { first in
+            var end = first
+            while let next = replaced[end] { end = next }
+            return end
         }
     }
 

@@ -1,0 +1,220 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Several objects of one save with the same unique values.
+@Suite struct UniqueTwinTests {
+    /// The stacks whose root is the main context or the tested context, so that the test can set its policy.
+    private static let combinations = Combination.all.filter { $0.stack != .hybrid && $0.stack != .masterMainWorker }
+
+    static let model: Model = {
+        let item = EntityDescription(
+            name: "Item",
+            properties: [
+                .attribute(.init(name: "code", type: .int64, isOptional: true, index: .unique)),
+                .attribute(.init(name: "city", type: .string, isOptional: true)),
+                .attribute(.init(name: "street", type: .string, isOptional: true)),
+                .attribute(.init(name: "note", type: .string)),
+                .relationship(.init(name: "label", destination: "Label", inverse: "item", cardinality: .toOne)),
+                .relationship(.init(name: "parts", destination: "Part", inverse: "item", cardinality: .toMany)),
+                .relationship(.init(name: "tags", destination: "Tag", inverse: "items", cardinality: .toMany)),
+            ], indexes: [.unique("city", "street")])
+        let label = EntityDescription(
+            name: "Label",
+            properties: [
+                .attribute(.init(name: "text", type: .string)),
+                .relationship(.init(name: "item", destination: "Item", inverse: "label", cardinality: .toOne)),
+            ])
+        let part = EntityDescription(
+            name: "Part",
+            properties: [
+                .attribute(.init(name: "name", type: .string)),
+                .relationship(.init(name: "item", destination: "Item", inverse: "parts", cardinality: .toOne)),
+            ])
+        let tag = EntityDescription(
+            name: "Tag",
+            properties: [
+                .attribute(.init(name: "name", type: .string)),
+                .relationship(.init(name: "items", destination: "Item", inverse: "tags", cardinality: .toMany)),
+            ])
+        do { return try Model([item, label, part, tag]) } catch { preconditionFailure("the test model is wrong: \(error)") }
+    }()
+
+    /// Creates an item with a label, a part and a tag, all named after its note.
+    @discardableResult
+    private static func item(_ context: ManagedObjectContext, _ code: Int?, _ note: String) -> ManagedObject {
+        let item = context.insert("Item")
+        item["code"] = code.storeValue
+        item["note"] = .string(note)
+        let (label, part, tag) = (context.insert("Label"), context.insert("Part"), context.insert("Tag"))
+        label["text"] = .string(note)
+        part["name"] = .string(note)
+        tag["name"] = .string(note)
+        item.setRelatedObject("label", to: label)
+        item.add(part, to: "parts")
+        item.add(tag, to: "tags")
+        return item
+    }
+
+    /// Returns each item as text: its note, and the names of what it is related to.
+    private static func texts(_ context: ManagedObjectContext) throws -> [String] {
+        try context.fetch(EntityFetchRequest("Item", sortBy: [AttributeSort("note")])).map { item in
+            func names(_ objects: [ManagedObject], _ name: String) -> String {
+                objects.compactMap { if case .string(let text) = $0[name] { text } else { nil } }.sorted().joined()
+            }
+            let label = item.relatedObject("label")
+            #expect(label == nil || label?.relatedObject("item") === item)
+            return names([item], "note") + "(" + names([label].compactMap(\.self), "text") + "|"
+                + names(item.relatedObjects("parts"), "name") + "|" + names(item.relatedObjects("tags"), "name") + ")"
+        }
+    }
+
+    /// Runs `body`, saves under a policy, and returns the items that the context and a new context show.
+    private static func saved(
+        _ combination: Combination, _ policy: MergePolicy, stored: [(Int, String)] = [],
+        _ body: @escaping @Sendable (ManagedObjectContext) throws -> Void
+    ) async throws -> [String] {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: model)
+        let context = await container.newBackgroundContext()
+        await context.perform { context in for (code, note) in stored { item(context, code, note) } }
+        try await context.save(through: .store)
+        // The policy of the root counts.
+        let name = "\(policy)"
+        await MainActor.run { container.mainContext.mergePolicy = policy }
+        try await context.perform { context throws in
+            context.mergePolicy = policy
+            try body(context)
+        }
+        try await context.save(through: .store)
+        let seen = try await context.perform { try texts($0) }
+        let stored = try await container.coordinator.newBackgroundContext().perform { try texts($0) }
+        #expect(seen == stored, "\(name)")
+        #expect(try await container.coordinator.verify().isEmpty)
+        return stored
+    }
+
+    @Test(arguments: combinations)
+    func `S176: the first of several new objects lives with the values of the last`(_ combination: Combination) async throws {
+        for policy in [MergePolicy.objectTrump, .overwrite] {
+            let saved = try await Self.saved(combination, policy) { context in
+                for note in ["a", "b", "c"] { Self.item(context, 1, note) }
+                Self.item(context, 2, "d")
+            }
+            // Parts and tags that refer to a merged object follow it. One label wins, and the others have no item.
+            #expect(saved == ["c(c|abc|abc)", "d(d|d|d)"])
+        }
+    }
+
+    @Test(arguments: combinations)
+    func `S176: policies that prefer the store keep the first of several new objects`(_ combination: Combination) async throws {
+        for policy in [MergePolicy.storeTrump, .rollback] {
+            let saved = try await Self.saved(combination, policy) { context in
+                for note in ["a", "b", "c"] { Self.item(context, 1, note) }
+            }
+            #expect(saved == ["a(a|abc|abc)"])
+        }
+    }
+
+    @Test(arguments: Combination.rooted)
+    func `S176: objects shown by a context agree with the store after the save`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: Self.model)
+        let context = await container.newBackgroundContext()
+        let ids = await context.perform { context in
+            context.mergePolicy = .objectTrump
+            context.retainsRegisteredObjects = true
+            return [Self.item(context, 1, "a").objectID, Self.item(context, 1, "b").objectID]
+        }
+        try await context.save()
+        try await context.perform { context throws in
+            #expect(try context.existingObject(with: ids[0])["note"] == .string("b"))
+            #expect(context.object(with: ids[1]).isDeleted)
+        }
+    }
+
+    @Test(arguments: Combination.rooted)
+    func `S176: twins that also duplicate a row of the store are merged into the row`(_ combination: Combination) async throws {
+        let merged = try await Self.saved(combination, .objectTrump, stored: [(1, "s")]) { context in
+            Self.item(context, 1, "a")
+            Self.item(context, 1, "b")
+        }
+        #expect(merged == ["b(b|abs|abs)"])
+    }
+
+    @Test(arguments: Combination.rooted)
+    func `S176: an updated object lives, whether it comes before or after the new one`(_ combination: Combination) async throws {
+        for policy in [MergePolicy.objectTrump, .storeTrump] {
+            let saved = try await Self.saved(combination, policy, stored: [(1, "s"), (2, "t")]) { context in
+                let all = try context.fetch(EntityFetchRequest("Item", sortBy: [AttributeSort("code")]))
+                Self.item(context, 7, "a")
+                Self.item(context, 7, "b")
+                all[1]["code"] = .int(7)
+            }
+            if case .objectTrump = policy {
+                #expect(saved == ["b(b|abt|abt)", "s(s|s|s)"])
+            } else {
+                #expect(saved == ["s(s|s|s)", "t(t|abt|abt)"])
+            }
+        }
+    }
+
+    @Test(arguments: Combination.rooted)
+    func `S176: of two updated objects neither can give way to the other`(_ combination: Combination) async throws {
+        @Sendable func update(_ context: ManagedObjectContext) throws {
+            for item in try context.fetch(EntityFetchRequest("Item")) { item["code"] = .int(7) }
+        }
+        await #expect(throws: SaveError.self) {
+            _ = try await Self.saved(combination, .objectTrump, stored: [(1, "s"), (2, "t")], update)
+        }
+        // The second keeps the value that it had.
+        let saved = try await Self.saved(combination, .storeTrump, stored: [(1, "s"), (2, "t")], update)
+        #expect(saved == ["s(s|s|s)", "t(t|t|t)"])
+    }
+
+    @Test(arguments: Combination.rooted)
+    func `S176: constraints over several properties are settled too`(_ combination: Combination) async throws {
+        let saved = try await Self.saved(combination, .overwrite) { context in
+            for (note, street) in [("a", "Gata"), ("b", "Vei"), ("c", "Gata"), ("d", "Gata")] {
+                let item = Self.item(context, nil, note)
+                item["city"] = .string("Oslo")
+                item["street"] = .string(street)
+            }
+            for note in ["n", "m"] { Self.item(context, nil, note)["city"] = .string("Oslo") }
+        }
+        #expect(saved == ["b(b|b|b)", "d(d|acd|acd)", "m(m|m|m)", "n(n|n|n)"])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S176: twins of two children are settled when their parent saves`(_ store: StoreKind) async throws {
+        let bed = try TestBed(store)
+        let container = try await bed.container(model: Self.model)
+        let parent = await container.newBackgroundContext()
+        await parent.perform { $0.mergePolicy = .objectTrump }
+        for note in ["a", "b"] {
+            let child = await parent.newBackgroundChild()
+            await child.perform { _ = Self.item($0, 1, note) }
+            try await child.save()
+        }
+        try await parent.save()
+        #expect(try await container.newBackgroundContext().perform { try Self.texts($0) } == ["b(b|ab|ab)"])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S176: the error shows both objects and the value in words`(_ store: StoreKind) async throws {
+        let bed = try TestBed(store)
+        let container = try await bed.container(model: Self.model)
+        let context = await container.newBackgroundContext()
+        let keys = await context.perform { context in
+            [Self.item(context, 41, "a").objectID.key, Self.item(context, 41, "b").objectID.key]
+        }
+        let error = try #require(await #expect(throws: SaveError.self) { try await context.save() })
+        let text = "Item.code must be unique, but Item(id: \(keys[0])) and Item(id: \(keys[1])) have code: 41"
+        #expect(error.message.hasPrefix(text), "\(error)")
+        #expect(error.objectIDs.map(\.key) == keys)
+        // Nothing was written, and the context still has both.
+        #expect(await context.perform { $0.insertedObjects.count } == 8)
+        #expect(try await container.newBackgroundContext().perform { try Self.texts($0) }.isEmpty)
+    }
+}
