@@ -23,7 +23,7 @@ extension PersistedAttributeMacro: AccessorMacro, PeerMacro {
         guard let property = AccessedProperty(declaration), let column = node.number(0) else { return [] }
         return property.accessors(
             initialize: "\(anchorName).object.initialize(\(column), to: initialValue)", get: "get(\(column))",
-            set: "set(\(column)")
+            set: "object.set(\(column)")
     }
 
     /// Returns the placeholder that stands for the property's storage.
@@ -43,9 +43,9 @@ extension PersistedToOneMacro: AccessorMacro, PeerMacro {
         guard let property = AccessedProperty(declaration), let relationship = node.number(0), let column = node.number(1)
         else { return [] }
         return property.accessors(
-            initialize: "\(anchorName).object.initializeToOne(\(relationship), \(column), to: initialValue)",
+            initialize: "\(anchorName).locatedObject.initializeToOne(\(relationship), \(column), to: initialValue)",
             get: "toOne(\(relationship), \(column))",
-            set: "setToOne(\(relationship), \(column)")
+            set: "locatedObject.setToOne(\(relationship), \(column)")
     }
 
     /// Returns the placeholder that stands for the property's storage.
@@ -64,9 +64,9 @@ extension PersistedToManyMacro: AccessorMacro, PeerMacro {
     ) throws -> [AccessorDeclSyntax] {
         guard let property = AccessedProperty(declaration), let relationship = node.number(0) else { return [] }
         return property.accessors(
-            initialize: "\(anchorName).object.initializeToMany(\(relationship), to: initialValue)",
+            initialize: "\(anchorName).locatedObject.initializeToMany(\(relationship), to: initialValue)",
             get: "toMany(\(relationship))",
-            set: "setToMany(\(relationship)")
+            set: "locatedObject.setToMany(\(relationship)")
     }
 
     /// Creates a placeholder that needs no value: a new object has no related objects.
@@ -85,10 +85,12 @@ extension PersistedPropertyMacro: AccessorMacro, PeerMacro {
     ) throws -> [AccessorDeclSyntax] {
         guard let property = AccessedProperty(declaration), let column = node.number(0) else { return [] }
         let numbers = [column, node.number(1)].compactMap(\.self).joined(separator: ", ")
-        let set = "\(anchorName).object.setProperty(\(numbers), to: initialValue)"
+        // A property with a relationship number may be a relationship.
+        let object = node.number(1) == nil ? "object" : "locatedObject"
+        let set = "\(anchorName).\(object).setProperty(\(numbers), to: initialValue)"
         return property.accessors(
             initialize: "if \(anchorName).object.takesInitialValues { \(set) }", get: "property(\(numbers))",
-            set: "setProperty(\(numbers)")
+            set: "\(object).setProperty(\(numbers)")
     }
 
     /// Returns the placeholder that stands for the property's storage.
@@ -115,7 +117,7 @@ private struct AccessedProperty {
         needsValue = property.needsValue
     }
 
-    /// Returns the three accessors. Each argument is a call; `set` lacks its last argument.
+    /// Returns the three accessors. `get` and `set` are calls, of the object and of the anchor; `set` lacks its last argument.
     func accessors(initialize: String, get: String, set: String) -> [AccessorDeclSyntax] {
         [
             """
@@ -126,7 +128,7 @@ private struct AccessedProperty {
             }
             """,
             "get { \(raw: anchorName).object.\(raw: get) }",
-            "set { \(raw: anchorName).object.\(raw: set), to: newValue) }",
+            "set { \(raw: anchorName).\(raw: set), to: newValue) }",
         ]
     }
 

@@ -51,11 +51,11 @@ final class Song {
     var band: Band? {
         @storageRestrictions(initializes: _$band, accesses: __$modelAnchor)
         init(initialValue) {
-            __$modelAnchor.object.initializeToOne(0, 4, to: initialValue)
+            __$modelAnchor.locatedObject.initializeToOne(0, 4, to: initialValue)
             _$band = ModelPlaceholder()
         }
         get { __$modelAnchor.object.toOne(0, 4) }
-        set { __$modelAnchor.object.setToOne(0, 4, to: newValue) }
+        set { __$modelAnchor.locatedObject.setToOne(0, 4, to: newValue) }
     }
     private var _$band = ModelPlaceholder()
 
@@ -125,11 +125,11 @@ final class Band {
     var songs: [Song] {
         @storageRestrictions(initializes: _$songs, accesses: __$modelAnchor)
         init(initialValue) {
-            __$modelAnchor.object.initializeToMany(0, to: initialValue)
+            __$modelAnchor.locatedObject.initializeToMany(0, to: initialValue)
             _$songs = ModelPlaceholder()
         }
         get { __$modelAnchor.object.toMany(0) }
-        set { __$modelAnchor.object.setToMany(0, to: newValue) }
+        set { __$modelAnchor.locatedObject.setToMany(0, to: newValue) }
     }
     private var _$songs = ModelPlaceholder()
 

@@ -38,6 +38,8 @@ final class ModelCapabilities: Sendable {
     let rules: RelationshipRules
     /// The number of the hidden entity of keyed values; nil if the store does not have it.
     let keyedValues: Int?
+    /// For each entity, the offset of the model's anchor in an instance of the model type; nil if it is unknown.
+    let anchorOffsets: [Int?]
 
     init(_ model: Model) {
         rules = RelationshipRules(model)
@@ -52,6 +54,7 @@ final class ModelCapabilities: Sendable {
             }
         }
         preserved = columns.allSatisfy(\.isEmpty) ? [] : columns
+        anchorOffsets = model.entities.map { model.type(of: $0).flatMap(ModelAnchor.offset) }
         noKeys = Array(repeating: 0..<0, count: model.entities.count)
     }
 }

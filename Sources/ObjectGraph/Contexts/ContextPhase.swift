@@ -9,6 +9,8 @@ struct ContextPhase {
     var settlesBaseLater = false
     /// The notifier of saves that the context has not merged yet; nil if there are none. The next read merges them first.
     var behind: CoalescedNotifier?
+    /// The new objects that the next use of the context inserts. See ``ManagedObjectContext/awaitArrival(of:_:)``.
+    var arrivals: [ManagedObject] = []
     /// The error thrown by requests and saves after the container was closed; nil before.
     var closure: StoreError?
 }

@@ -71,6 +71,7 @@ public final class ManagedObjectContext {
             object.state = .invalid
             if object.isRetained { retained.append(object) }
         }
+        cancelArrivals()
         for object in retained { registry.release(object) }
         giveBackKeys()
         if isRoot { setup.coordinator.unregister(number) }
@@ -118,12 +119,22 @@ public final class ManagedObjectContext {
     }
 
     /// A Boolean value that indicates whether the context has unsaved inserts, updates or deletes (S007).
-    public var hasChanges: Bool { layerStack.hasChanges }
+    public var hasChanges: Bool {
+        admitArrivals()
+        return layerStack.hasChanges
+    }
+
+    /// Prepares the context for an operation: checks the executor, merges announced saves and inserts related objects.
+    @inline(__always)
+    func checkIsolation() {
+        checkAccess()
+        admitArrivals()
+    }
 
     /// Stops the program if the context is used off its executor. The check always runs in debug builds.
     /// In release builds it runs if the environment contains `STRATA_CONCURRENCY_DEBUG=1` (S171).
     @inline(__always)
-    func checkIsolation() {
+    func checkAccess() {
         if ConcurrencyCheck.isOn { ConcurrencyCheck.verify(self) }
         catchUp()
     }
@@ -140,6 +151,7 @@ public final class ManagedObjectContext {
 
     /// Makes the current unsaved changes immutable, so that other executors can read them. O(layers).
     func sealTop() {
+        admitArrivals()
         if layerStack.seal() { foldIfLong() }
     }
 

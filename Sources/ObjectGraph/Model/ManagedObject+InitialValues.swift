@@ -4,13 +4,15 @@
 extension ManagedObject {
     /// Sets the initial destination of a to-one relationship of a detached object.
     public func initializeToOne<M: PersistentModel>(_ relationship: Int, _ column: Int, to other: M?) {
-        guard state == .detached, other != nil || detachedState?.toOne.isEmpty == false else { return }
+        guard state == .detached ? other != nil || detachedState?.toOne.isEmpty == false : isBeingInitialized else { return }
         setToOne(relationship, column, to: other)
     }
 
     /// Sets the initial destinations of a to-many relationship of a detached object.
     public func initializeToMany<M: PersistentModel>(_ relationship: Int, to others: [M]) {
-        guard state == .detached, !others.isEmpty || detachedState?.toMany.isEmpty == false else { return }
+        guard state == .detached ? !others.isEmpty || detachedState?.toMany.isEmpty == false : isBeingInitialized else {
+            return
+        }
         setToMany(relationship, to: others)
     }
 }

@@ -13,7 +13,12 @@ extension ModelAnchor {
     /// Creates the anchor of a model that is being created. It wraps the object passed to ``wrapNext(_:)``, or else a new detached
     /// object.
     public init(for entity: DetachedEntity) {
-        self.init(ObjectToWrap.take(for: entity) ?? ManagedObject(detached: entity))
+        if let object = ObjectToWrap.take(for: entity) {
+            self.init(object)
+        } else {
+            self.init(ManagedObject(detached: entity))
+            object.isBeingInitialized = true
+        }
     }
 
     /// Sets the object for the next anchor created on this thread for its entity.
@@ -35,7 +40,7 @@ private enum ObjectToWrap {
         guard let named = pointer.current else { return nil }
         let object = Unmanaged<ManagedObject>.fromOpaque(named).takeUnretainedValue()
         // A transient property whose initial value is another model creates that model's anchor first.
-        guard object.description.name == entity.name else { return nil }
+        guard object.definition.name == entity.name else { return nil }
         pointer.current = nil
         return object
     }

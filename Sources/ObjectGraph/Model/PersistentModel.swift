@@ -50,26 +50,38 @@ extension PersistentModel {
     /// ``persistentModelID`` for this.
     ///
     /// - Precondition: The object is inserted into a context.
-    public var id: ObjectID { managedObject.objectID }
+    public var id: ObjectID {
+        if managedObject.state == .detached { managedObject.claim(self) }
+        return managedObject.objectID
+    }
 
     /// The object's id, which is final from its insertion on, for models with and without an `id` of their own.
     ///
     /// - Precondition: The object is inserted into a context.
-    public var persistentModelID: ObjectID { managedObject.objectID }
+    public var persistentModelID: ObjectID {
+        if managedObject.state == .detached { managedObject.claim(self) }
+        return managedObject.objectID
+    }
 
     /// Returns whether two references refer to one object. Two contexts have different objects of one record.
-    public static func == (a: Self, b: Self) -> Bool { a === b }
+    public static func == (a: Self, b: Self) -> Bool { a === b || a.managedObject === b.managedObject }
 
     /// Hashes the identity of the object, which never changes.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(managedObject)) }
 
     /// The context in which the object is registered; nil before insertion.
-    public var managedObjectContext: ManagedObjectContext? { managedObject.managedObjectContext }
+    public var managedObjectContext: ManagedObjectContext? {
+        if managedObject.state == .detached { managedObject.claim(self) }
+        return managedObject.managedObjectContext
+    }
 
     /// A Boolean value that indicates whether the object has an unsaved deletion, or its record is gone.
     public var isDeleted: Bool { managedObject.isDeleted }
     /// A Boolean value that indicates whether the object has unsaved changes.
-    public var hasChanges: Bool { managedObject.hasChanges }
+    public var hasChanges: Bool {
+        if managedObject.state == .detached { managedObject.claim(self) }
+        return managedObject.hasChanges
+    }
 }
 
 /// Lifecycle hooks of an object. Models that do not conform have no cost for them.

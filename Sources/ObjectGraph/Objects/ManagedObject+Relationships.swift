@@ -5,30 +5,31 @@ import StoreInterface
 extension ManagedObject {
     /// Returns the destination of a to-one relationship, or nil.
     public func toOne<M: PersistentModel>(_ relationship: Int, _ column: Int, as type: M.Type = M.self) -> M? {
+        arrive()
         if state == .detached { return detachedState?.toOne[relationship]?.model as? M }
         let context = requiredContext
         context.catchUp()
+        context.admitArrivals()
         let destination = context.model.entities[entity].relationships[relationship].destination
         return context.toOne(self, column, destination: destination).map { context.wrapped($0, as: M.self) }
     }
 
     /// Sets the destination of a to-one relationship.
     public func setToOne<M: PersistentModel>(_ relationship: Int, _ column: Int, to other: M?) {
-        if let other, other.managedObject.state == .detached { other.managedObject.model = other }
+        if let other, other.managedObject.state == .detached { other.managedObject.claim(other) }
         setToOne(relationship, to: other?.managedObject)
     }
 
     func setToOne(_ relationship: Int, to other: ManagedObject?) {
-        if state == .detached {
-            detachedState?.toOne[relationship] = other.map(DetachedState.Partner.init)
-            return
-        }
+        if state == .detached, setDetachedToOne(relationship, to: other) { return }
         let context = requiredContext
+        context.admitArrivals()
         context.setToOne(self, context.model.entities[entity].relationships[relationship], to: other)
     }
 
     /// Returns the destinations of a to-many relationship, in the order of their keys. O(objects).
     public func toMany<M: PersistentModel>(_ relationship: Int, as type: M.Type = M.self) -> [M] {
+        arrive()
         if state == .detached { return (detachedState?.toMany[relationship] ?? []).compactMap { $0.model as? M } }
         let context = requiredContext
         return related(relationship).map { context.wrapped($0, as: M.self) }
@@ -36,22 +37,21 @@ extension ManagedObject {
 
     /// Replaces the destinations of a to-many relationship.
     public func setToMany<M: PersistentModel>(_ relationship: Int, to others: [M]) {
-        for other in others where other.managedObject.state == .detached { other.managedObject.model = other }
+        for other in others where other.managedObject.state == .detached { other.managedObject.claim(other) }
         setToMany(relationship, to: others.map(\.managedObject))
     }
 
     func setToMany(_ relationship: Int, to others: [ManagedObject]) {
-        if state == .detached {
-            detachedState?.toMany[relationship] = others.map(DetachedState.Partner.init)
-            return
-        }
+        if state == .detached, setDetachedToMany(relationship, to: others) { return }
         let context = requiredContext
+        context.admitArrivals()
         context.setToMany(self, context.model.entities[entity].relationships[relationship], to: others)
     }
 
     func related(_ relationship: Int) -> [ManagedObject] {
         withContext { context in
             context.catchUp()
+            context.admitArrivals()
             let description = context.model.entities[entity].relationships[relationship]
             guard case .toMany(let relation) = description.kind else { return [] }
             return context.toManyKeys(self, relation).map { context.object(description.destination, $0) }
@@ -65,16 +65,16 @@ extension ManagedObject {
     public func relatedObject(_ name: String) -> ManagedObject? {
         let relationship = relationship(name)
         guard case .toOne(let column) = relationship.kind else {
-            preconditionFailure("\(description.name).\(name) is a to-many relationship")
+            preconditionFailure("\(definition.name).\(name) is a to-many relationship")
         }
-        let context = requiredContext
+        let context = arrivedContext
         context.catchUp()
         return context.toOne(self, column, destination: relationship.destination)
     }
 
     /// Sets the destination of a to-one relationship.
     public func setRelatedObject(_ name: String, to other: ManagedObject?) {
-        requiredContext.setToOne(self, relationship(name), to: other)
+        arrivedContext.setToOne(self, relationship(name), to: other)
     }
 
     /// Returns the destinations of a to-many relationship, in the order of their keys. O(objects).
@@ -82,22 +82,29 @@ extension ManagedObject {
 
     /// Replaces the destinations of a to-many relationship.
     public func setRelatedObjects(_ name: String, to others: [ManagedObject]) {
-        requiredContext.setToMany(self, relationship(name), to: others)
+        arrivedContext.setToMany(self, relationship(name), to: others)
     }
 
     /// Adds one object to a to-many relationship. O(1), except for the check whether it is related already.
     public func add(_ other: ManagedObject, to name: String) {
-        requiredContext.addToMany(self, relationship(name), other)
+        arrivedContext.addToMany(self, relationship(name), other)
     }
 
     /// Removes one object from a to-many relationship.
     public func remove(_ other: ManagedObject, from name: String) {
-        requiredContext.removeFromMany(self, relationship(name), other)
+        arrivedContext.removeFromMany(self, relationship(name), other)
+    }
+
+    /// The object's context, after inserting the objects that wait for their insertion.
+    private var arrivedContext: ManagedObjectContext {
+        let context = requiredContext
+        context.admitArrivals()
+        return context
     }
 
     private func relationship(_ name: String) -> Relationship {
-        guard let relationship = description.relationship(named: name) else {
-            preconditionFailure("\(description.name) has no relationship named \(name)")
+        guard let relationship = definition.relationship(named: name) else {
+            preconditionFailure("\(definition.name) has no relationship named \(name)")
         }
         return relationship
     }

@@ -18,9 +18,9 @@ extension ManagedObject {
     @usableFromInline
     func fallback<T: AttributeValue>(_ column: Int) -> T {
         if let zero = T(Value.zero(of: T.columnType)) { return zero }
-        let declared = state == .detached ? detachedState?.entity.defaults[column] : description.defaults[column]
+        let declared = state == .detached ? detachedState?.entity.defaults[column] : definition.defaults[column]
         if let value = declared.flatMap({ T($0) }) ?? T.fallback { return value }
-        let name = state == .detached ? "\(column)" : "\(description.name).\(description.columns[column].name)"
+        let name = state == .detached ? "\(column)" : "\(definition.name).\(definition.columns[column].name)"
         preconditionFailure(
             "cannot read \(name): it has no value of type \(T.self). Make it optional, or give it an initial value.")
     }
@@ -40,7 +40,11 @@ extension ManagedObject {
 
     @usableFromInline
     func initializeRawValue(_ column: Int, to value: Value) {
-        guard state == .detached else { return }
+        guard state == .detached else {
+            // The object was inserted while its initializer runs, because it was related to an object of a context.
+            if isBeingInitialized { setRawValue(column, to: value) }
+            return
+        }
         row?[column] = value
     }
 
@@ -77,9 +81,9 @@ extension ManagedObject {
 /// Access by name, for models that are known only at run time.
 extension ManagedObject {
     /// The name of the object's entity.
-    public var entityName: String { description.name }
+    public var entityName: String { definition.name }
 
-    var description: Entity { requiredContext.model.entities[entity] }
+    var definition: Entity { requiredContext.model.entities[entity] }
 
     /// The value of an attribute, or of a to-one relationship as a reference.
     ///
@@ -99,6 +103,7 @@ extension ManagedObject {
 
     /// Returns null for a reference to a missing object (S053).
     private func shownValue(_ column: Int) -> Value {
+        withContext { $0.admitArrivals() }
         let value = rawValue(column)
         guard case .reference = value, state == .registered else { return value }
         return withContext { $0.shown(value, self, column) }
@@ -108,15 +113,18 @@ extension ManagedObject {
     /// set through its relationship.
     private func setStoredValue(_ column: Int, to value: Value) {
         guard state == .registered else { return setRawValue(column, to: value) }
-        let definition = description.columns[column]
-        if definition.destination != nil { return withContext { $0.setReference(self, column, to: value) } }
+        let schema = self.definition.columns[column]
+        if schema.destination != nil {
+            withContext { $0.admitArrivals() }
+            return withContext { $0.setReference(self, column, to: value) }
+        }
         guard case .double = value else { return setRawValue(column, to: value) }
-        setRawValue(column, to: definition.type.stored(value))
+        setRawValue(column, to: schema.type.stored(value))
     }
 
     private func column(_ name: String) -> Int {
         guard let column = withContext({ $0.model.entities[entity].column(named: name) }) else {
-            preconditionFailure("\(description.name) has no attribute or to-one relationship named \(name)")
+            preconditionFailure("\(definition.name) has no attribute or to-one relationship named \(name)")
         }
         return column
     }
@@ -125,10 +133,11 @@ extension ManagedObject {
     public var changedValues: [String: Value] {
         guard state == .registered, !isDeletedHere else { return [:] }
         let context = requiredContext
+        context.admitArrivals()
         var values: [String: Value] = [:]
         for layer in context.layerStack.view.layers.prefix(context.layerStack.sealed.count + 1).reversed() {
             guard let row = layer.row(entity, key) else { continue }
-            row.set.forEach { values[description.columns[$0].name] = row[$0] }
+            row.set.forEach { values[definition.columns[$0].name] = row[$0] }
         }
         return values
     }
@@ -143,7 +152,7 @@ extension ManagedObject {
             base: context.layerStack.view.base,
             layers: Array(context.layerStack.view.layers.dropFirst(context.layerStack.sealed.count + 1)))
         var values: [String: Value] = [:]
-        for (column, schema) in description.columns.enumerated() where names?.contains(schema.name) ?? true {
+        for (column, schema) in definition.columns.enumerated() where names?.contains(schema.name) ?? true {
             values[schema.name] = context.trapOnStoreError { try below.value(entity, key, column) }
         }
         return values

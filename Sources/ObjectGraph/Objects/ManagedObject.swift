@@ -49,6 +49,10 @@ public final class ManagedObject {
     @exclusivity(unchecked) var hasAwoken = false
     /// Whether `awakeFromFetch` is running. Stored properties are not written during the hook.
     @exclusivity(unchecked) var isAwaking = false
+    /// Whether the object's model is being created with it, so that initial values of properties are its values.
+    @exclusivity(unchecked) var isBeingInitialized = false
+    /// The number of models of this object that ``model`` does not refer to, because the object has not seen them yet.
+    @exclusivity(unchecked) var unclaimedAnchors: UInt8 = 0
     /// Relationships set while the object is detached; otherwise nil.
     @exclusivity(unchecked) var detachedState: DetachedState?
 
@@ -71,7 +75,7 @@ public final class ManagedObject {
         guard state == .registered else { return }
         contextReference?._withUnsafeGuaranteedRef { context in
             // The registry has no lock, so the last release must also happen on the context's executor.
-            context.checkIsolation()
+            context.checkAccess()
             context.registry.forget(self)
         }
     }
@@ -91,7 +95,7 @@ public final class ManagedObject {
     func withContext<R>(_ body: (ManagedObjectContext) -> R) -> R {
         guard let contextReference, state == .registered else { stopWithoutContext() }
         return contextReference._withUnsafeGuaranteedRef { context in
-            context.checkIsolation()
+            context.checkAccess()
             return body(context)
         }
     }
@@ -110,6 +114,7 @@ extension ManagedObject {
     ///
     /// - Precondition: The object is inserted into a context, because a detached object has no id yet.
     public var objectID: ObjectID {
+        arrive()
         precondition(state != .detached, "an object has an id once it is inserted into a context")
         guard let context else {
             preconditionFailure("the object's context is gone; take its objectID while the context lives")
@@ -118,22 +123,33 @@ extension ManagedObject {
     }
 
     /// The context in which the object is registered; nil before its insertion and after its removal.
-    public var managedObjectContext: ManagedObjectContext? { state == .registered ? context : nil }
+    public var managedObjectContext: ManagedObjectContext? {
+        arrive()
+        return state == .registered ? context : nil
+    }
 
     /// A Boolean value that indicates whether the object has an unsaved deletion in this context, or its record is gone.
     public var isDeleted: Bool { isDeletedHere }
 
     /// A Boolean value that indicates whether the object has an unsaved insertion in this context.
-    public var isInserted: Bool { state == .registered && requiredContext.layerStack.pendingKind(entity, key) == .insert }
+    public var isInserted: Bool { isRegistered && requiredContext.layerStack.pendingKind(entity, key) == .insert }
 
     /// A Boolean value that indicates whether the object has an unsaved update in this context.
-    public var isUpdated: Bool { state == .registered && requiredContext.changeKind(entity, key) == .update }
+    public var isUpdated: Bool { isRegistered && requiredContext.changeKind(entity, key) == .update }
 
     /// A Boolean value that indicates whether the object has an unsaved insertion, update or deletion in this context.
-    public var hasChanges: Bool { state == .registered && requiredContext.changeKind(entity, key) != nil }
+    public var hasChanges: Bool { isRegistered && requiredContext.changeKind(entity, key) != nil }
 
     /// A Boolean value that indicates whether the object contains no values of its own, so that every read goes to the context's state.
-    public var isFault: Bool { state == .registered && row == nil }
+    public var isFault: Bool { isRegistered && row == nil }
+
+    /// Whether the object is in a context, after inserting the objects that wait for their insertion.
+    private var isRegistered: Bool {
+        arrive()
+        guard state == .registered else { return false }
+        requiredContext.admitArrivals()
+        return true
+    }
 }
 
 extension ManagedObject: Hashable {
@@ -141,15 +157,4 @@ extension ManagedObject: Hashable {
     public static func == (a: ManagedObject, b: ManagedObject) -> Bool { a === b }
     /// Hashes the identity of the object, which never changes.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
-}
-
-/// A typed model's link to its managed object. It clears the object's reference to the model when the model is released.
-public struct ModelAnchor: ~Copyable {
-    /// The managed object of the model.
-    public let object: ManagedObject
-
-    /// Creates the link to an object. Its deallocation clears the object's reference to the model.
-    public init(_ object: ManagedObject) { self.object = object }
-
-    deinit { object.model = nil }
 }

@@ -38,6 +38,16 @@ import StoreInterface
         context.insert(Album(title: "Live"))
         try await context.save()
         // end
+        relating(in: context)
+    }
+
+    static func relating(in context: ManagedObjectContext) {
+        // Sources/ObjectGraph/Contexts/Changes/ManagedObjectContext+Objects.swift
+        let album = Album(title: "Live")
+        context.insert(album)
+        let track = Track(title: "Intro")
+        track.album = album  // Inserts the track, too.
+        // end
     }
 
     static func performing(_ importer: BackgroundContext, _ url: Lines) async throws {

@@ -18,7 +18,10 @@ final class Track: PersistentModel {
         set { managedObject.set(2, to: newValue) }
     }
     var recording: Data { managedObject.get(3) }
-    var album: Album? { managedObject.toOne(0, 4) }
+    var album: Album? {
+        get { managedObject.toOne(0, 4) }
+        set { managedObject.setToOne(0, 4, to: newValue) }
+    }
 
     init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
 

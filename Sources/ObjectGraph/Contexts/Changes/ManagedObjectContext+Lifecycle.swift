@@ -30,7 +30,7 @@ extension ManagedObjectContext {
         guard traits.hasLifecycle[object.entity] else { return nil }
         if object.model == nil, let type = model.type(of: model.entities[object.entity]) {
             let made = type.init(managedObject: object)
-            object.model = made
+            object.claim(made)
             registry.didWrap(object)
             return made as? any ManagedObjectLifecycle
         }
@@ -45,6 +45,7 @@ extension ManagedObjectContext {
         for _ in 0..<Self.maximumRounds {
             let before = tracker.log.count
             forEachChanged { object, _ in lifecycle(object)?.willSave() }
+            admitArrivals()
             if tracker.log.count == before { return }
         }
         throw SaveError.willSaveDoesNotSettle(rounds: Self.maximumRounds)

@@ -44,14 +44,24 @@ extension ManagedObjectContext {
         return object
     }
 
-    /// Inserts a new object into the context, with the new objects that it refers to. From then on its id is final (S002).
+    /// Inserts a new object into the context, with the new objects that it is related to. From then on its id is final (S002).
     ///
-    /// Inserting an object that already is in the context does nothing.
+    /// Inserting an object that already is in the context does nothing. An object that was related to an object of the context needs
+    /// no explicit insertion (S175).
+    ///
+    /// ```swift
+    /// let album = Album(title: "Live")
+    /// context.insert(album)
+    /// let track = Track(title: "Intro")
+    /// track.album = album  // Inserts the track, too.
+    /// ```
     ///
     /// - Precondition: The object belongs to no other context, and its type is in the model.
     public func insert<M: PersistentModel>(_ model: M) {
-        checkIsolation()
         let object = model.managedObject
+        object.claim(model)
+        object.arrive()
+        checkIsolation()
         guard object.state == .detached else {
             precondition(object.context === self, "an object belongs to one context; it cannot be inserted into another")
             return
@@ -59,56 +69,15 @@ extension ManagedObjectContext {
         guard let entity = self.model.entity(for: M.self) else {
             preconditionFailure("\(M.self) is not in the model of the context \(name)")
         }
-        object.model = model
-        attachDetached(object, entity)
+        insertGraph(of: object, entity)
     }
 
-    private func attachDetached(_ object: ManagedObject, _ entity: Entity) {
-        // A detached object always has a row, created with it.
-        guard let row = object.row else { preconditionFailure("a new object has lost its values") }
-        object.context = self
-        object.entityNumber = Int32(entity.number)
-        object.key = nextKey(entity.number)
-        object.state = .registered
-        row.layer = layerStack.top.id
-        if row.set.count < row.columnCount {
-            row.fill(with: entity.defaults)
-        }
-        let relations = object.detachedState
-        object.detachedState = nil
-        attach(object, row)
-        if let relations { connect(object, entity, relations) }
-        awakeFromInsert(object)
-    }
-
-    private func attach(_ object: ManagedObject, _ row: Row) {
+    func attach(_ object: ManagedObject, _ row: Row) {
         object.row = row
         registry.register(object)
         registry.retain(object)
         layerStack.top.put(row, entity: object.entity, key: object.key)
         tracker.log.note(object.entity, object.key)
-    }
-
-    /// Sets the relationships that were set before the object had a key.
-    private func connect(_ object: ManagedObject, _ entity: Entity, _ relations: DetachedState) {
-        for (number, other) in relations.toOne.sorted(by: { $0.key < $1.key }) {
-            setToOne(object, entity.relationships[number], to: adopted(other.object))
-        }
-        for (number, others) in relations.toMany.sorted(by: { $0.key < $1.key }) {
-            for other in others { addToMany(object, entity.relationships[number], adopted(other.object)) }
-        }
-    }
-
-    /// Returns an object of this context, after inserting it if it is new.
-    func adopted(_ object: ManagedObject) -> ManagedObject {
-        if object.state == .detached {
-            guard let name = object.detachedState?.entity.name, let entity = model.entity(named: name) else {
-                preconditionFailure("a related object's type is not in the model of the context \(self.name)")
-            }
-            attachDetached(object, entity)
-        }
-        precondition(object.context === self, "objects of two contexts cannot be related; look up the other by its id")
-        return object
     }
 
     /// Returns the next key of an entity. Keys are taken from the pool one page's worth at a time.
@@ -193,7 +162,7 @@ extension ManagedObjectContext {
             preconditionFailure("\(object.objectID) is a \(Swift.type(of: model)), not a \(M.self)")
         }
         let model = M(managedObject: object)
-        object.model = model
+        object.claim(model)
         registry.didWrap(object)
         return model
     }
@@ -213,6 +182,7 @@ extension ManagedObjectContext {
 
     /// The registered objects. O(registered).
     public var registeredObjects: [ManagedObject] {
+        admitArrivals()
         var all: [ManagedObject] = []
         registry.forEach { all.append($0) }
         return all

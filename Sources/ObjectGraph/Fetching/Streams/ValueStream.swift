@@ -74,8 +74,8 @@ extension ManagedObject {
     /// - Precondition: The object is in a context, and has a string or data property with this name.
     public func stream(_ name: String) throws -> ValueStream {
         let context = requiredContext
-        guard let column = description.column(named: name), description.columns[column].type.isHeap else {
-            preconditionFailure("\(description.name) has no property named \(name) that is a string or data")
+        guard let column = definition.column(named: name), definition.columns[column].type.isHeap else {
+            preconditionFailure("\(definition.name) has no property named \(name) that is a string or data")
         }
         return ValueStream(try context.layerStack.view.parts(entity, key, column))
     }

@@ -6,9 +6,9 @@ import StoreInterface
 /// Overload resolution prefers, in this order: an ``AttributeValue``, a model or a collection of models, a raw-value type, and another
 /// `Codable` type. Without a relationship number, only attributes fit.
 extension ManagedObject {
-    /// Whether the object is new and not yet inserted. Init accessors set values of such objects only, because Swift also runs initial
-    /// values when a model is created for a stored object.
-    public var takesInitialValues: Bool { state == .detached }
+    /// Whether the object is new: not yet inserted, or created together with its model. Init accessors set values of such objects only,
+    /// because Swift also runs initial values when a model is created for a stored object.
+    public var takesInitialValues: Bool { state == .detached || isBeingInitialized }
 
     // MARK: Attributes
 
@@ -158,7 +158,7 @@ extension ManagedObject {
 
     private func stopWithoutDestination(_ relationship: Int) -> Never {
         let name =
-            state == .registered ? "\(description.name).\(description.relationships[relationship].name)" : "the relationship"
+            state == .registered ? "\(definition.name).\(definition.relationships[relationship].name)" : "the relationship"
         preconditionFailure(
             "cannot read \(name): the object to which it leads was deleted or never set. Make the property optional, or delete both "
                 + "with a cascade rule.")

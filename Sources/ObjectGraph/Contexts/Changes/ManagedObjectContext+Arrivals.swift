@@ -1,0 +1,122 @@
+import StoreInterface
+
+/// Inserting detached objects: explicitly, or because they were related to an object of the context (S175).
+///
+/// An initializer that relates a new object cannot insert it, because the object is not complete yet. The object waits, and the next
+/// use of the context that could show it inserts it first. Attribute accesses are no such use.
+extension ManagedObjectContext {
+    /// Inserts a detached object before the next use of this context.
+    func awaitArrival(of object: ManagedObject, _ state: DetachedState) {
+        state.awaitArrival(in: self)
+        phase.arrivals.append(object)
+    }
+
+    /// Inserts the objects that wait. Call this before anything that could show whether they are inserted.
+    @inline(__always)
+    func admitArrivals() {
+        if !phase.arrivals.isEmpty { insertArrivals() }
+    }
+
+    @inline(never)
+    private func insertArrivals() {
+        if phase.arrivals.count == 1 {
+            let object = phase.arrivals.removeLast()
+            if object.state == .detached { insertGraph(of: object) }
+        } else {
+            let arrivals = phase.arrivals
+            phase.arrivals = []
+            insertGraphs(of: arrivals)
+        }
+    }
+
+    /// Forgets the objects that wait, because the context is being released.
+    func cancelArrivals() {
+        for object in phase.arrivals { object.detachedState?.cancelArrival() }
+        phase.arrivals = []
+    }
+
+    /// Inserts a detached object with all objects that it is related to.
+    ///
+    /// - Parameter entity: The object's entity, if the caller knows it.
+    func insertGraph(of object: ManagedObject, _ entity: Entity? = nil) {
+        guard let relations = object.detachedState else { return }
+        guard relations.graph == nil else { return insertGraphs(of: [object]) }
+        register(object, relations, entity)
+        connect(object, relations)
+        awakeFromInsert(object)
+    }
+
+    /// Inserts detached objects, each with all objects that it is related to.
+    ///
+    /// Keys follow the order of relating: an object, then its destinations in the order of its relationships, then the objects that
+    /// refer to it. Hooks run after all relationships are set.
+    private func insertGraphs(of roots: [ManagedObject]) {
+        var inserted: [(object: ManagedObject, relations: DetachedState)] = []
+        inserted.reserveCapacity(roots.count)
+        // A stack instead of recursion, because a chain of objects may be longer than the program's stack allows.
+        var waiting: [ManagedObject] = []
+        for root in roots {
+            waiting.append(root)
+            while let object = waiting.popLast() {
+                guard object.state == .detached, let relations = object.detachedState else { continue }
+                let related = relations.graph == nil ? [] : relations.related(to: object)
+                register(object, relations)
+                inserted.append((object, relations))
+                waiting.append(contentsOf: related.reversed())
+            }
+        }
+        for (object, relations) in inserted { connect(object, relations) }
+        for (object, relations) in inserted { relations.leaveGraph(object) }
+        for (object, _) in inserted { awakeFromInsert(object) }
+    }
+
+    /// Gives a detached object its key and its place in the context.
+    private func register(_ object: ManagedObject, _ relations: DetachedState, _ known: Entity? = nil) {
+        guard let entity = known ?? model.entity(named: relations.entity.name) else {
+            preconditionFailure("\(relations.entity.name) is not in the model of the context \(name)")
+        }
+        // A detached object always has a row, created with it.
+        guard let row = object.row else { preconditionFailure("a new object has lost its values") }
+        claimModel(of: object, relations, entity)
+        object.context = self
+        object.entityNumber = Int32(entity.number)
+        object.key = nextKey(entity.number)
+        object.state = .registered
+        row.layer = layerStack.top.id
+        if row.set.count < row.columnCount {
+            row.fill(with: entity.defaults)
+        }
+        object.detachedState = nil
+        attach(object, row)
+    }
+
+    /// Finds the model of an object whose initializer has related it, and which no accessor has handed over since.
+    private func claimModel(of object: ManagedObject, _ relations: DetachedState, _ entity: Entity) {
+        guard object.model == nil, object.unclaimedAnchors > 0, let anchor = relations.anchorAddress,
+            let type = model.type(of: entity), let offset = traits.anchorOffsets[entity.number]
+        else { return }
+        object.claim(ModelAnchor.model(type, withAnchorAt: anchor, offset: offset))
+    }
+
+    /// Sets the relationships that were set before the object had a key.
+    private func connect(_ object: ManagedObject, _ relations: DetachedState) {
+        guard !relations.toOne.isEmpty || !relations.toMany.isEmpty else { return }
+        let relationships = model.entities[object.entity].relationships
+        for (number, other) in relations.toOne.sorted(by: { $0.key < $1.key }) {
+            setToOne(object, relationships[number], to: other.object)
+        }
+        for (number, others) in relations.toMany.sorted(by: { $0.key < $1.key }) {
+            for other in others { addToMany(object, relationships[number], other.object) }
+        }
+    }
+
+    /// Returns an object of this context, after inserting it if it is new.
+    func adopted(_ object: ManagedObject) -> ManagedObject {
+        if object.state == .detached {
+            if let arrival = object.detachedState?.arrival { arrival.admitArrivals() }
+            if object.state == .detached { insertGraph(of: object) }
+        }
+        precondition(object.context === self, "objects of two contexts cannot be related; look up the other by its id")
+        return object
+    }
+}

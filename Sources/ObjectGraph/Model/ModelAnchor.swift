@@ -1,0 +1,80 @@
+@_spi(Reflection) import Swift
+
+/// A typed model's link to its managed object. It clears the object's reference to the model when the model is released.
+///
+/// A model stores its anchor in a property whose name ends with `modelAnchor`, and sets relationships of ``locatedObject``. So a
+/// context finds the model of an object that was related before its initializer had ended (S175).
+public struct ModelAnchor: ~Copyable {
+    /// The managed object of the model.
+    public let object: ManagedObject
+
+    /// Creates the link to an object. Its deallocation clears the object's reference to the model.
+    public init(_ object: ManagedObject) {
+        self.object = object
+        object.isBeingInitialized = false
+        if object.unclaimedAnchors < .max { object.unclaimedAnchors += 1 }
+    }
+
+    deinit { object.modelWasReleased() }
+
+    /// The managed object of the model, for setting relationships of a model that may be new.
+    ///
+    /// A context finds the model of a new object by the address of the anchor, which this property notes. Otherwise it creates another
+    /// model of the object if the object is related in an initializer and read at the other end before it is used.
+    ///
+    /// - Precondition: The anchor is a stored property of a model.
+    public var locatedObject: ManagedObject {
+        mutating get {
+            noteAddress()
+            return object
+        }
+    }
+
+    /// The address is valid as long as the anchor, because a model's stored properties do not move.
+    private mutating func noteAddress() {
+        guard let state = object.detachedState else { return }
+        withUnsafeMutablePointer(to: &self) { state.anchorAddress = UnsafeRawPointer($0) }
+    }
+}
+
+extension ModelAnchor {
+    /// Returns the offset of the anchor in instances of a model type, or nil if the type has no such property.
+    static func offset(in type: any PersistentModel.Type) -> Int? {
+        var found: Int?
+        let ofClasses = _EachFieldOptions(rawValue: 1)
+        _ = _forEachField(of: type, options: ofClasses) { name, offset, _, _ in
+            if String(cString: name).hasSuffix("modelAnchor") { found = offset }
+            return found == nil
+        }
+        return found
+    }
+
+    /// Returns the model whose anchor has an address.
+    ///
+    /// - Precondition: The anchor exists, and it is a property of an instance of `type`.
+    static func model<M: PersistentModel>(_ type: M.Type, withAnchorAt address: UnsafeRawPointer, offset: Int) -> M {
+        Unmanaged<M>.fromOpaque(address - offset).takeUnretainedValue()
+    }
+}
+
+extension ManagedObject {
+    /// Whether a model of the object exists.
+    var hasModel: Bool { model != nil || unclaimedAnchors > 0 }
+
+    /// Sets the model of the object, unless it has one.
+    @inline(__always)
+    func claim(_ model: any PersistentModel) {
+        guard self.model == nil else { return }
+        self.model = model
+        if unclaimedAnchors > 0 { unclaimedAnchors -= 1 }
+    }
+
+    /// Called when a model is released.
+    ///
+    /// A model that the context retains is not the released one. Otherwise it may be, so the reference is cleared.
+    @inline(__always)
+    fileprivate func modelWasReleased() {
+        if unclaimedAnchors == 0 || model != nil && !retainsModel { model = nil } else { unclaimedAnchors -= 1 }
+        if state == .detached { detachedState?.modelWasReleased() }
+    }
+}
