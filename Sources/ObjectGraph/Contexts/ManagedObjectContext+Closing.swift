@@ -41,3 +41,14 @@ extension ManagedObjectContext {
 struct WeakSource {
     weak var source: BatchSource?
 }
+
+extension ManagedObjectContext: CustomStringConvertible, CustomReflectable {
+    /// The name of the context, and the numbers of registered objects and of objects with unsaved changes. O(changed objects).
+    public var description: String {
+        let count = insertedObjects.count + updatedObjects.count + deletedObjects.count
+        return "context \(name): \(registry.count) registered, \(count == 0 ? "no" : "\(count)") unsaved"
+    }
+
+    /// No children: the context's state is no content to print.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}

@@ -134,3 +134,8 @@ public struct HistoryRequest: Sendable, Hashable {
         authors.map { $0.contains(origin.author) } != false && !excludedAuthors.contains(origin.author)
     }
 }
+
+extension HistoryToken: CustomStringConvertible {
+    /// The number of the save and the id of the store.
+    public var description: String { "after save \(generation) of the store \(store.uuidString)" }
+}

@@ -126,3 +126,30 @@ public struct HistoryChange: Sendable, Hashable {
     /// The values of the attributes that the model preserves, if the object was deleted; otherwise empty.
     public var tombstone: [String: Value]
 }
+
+extension HistoryTransaction: CustomStringConvertible {
+    /// The save, its time, author and context, and the changed objects. Of many objects, the first are shown.
+    public var description: String {
+        let changes = changes
+        let shown = changes.prefix(8).map(\.description).joined(separator: ", ")
+        let source = [author.map { "by \($0)" }, contextName.map { "in \($0)" }].compactMap(\.self).map { " " + $0 }.joined()
+        let rest = changes.count > 8 ? ", … (\(changes.count) objects)" : ""
+        return "save \(id) at \(changeSet.origin.timeText)\(source): \(changes.isEmpty ? "no changes" : shown + rest)"
+    }
+}
+
+extension HistoryChange: CustomStringConvertible {
+    /// The change, the object, and the changed properties: `updated Track(id: 12): plays, title`.
+    public var description: String {
+        let object = "\(entityName)(id: \(objectID.key))"
+        switch kind {
+        case .insert: return "inserted \(object)"
+        case .update:
+            return "updated \(object)"
+                + (updatedProperties.isEmpty ? "" : ": " + updatedProperties.sorted().joined(separator: ", "))
+        case .delete:
+            let values = tombstone.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
+            return "deleted \(object)" + (values.isEmpty ? "" : ": " + values.joined(separator: ", "))
+        }
+    }
+}

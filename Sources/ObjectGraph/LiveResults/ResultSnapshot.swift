@@ -40,6 +40,39 @@ extension ResultSnapshot: RandomAccessCollection {
     }
 }
 
+extension ResultSnapshot: CustomStringConvertible, CustomReflectable {
+    /// The number of objects, and the keys of the first: `3 objects: 12, 7, 9`.
+    public var description: String {
+        isEmpty
+            ? "no objects"
+            : "\(count) object\(count == 1 ? "" : "s"): \(KeyText.list(prefix(8).map(\.key)))\(count > 8 ? ", …" : "")"
+    }
+
+    /// The ids as children.
+    public var customMirror: Mirror { Mirror(self, unlabeledChildren: self, displayStyle: .collection) }
+}
+
+extension ResultUpdate: CustomStringConvertible {
+    /// The difference, and the snapshot after it.
+    public var description: String { "\(difference), then \(snapshot)" }
+}
+
+extension ResultDifference: CustomStringConvertible {
+    /// The positions of the changes: `deleted at 2, inserted at 0, 5, moved 3 to 1`.
+    public var description: String {
+        func list(_ name: String, _ positions: [Int]) -> String? {
+            positions.isEmpty ? nil : "\(name) at \(KeyText.list(positions.map { ObjectKey($0) }))"
+        }
+        let moved =
+            moves.isEmpty
+            ? nil
+            : "moved " + moves.prefix(8).map { "\($0.from) to \($0.to)" }.joined(separator: ", ")
+                + (moves.count > 8 ? ", … (\(moves.count) moves)" : "")
+        let parts = [list("deleted", deletions), list("inserted", insertions), moved, list("updated", updates)].compactMap(\.self)
+        return parts.isEmpty ? "no difference" : parts.joined(separator: ", ")
+    }
+}
+
 /// One update of a live result: the next snapshot, and its difference from the previous snapshot.
 public struct ResultUpdate: Sendable {
     /// The snapshot after the update.

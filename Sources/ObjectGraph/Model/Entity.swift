@@ -86,3 +86,26 @@ public struct Relationship: Sendable, Hashable {
         case toMany(Relation)
     }
 }
+
+extension Entity: CustomStringConvertible {
+    /// The name of the entity, its attributes with their types, and its relationships.
+    public var description: String {
+        let properties = attributes.map(\.description) + relationships.map(\.description)
+        return "\(name)(\(properties.joined(separator: ", ")))"
+    }
+}
+
+extension Attribute: CustomStringConvertible {
+    /// The name and the type: `title: string`.
+    public var description: String { "\(name): \(type.rawValue)\(isOptional ? " or nil" : "")" }
+}
+
+extension Relationship: CustomStringConvertible {
+    /// The name and the cardinality: `album: to-one`.
+    public var description: String {
+        switch kind {
+        case .toOne: "\(name): to-one"
+        case .toMany: "\(name): to-many"
+        }
+    }
+}

@@ -97,3 +97,8 @@ public struct Model: Sendable {
     /// Returns the model type of an entity; nil in a model created from descriptions.
     public func type(of entity: Entity) -> (any PersistentModel.Type)? { types[entity.name] }
 }
+
+extension Model: CustomStringConvertible {
+    /// The version and the entities of the model.
+    public var description: String { "model \(version): " + entities.map(\.description).joined(separator: ", ") }
+}

@@ -28,7 +28,10 @@ import StoreInterface
 ///     nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [\Album.title: "title"]
 /// }
 /// ```
-public protocol PersistentModel: AnyObject, Hashable, Identifiable, SendableMetatype {
+public protocol PersistentModel: AnyObject, Hashable, Identifiable, SendableMetatype, CustomStringConvertible,
+    CustomDebugStringConvertible,
+    CustomReflectable
+{
     /// The description of the class as an entity.
     static var entityDescription: EntityDescription { get }
     /// The name of the entity. The macro generates it, because descriptions of relationships need it before the description of their

@@ -40,3 +40,17 @@ public struct SaveOrigin: Sendable, Hashable, Codable {
     /// The id of this process, read once: a store is not used on both sides of a fork.
     public static let thisProcess: Int32 = ProcessInfo.processInfo.processIdentifier
 }
+
+extension SaveOrigin: CustomStringConvertible {
+    /// The author, the context, the time in ISO 8601, and the process.
+    public var description: String {
+        let author = author.isEmpty ? "no author" : author
+        let context = contextName.isEmpty ? "no context" : "context \(contextName)"
+        return "\(author), \(context), \(timeText), process \(processID)"
+    }
+
+    /// The time of the save as text.
+    package var timeText: String {
+        time == 0 ? "an unknown time" : Value.double(date.timeIntervalSinceReferenceDate).text(as: .date)
+    }
+}

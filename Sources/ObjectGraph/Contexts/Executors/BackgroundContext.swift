@@ -142,3 +142,11 @@ public enum SaveTarget: Sendable {
     /// The store, through every parent.
     case store
 }
+
+extension BackgroundContext: CustomStringConvertible, CustomReflectable {
+    /// The name of the context.
+    public nonisolated var description: String { "background context \(name)" }
+
+    /// No children, because printing the context's state off its executor would be an error.
+    public nonisolated var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}

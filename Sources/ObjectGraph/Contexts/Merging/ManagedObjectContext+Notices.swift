@@ -19,6 +19,20 @@ public struct ContextNotice: Sendable {
     public var refreshed: [ObjectID]
 }
 
+extension ContextNotice: CustomStringConvertible {
+    /// The event, the context's name and the changes.
+    public var description: String {
+        let event =
+            switch kind {
+            case .objectsDidChange: "objects changed in"
+            case .willSave: "about to save"
+            case .didSave: "saved"
+            }
+        let refreshed = refreshed.isEmpty ? "" : ", refreshed \(KeyText.list(refreshed.map(\.key)))"
+        return "\(event) \(contextName): \(changes)\(refreshed)"
+    }
+}
+
 /// An observer of a context's view, such as live results. Called on the context's executor, where it must only hand the view over.
 package protocol ViewObserver: AnyObject, Sendable {
     /// Called after the view has changed.

@@ -117,3 +117,8 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
         }
     }
 }
+
+extension BatchResult: CustomStringConvertible {
+    /// The numbers of inserted, updated and deleted objects.
+    public var description: String { "\(insertedCount) inserted, \(updatedCount) updated, \(deletedCount) deleted" }
+}

@@ -53,7 +53,7 @@ public enum ConflictResolution: Sendable, Hashable {
 /// ```
 public struct MergeConflict: Sendable, Equatable, CustomStringConvertible {
     /// The values of one property in the three states. A value is nil if the object does not exist in that state.
-    public struct Property: Sendable, Equatable {
+    public struct Property: Sendable, Equatable, CustomStringConvertible {
         /// The name of the property.
         public var name: String
         /// The value that the context read.
@@ -62,6 +62,14 @@ public struct MergeConflict: Sendable, Equatable, CustomStringConvertible {
         public var ours: Value?
         /// The value in the store.
         public var theirs: Value?
+        /// The type of the values, which tells dates from numbers.
+        let type: ColumnType
+
+        /// The name and the three values: `title: was "a", here "b", in the store "c"`.
+        public var description: String {
+            func text(_ value: Value?) -> String { value?.text(as: type) ?? "deleted" }
+            return "\(name): was \(text(base)), here \(text(ours)), in the store \(text(theirs))"
+        }
     }
 
     /// The id of the object.
@@ -75,13 +83,14 @@ public struct MergeConflict: Sendable, Equatable, CustomStringConvertible {
     /// A Boolean value that indicates whether the object is deleted in the store.
     public var isDeletedInStore: Bool
 
-    /// The entity, the id, both changes and the names of the changed properties, as one line.
+    /// The entity, the id, both changes and the changed properties with their values, as one line.
     public var description: String {
         let what =
             isDeletedHere
             ? "deleted here, changed in the store"
             : isDeletedInStore
                 ? "changed here, deleted in the store" : "changed here and in the store"
-        return "\(entityName) \(objectID): \(what) (\(properties.map(\.name).joined(separator: ", ")))"
+        let changes = properties.map { isDeletedHere || isDeletedInStore ? $0.name : $0.description }
+        return "\(entityName)(id: \(objectID.key)): \(what) (\(changes.joined(separator: "; ")))"
     }
 }

@@ -178,7 +178,7 @@ struct SaveCheck {
             let isOurs = row?.isSet(column) ?? false
             guard isOurs || before != theirs, entity != keyedValues || column != KeyedColumn.key else { continue }
             let ours = row?.kind == .delete ? nil : isOurs ? row?[column] : before
-            properties.append(.init(name: definition.name, base: before, ours: ours, theirs: theirs))
+            properties.append(.init(name: definition.name, base: before, ours: ours, theirs: theirs, type: definition.type))
         }
         return MergeConflict(
             objectID: ObjectID(store: writer.store.identity, entity: entity, key: key),

@@ -98,8 +98,9 @@ extension SaveError: LocalizedError {
         case .uniqueConstraint(let entity, let properties, let values, let objects):
             ErrorText(
                 "\(entity).\(properties.joined(separator: " + ")) must be unique, but "
-                    + values.map { "\($0)" }.joined(separator: ", ") + " belongs to "
-                    + objects.map(\.description).joined(separator: " and "))
+                    + objects.map { "\(entity)(id: \($0.key))" }.joined(separator: " and ") + " have "
+                    + zip(properties, values).map { "\($0): \($1)" }.joined(separator: ", "),
+                remedy: "Give one of them another value, or choose a merge policy")
         case .deleteDenied(let object, let relationship, let blocking):
             ErrorText(
                 "\(object) cannot be deleted: its \(relationship) still has "

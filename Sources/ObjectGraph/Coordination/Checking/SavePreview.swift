@@ -23,3 +23,11 @@ public struct SavePreview: Sendable {
         self.failure = failure
     }
 }
+
+extension SavePreview: CustomStringConvertible {
+    /// The changes that would be written, the conflicts, and the error that the save would throw.
+    public var description: String {
+        let parts = [failure.map { "the save would fail: \($0)" } ?? "\(changes)"] + conflicts.map(\.description)
+        return parts.joined(separator: "; ")
+    }
+}

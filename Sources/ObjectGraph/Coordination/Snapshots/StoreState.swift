@@ -89,3 +89,8 @@ public struct Snapshot: Sendable {
     /// The newest save that the snapshot contains.
     public var generation: Generation { state.generation }
 }
+
+extension Snapshot: CustomStringConvertible {
+    /// The number of the newest save in the snapshot.
+    public var description: String { "snapshot after save \(state.generation)" }
+}

@@ -74,3 +74,8 @@ extension ManagedObjectContext {
         return try FetchedBatches(self, request.storeQuery(in: requestScope), request.options) { $0 }
     }
 }
+
+extension FetchedBatches: CustomStringConvertible {
+    /// The number of objects. Printing reads no batch.
+    public var description: String { "\(count) fetched object\(count == 1 ? "" : "s")" }
+}

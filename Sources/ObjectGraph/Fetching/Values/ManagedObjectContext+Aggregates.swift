@@ -17,7 +17,8 @@ extension ManagedObjectContext {
     public func fetch(_ request: EntityValueRequest) throws -> [ResultRow] { try rows(ValueQuery(request, in: requestScope)) }
 
     private func rows(_ query: ValueQuery) throws -> [ResultRow] {
-        let shape = ResultShape(names: query.columns.map(\.name), entities: query.idEntities, store: storeIdentity)
+        let shape = ResultShape(
+            names: query.columns.map(\.name), types: query.columnTypes, entities: query.idEntities, store: storeIdentity)
         let found = try answer(query.request.includesPendingChanges) { try $0.rows(query) }
         return found.map { ResultRow(shape: shape, values: $0) }
     }

@@ -45,18 +45,44 @@ public struct ResultRow: Sendable, Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(values) }
 }
 
+extension ResultRow: CustomStringConvertible, CustomReflectable {
+    /// The names and values of the columns: `(title: "Baguette", plays: 3)`. An object is shown by its key.
+    public var description: String { "(" + texts.map { "\($0): \($1)" }.joined(separator: ", ") + ")" }
+
+    /// The values of the columns as children.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: zip(shape.names, values).enumerated().map { position, column in
+                (label: column.0 as String?, value: column.1.content(as: shape.type(at: position)))
+            }, displayStyle: .struct)
+    }
+
+    private var texts: [(String, String)] {
+        zip(shape.names, values).enumerated().map { position, column in
+            if let key = column.1.referenceKey { return (column.0, "id \(key)") }
+            return (column.0, column.1.text(as: shape.type(at: position)))
+        }
+    }
+}
+
 /// The names and types that all rows of one result share.
 final class ResultShape: Sendable {
     let names: [String]
     /// For each column of ids, the entity to which they belong; nil for other columns.
     let entities: [Int?]
     let store: StoreIdentity
+    /// The type of each column's values; nil if it is computed.
+    private let types: [ColumnType?]
 
-    init(names: [String], entities: [Int?], store: StoreIdentity) {
+    init(names: [String], types: [ColumnType?], entities: [Int?], store: StoreIdentity) {
         self.names = names
+        self.types = types
         self.entities = entities
         self.store = store
     }
+
+    func type(at position: Int) -> ColumnType? { types[position] }
 
     /// Returns the position of a column. A linear search suffices, because results have few columns.
     func position(of name: String) -> Int? { names.firstIndex(of: name) }

@@ -86,6 +86,21 @@ struct ValueQuery: Sendable {
         }
     }
 
+    /// For each column, the type of its values; nil for a sum, an average or a count.
+    var columnTypes: [ColumnType?] {
+        columns.map { column in
+            switch column.source {
+            case .objectID: .reference
+            case .value(let path): model.entities[path.entity].columns[path.column].type
+            case .aggregate(let position):
+                switch aggregates[position] {
+                case .minimum(let column), .maximum(let column): model.entities[objects.entity].columns[column].type
+                default: nil
+                }
+            }
+        }
+    }
+
     // MARK: Resolving names
 
     private mutating func resolve(_ column: ResultColumn, _ entity: Entity) throws -> Column {

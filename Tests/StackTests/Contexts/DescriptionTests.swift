@@ -1,0 +1,209 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// What values of public types print.
+@Suite struct DescriptionTests {
+    private static let model: Model = {
+        let album = EntityDescription(
+            name: "Album",
+            properties: [
+                .attribute(.init(name: "title", type: .string)),
+                .relationship(.init(name: "tracks", destination: "Track", inverse: "album", cardinality: .toMany)),
+            ])
+        let track = EntityDescription(
+            name: "Track",
+            properties: [
+                .attribute(.init(name: "title", type: .string, index: .unique)),
+                .attribute(.init(name: "plays", type: .int64)),
+                .attribute(.init(name: "added", type: .date, isOptional: true)),
+                .attribute(.init(name: "sound", type: .data, isOptional: true)),
+                .relationship(.init(name: "album", destination: "Album", inverse: "tracks", cardinality: .toOne)),
+            ])
+        do { return try Model([album, track]) } catch { preconditionFailure("the test model is wrong: \(error)") }
+    }()
+
+    private static let date = Date(timeIntervalSinceReferenceDate: 778_000_000)
+
+    /// Checks the rules for all texts: content, and no placeholder, address or name of a module.
+    private static func check(_ value: Any, dumped isDumped: Bool = false, _ location: SourceLocation = #_sourceLocation) {
+        var texts = ["\(value)", String(reflecting: value), "\([value])"]
+        if isDumped {
+            texts.append("")
+            dump(value, to: &texts[3])
+        }
+        for text in texts {
+            #expect(!text.isEmpty, sourceLocation: location)
+            for wrong in [
+                "0x", "(unknown", "ObjectGraph.", "StoreInterface.", "StackTests.", "LMDBStore.", "Swift.", "Foundation.",
+            ] {
+                #expect(!text.contains(wrong), "\(wrong) in: \(text.prefix(200))", sourceLocation: location)
+            }
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func `S172: an object prints its entity, id and values`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: Self.model)
+        let context = await container.newBackgroundContext()
+        let (date, model) = (Self.date, Self.model)
+        let key = await context.perform { context in
+            let album = context.insert("Album")
+            let track = context.insert("Track")
+            track["title"] = .string("Baguette")
+            track["added"] = .double(date.timeIntervalSinceReferenceDate)
+            track["sound"] = .data(Data(count: 70_000))
+            track.setRelatedObject("album", to: album)
+            return track.objectID.key
+        }
+        let text =
+            "Track(id: \(key), title: \"Baguette\", plays: 0, added: 2025-08-27T15:06:40Z, sound: data of 70000 bytes, album: "
+        let print = { @Sendable (context: ManagedObjectContext) throws -> String in
+            let id = ObjectID(store: context.storeIdentity, entity: 1, key: key)
+            let object = context.object(with: id)
+            Self.check(object, dumped: true)
+            return "\(object)"
+        }
+        #expect(try await context.perform(print).hasPrefix(text))
+        try await context.save(through: .store)
+        #expect(try await context.perform(print).hasPrefix(text))
+        let reader = await container.newBackgroundContext()
+        try await reader.perform { context throws in
+            // A fault prints its record, stays a fault, and does not read the objects that it is related to.
+            #expect(try print(context).hasPrefix(text))
+            let track = context.object(with: ObjectID(store: context.storeIdentity, entity: 1, key: key))
+            #expect(track.isFault && context.registeredObjects.count <= 2)
+            let rows = try context.fetch(
+                EntityValueRequest("Track", fetching: [.property("title"), .property("added"), .property("album")]))
+            #expect("\(rows[0])".hasPrefix("(title: \"Baguette\", added: 2025-08-27T15:06:40Z, album: id "))
+            rows.forEach { Self.check($0, dumped: true) }
+            Self.check(context)
+            Self.check(try context.fetchInBatches(EntityFetchRequest("Track")))
+            context.delete(track)
+            #expect("\(track)" == "Track(id: \(key), deleted)")
+            context.rollback()
+            let gone = context.insert("Track")
+            let number = gone.objectID.key
+            context.rollback()
+            #expect("\(gone)" == "Object(id: \(number), no longer in a context)")
+            Self.check(gone, dumped: true)
+            // An object that was never stored.
+            #expect(
+                "\(context.object(with: ObjectID(store: context.storeIdentity, entity: 1, key: 1 << 40)))".hasSuffix("deleted)"))
+        }
+        Self.check(model)
+        model.entities.forEach { entity in
+            Self.check(entity)
+            entity.attributes.forEach { Self.check($0) }
+        }
+        Self.check(context)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S172: a model prints as its object does, before and after its insertion`(_ store: StoreKind) async throws {
+        let bed = try TestBed(store)
+        let container = try await bed.container(model: Model(Guest.self, Party.self, Badge.self))
+        let context = await container.newBackgroundContext()
+        await context.perform { context in
+            let party = Party(title: "p")
+            let guest = Guest(party: party, name: "a")
+            #expect("\(guest)" == "Guest(not inserted, name: \"a\", party: Party(not inserted), badge: nil)")
+            Self.check(guest, dumped: true)
+            context.insert(party)
+            #expect("\(party)" == "Party(id: \(party.managedObject.objectID.key), title: \"p\")")
+            #expect(
+                "\([guest])"
+                    == "[Guest(id: \(guest.managedObject.objectID.key), name: \"a\", party: Party(id: \(party.managedObject.objectID.key)), badge: nil)]"
+            )
+            Self.check(guest, dumped: true)
+            Self.check(guest.managedObject.objectID)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S172: conflicts, notices, changes and the history print names and values`(_ store: StoreKind) async throws {
+        let bed = try TestBed(store)
+        let container = try await bed.container(model: Self.model)
+        let context = container.coordinator.newBackgroundContext(name: "first")
+        let counter = Counter()
+        let key = try await context.perform { context throws in
+            context.transactionAuthor = "Ann"
+            _ = context.addObserver { counter.note($0) }
+            let track = context.insert("Track")
+            track["title"] = .string("a")
+            return track.objectID.key
+        }
+        try await context.save()
+        let other = container.coordinator.newBackgroundContext()
+        try await other.perform { context throws in
+            let track = try #require(try context.fetch(EntityFetchRequest("Track")).first)
+            track["title"] = .string("c")
+            track["added"] = .double(Self.date.timeIntervalSinceReferenceDate)
+        }
+        try await context.perform { context throws in
+            let track = try #require(try context.fetch(EntityFetchRequest("Track")).first)
+            track["title"] = .string("b")
+        }
+        try await other.save()
+        let preview = await context.previewSave()
+        Self.check(preview)
+        let error = try #require(await #expect(throws: SaveError.self) { try await context.save() })
+        Self.check(error)
+        guard case .conflicts(let conflicts) = error else {
+            Issue.record("another error: \(error)")
+            return
+        }
+        conflicts.forEach { Self.check($0) }
+        #expect("\(error)".contains("Track(id: \(key)): changed here and in the store"))
+        #expect("\(error)".contains("title: was \"a\", here \"b\", in the store \"c\""))
+        #expect("\(error)".contains("in the store 2025-08-27T15:06:40Z"))
+        #expect(!counter.all.isEmpty)
+        for notice in counter.all {
+            Self.check(notice)
+            Self.check(notice.changes)
+            #expect("\(notice)".contains("first"))
+        }
+        let history = try await container.coordinator.history()
+        #expect(history.contains { "\($0)".contains("by Ann") && "\($0)".contains("inserted Track(id: \(key))") })
+        for transaction in history {
+            Self.check(transaction)
+            Self.check(transaction.token)
+            Self.check(transaction.changeSet.origin)
+            transaction.changes.forEach { Self.check($0) }
+        }
+        Self.check(container.coordinator.newBackgroundContext())
+        Self.check(await context.perform { $0.snapshot })
+    }
+
+    @Test func `S172: values, differences and errors print their content`() {
+        let id = ObjectID(store: StoreIdentity(UUID()), entity: 1, key: 5)
+        let values: [Value] = [
+            .null, .bool(true), .int(-1), .uint(.max), .double(0.5), .string("a\"b"),
+            .string(String(repeating: "a", count: 1000)),
+            .data(Data(count: 5)), .uuid(UUID()), .reference(7),
+        ]
+        values.forEach { Self.check($0, dumped: true) }
+        #expect(
+            "\(ResultDifference(deletions: [2], insertions: [0, 5], moves: [.init(from: 3, to: 1)]))"
+                == "deleted at 2, inserted at 0, 5, moved 3 to 1")
+        Self.check(ResultDifference())
+        #expect("\(ChangeSet())" == "unsaved changes: no changes")
+        let errors: [SaveError] = [
+            .uniqueConstraint(entity: "Track", properties: ["title"], values: [.string("a")], objects: [id, id]),
+            .deleteDenied(object: id, relationship: "tracks", blocking: [id]),
+            .danglingReference(object: id, property: "a", target: id),
+            .willSaveDoesNotSettle(rounds: 3), .parentGone(context: "c"), .validation([(id, ContextError.objectNotFound(id))]),
+        ]
+        errors.forEach { Self.check($0) }
+    }
+
+    @Test(arguments: [0.5, -1e20, .infinity, .nan, 1e11, -63_114_076_800])
+    func `S172: every date prints, with fractions of seconds if it has any`(_ seconds: Double) {
+        let text = Value.double(seconds).text(as: .date)
+        #expect(seconds != 0.5 || text == "2001-01-01T00:00:00.500Z")
+        #expect(!text.isEmpty)
+    }
+}
