@@ -82,6 +82,11 @@ let package = Package(
         // The example of keyed collections. It also has a separate manifest. Here it is compiled and run by the stack tests.
         .executableTarget(
             name: "Notes", dependencies: ["ObjectGraph", "LMDBStore"], path: "Examples/Notes/Sources/Notes"),
+        // The example of a form, which also has a separate manifest.
+        .target(name: "EditSheet", dependencies: ["ObjectGraph"], path: "Examples/EditSheet/Sources/EditSheet"),
+        .testTarget(
+            name: "EditSheetTests", dependencies: ["EditSheet", "ObjectGraph", "MemoryStore"],
+            path: "Examples/EditSheet/Tests/EditSheetTests"),
         .testTarget(name: "PlatformTests", dependencies: ["Platform", "StoreContract", "StoreInterface"]),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "StoreContract"]),
         .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreContract", "StoreInterface", "TestSupport"]),

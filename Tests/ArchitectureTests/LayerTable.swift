@@ -32,7 +32,7 @@ enum LayerTable {
 
     /// Modules of the compiler and the system, which any module may import.
     static let system: Set<String> = [
-        "Swift", "Synchronization", "FoundationEssentials", "Foundation", "Dispatch", "Observation",
+        "Swift", "Synchronization", "FoundationEssentials", "Foundation", "Dispatch", "Observation", "SwiftUI",
     ]
 
     /// The C libraries of the systems. Only `Platform` may import them.

@@ -15,6 +15,8 @@ struct ContextEnvironment {
     let number: UInt64
     /// The context's entry in the list of owners that keep store snapshots alive.
     let lease: SnapshotLease
+    /// The objects that have observers. Contexts on the main actor record reads for observers.
+    let observed: ObservedObjects
 
     private static let counter = Atomic<UInt64>(1)
 
@@ -26,6 +28,7 @@ struct ContextEnvironment {
         traits = setup.traits
         storeIdentity = setup.writer.store.identity
         address = place
+        observed = ObservedObjects(isOn: place.executor == nil)
         number = Self.counter.add(1, ordering: .relaxed).oldValue
         lease = setup.writer.pins.add(setup.name, state, place)
     }

@@ -196,19 +196,36 @@ struct LayerStack {
     }
 
     private mutating func rebuildView() {
+        view = view(top, sealed, over: baseState)
+        hasLayersBelow = view.layers.count > 1
+    }
+
+    /// Returns the view of unsaved changes over a base state.
+    ///
+    /// - Parameter sealed: Layers below `top`, oldest first.
+    private func view(_ top: Layer?, _ sealed: some BidirectionalCollection<Layer>, over baseState: BaseState) -> LayeredView {
         let state = baseState.state
         var layers: [Layer] = []
         layers.reserveCapacity(1 + sealed.count + baseState.inherited.count + state.deferred.count)
-        layers.append(top)
+        if let top { layers.append(top) }
         layers.append(contentsOf: sealed.reversed())
         layers.append(contentsOf: baseState.inherited)
-        if let base = baseState.route?.base {
-            view = LayeredView(base: base, layers: layers)
-        } else {
-            layers.append(contentsOf: state.deferred)
-            view = LayeredView(base: state.base, layers: layers)
-        }
-        hasLayersBelow = layers.count > 1
+        if let base = baseState.route?.base { return LayeredView(base: base, layers: layers) }
+        layers.append(contentsOf: state.deferred)
+        return LayeredView(base: state.base, layers: layers)
+    }
+
+    /// The view after ``dropChanges()``.
+    var viewWithoutChanges: LayeredView { view(nil, taken, over: baseState) }
+
+    /// Returns the view after ``append(_:)``.
+    func view(appending layers: [Layer]) -> LayeredView { view(top, sealed + layers, over: baseState) }
+
+    /// Returns the view after a move to another base state, or after the end of a save whose layers the base state contains.
+    func view(movedTo next: BaseState, droppingTaken: Bool = false) -> LayeredView {
+        var next = next
+        next.route = baseState.route
+        return view(top, sealed.dropFirst(droppingTaken ? inFlight : 0), over: next)
     }
 
     // MARK: Folding

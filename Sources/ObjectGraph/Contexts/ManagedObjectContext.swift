@@ -98,6 +98,8 @@ public final class ManagedObjectContext {
         guard automaticallyMergesChanges, let host else { return }
         if isRoot {
             setup.coordinator.register(host, number: number)
+        } else if setup.parent?.place.executor === place.executor {
+            setup.parent?.host?.runHere { $0.addFollower(host) }
         } else {
             setup.parent?.host?.enqueue { $0.addFollower(host) }
         }

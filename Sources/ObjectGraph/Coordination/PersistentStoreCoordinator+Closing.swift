@@ -17,10 +17,11 @@ extension PersistentStoreCoordinator {
             for host in writer.pins.places().compactMap(\.host) {
                 group.addTask { [self] in
                     await withCheckedContinuation { continuation in
-                        host.enqueue { context in
+                        let isEnqueued = host.enqueue { context in
                             guard context.setup.coordinator === self else { return continuation.resume() }
                             context.close { continuation.resume() }
                         }
+                        if !isEnqueued { continuation.resume() }
                     }
                 }
             }

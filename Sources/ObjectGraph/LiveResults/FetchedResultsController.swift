@@ -21,6 +21,8 @@ public final class FetchedResultsController<Element> {
     /// A closure called on the context's executor if the store could not be read. ``snapshot`` is kept, and the next change tries
     /// again.
     public var onFailure: ((any Error) -> Void)?
+    /// A closure called on the context's executor when the store can be read again after a failure.
+    var onRecovery: (() -> Void)?
     /// The minimum time between two updates. The default is one frame at 60 Hz.
     ///
     /// A longer interval reduces the processor time during imports. The first change after a pause is reported at once.
@@ -34,9 +36,9 @@ public final class FetchedResultsController<Element> {
     private var isObserving = false
     private var fetch = 0
     private var continuations: [Int: AsyncStream<ResultUpdate>.Continuation] = [:]
-    private var nextContinuation = 0
     private var observers: [Int: (ResultUpdate) -> Void] = [:]
-    private var nextObserver = 0
+    /// The number of the last continuation or observer.
+    private var lastNumber = 0
     private let door: WeakBox
 
     /// The worker's weak reference to the controller.
@@ -46,10 +48,7 @@ public final class FetchedResultsController<Element> {
         weak var controller: FetchedResultsController?
     }
 
-    private init(
-        _ query: StoreQuery, entityName: String, context: ManagedObjectContext, element: @escaping (ManagedObject) -> Element
-    ) throws {
-        guard !query.sort.isEmpty else { throw FetchError.sortRequired(entity: entityName) }
+    private init(_ query: StoreQuery, context: ManagedObjectContext, element: @escaping (ManagedObject) -> Element) {
         self.context = context
         self.query = query
         self.element = element
@@ -97,6 +96,12 @@ public final class FetchedResultsController<Element> {
         snapshot = ResultSnapshot(live, store: context.storeIdentity)
     }
 
+    /// Merges saves that were announced, and delivers the changes that the context has processed. Costs one lock if there are none.
+    func settle() {
+        context.checkIsolation()
+        worker.settle()
+    }
+
     /// Waits until the changes that the context has processed are computed and delivered.
     nonisolated(nonsending) func untilIdle() async { await worker.untilIdle() }
 
@@ -125,7 +130,9 @@ public final class FetchedResultsController<Element> {
     /// Returns the object at a position of ``snapshot``: a registered object, or a fault. O(log count).
     ///
     /// It has the context's present values, which may be newer than the snapshot until the next update.
-    public func object(at position: Int) -> Element { element(context.object(with: snapshot[position])) }
+    public func object(at position: Int) -> Element { object(snapshot[position]) }
+
+    func object(_ id: ObjectID) -> Element { element(context.object(with: id)) }
 
     /// All objects of ``snapshot``. O(count).
     public var fetchedObjects: [Element] { snapshot.ids.map { element(context.object(with: $0)) } }
@@ -133,8 +140,8 @@ public final class FetchedResultsController<Element> {
     /// The updates from now on, in order and without gaps. The sequence ends when the controller is released or the iteration ends.
     public var updates: AsyncStream<ResultUpdate> {
         let (stream, continuation) = AsyncStream<ResultUpdate>.makeStream()
-        nextContinuation += 1
-        continuations[nextContinuation] = continuation
+        lastNumber += 1
+        continuations[lastNumber] = continuation
         return stream
     }
 
@@ -142,8 +149,8 @@ public final class FetchedResultsController<Element> {
     ///
     /// ``snapshot`` is set and ``onChange`` is called before. The observation also ends with the controller, which the token does not retain.
     public func observe(_ observer: @escaping (ResultUpdate) -> Void) -> ObservationToken {
-        nextObserver += 1
-        let (number, end, door) = (nextObserver, ObservationEnd(), door)
+        lastNumber += 1
+        let (number, end, door) = (lastNumber, ObservationEnd(), door)
         observers[number] = { if !end.isReached { observer($0) } }
         let host = WeakContext(host: context.host)
         return ObservationToken(end) { host.host?.enqueue { _ in door.controller?.observers[number] = nil } }
@@ -155,6 +162,8 @@ public final class FetchedResultsController<Element> {
         switch delivery {
         case .failure(let error):
             onFailure?(error)
+        case .recovery:
+            onRecovery?()
         case .update(let update):
             // Ignore an update that was in delivery when a newer fetch began.
             guard number == fetch else { return }
@@ -173,10 +182,14 @@ extension FetchedResultsController where Element: PersistentModel {
     ///
     /// - Throws: ``FetchError``, including ``FetchError/sortRequired(entity:)`` if the request has no sort (S140).
     public convenience init(_ request: FetchRequest<Element>, context: ManagedObjectContext) throws {
+        if request.sortBy.isEmpty { throw FetchError.sortRequired(entity: "\(Element.self)") }
+        try self.init(anyOrder: request, context: context)
+    }
+
+    /// Creates a live result that may have no sort. Then the objects are in the order of their keys.
+    convenience init(anyOrder request: FetchRequest<Element>, context: ManagedObjectContext) throws {
         let query = try request.storeQuery(in: context.requestScope)
-        try self.init(query, entityName: "\(Element.self)", context: context) {
-            context.wrapped($0, as: Element.self)
-        }
+        self.init(query, context: context) { context.wrapped($0, as: Element.self) }
     }
 }
 
@@ -185,7 +198,12 @@ extension FetchedResultsController where Element == ManagedObject {
     ///
     /// - Throws: ``FetchError``, including ``FetchError/sortRequired(entity:)`` if the request has no sort (S140).
     public convenience init(_ request: EntityFetchRequest, context: ManagedObjectContext) throws {
-        let query = try request.storeQuery(in: context.requestScope)
-        try self.init(query, entityName: request.entityName, context: context) { $0 }
+        if request.sortBy.isEmpty { throw FetchError.sortRequired(entity: request.entityName) }
+        try self.init(anyOrder: request, context: context)
+    }
+
+    /// Creates a live result that may have no sort. Then the objects are in the order of their keys.
+    convenience init(anyOrder request: EntityFetchRequest, context: ManagedObjectContext) throws {
+        self.init(try request.storeQuery(in: context.requestScope), context: context) { $0 }
     }
 }

@@ -11,6 +11,8 @@ final class ResultWorker: ViewObserver {
     enum Delivery: Sendable {
         case update(ResultUpdate)
         case failure(any Error)
+        /// The store could be read after a failure, with the same result as before.
+        case recovery
     }
 
     private struct State {
@@ -33,6 +35,12 @@ final class ResultWorker: ViewObserver {
         /// The last delivered snapshots. They are released on the queue, because releasing the last reference to a large list costs
         /// O(result).
         var shown: [ResultSnapshot] = []
+        /// The input of the running computation, and its number. A later computation that includes the same input replaces it.
+        var running: Step?
+        var computation = 0
+        /// The results that the context's executor has not received yet, with the numbers of their fetches.
+        var undelivered: [(Delivery, Int)] = []
+        var hasFailed = false
 
         mutating func begin() {
             fetch += 1
@@ -40,6 +48,8 @@ final class ResultWorker: ViewObserver {
             view = nil
             changes = []
             saved = []
+            running = nil
+            computation += 1
         }
     }
 
@@ -175,61 +185,109 @@ final class ResultWorker: ViewObserver {
 
     /// Advances from the last view to the newest. Runs on the queue.
     private func compute() {
-        let work = state.withLock { state -> Step? in
-            guard !state.isStopped, let live = state.live, let view = state.view else {
-                state.isBusy = false
-                return nil
-            }
-            defer {
-                state.view = nil
-                state.changes = []
-                state.saved = []
-            }
-            return Step(live: live, view: view, changes: state.changes, saved: state.saved, fetch: state.fetch)
-        }
-        guard let work else { return }
-        let fetch = work.fetch
-        var live = work.live
-        do {
-            let difference = try live.advance(to: work.view, changes: work.changes, saved: work.saved)
-            let snapshot = ResultSnapshot(live, store: store)
-            let host = finish(live, fetch, snapshot: difference.isEmpty ? nil : snapshot)
-            if let host { send(.update(ResultUpdate(snapshot: snapshot, difference: difference)), fetch, host) }
-        } catch {
-            // Forget the changes, so that the next computation compares with the last good view.
-            let host = state.withLock { state in
-                state.changes = nil
-                state.delivered = .now
-                return state.host
-            }
-            if let host { send(.failure(error), fetch, host) }
+        guard let (step, number) = begin(isSettling: false) else { return }
+        guard let host = compute(step, number) else { return schedule() }
+        // The job is also enqueued if a read has received the delivery meanwhile: it schedules the next computation.
+        host.enqueue { [self] _ in
+            deliverAll()
+            taken()
         }
     }
 
-    /// Stores the result. Returns the context's executor if there is an update to deliver.
-    private func finish(_ live: LiveQuery, _ fetch: Int, snapshot: ResultSnapshot?) -> (any ContextExecutor)? {
+    /// Takes the changes that have arrived. Returns nil if there are none.
+    ///
+    /// - Parameter isSettling: Whether to replace a running computation. Otherwise there must be none.
+    private func begin(isSettling: Bool) -> (step: Step, number: Int)? {
+        state.withLock { state in
+            let running = state.running
+            guard !state.isStopped, let live = state.live, isSettling || running == nil,
+                let view = state.view ?? running?.view
+            else {
+                if !isSettling { state.isBusy = false }
+                return nil
+            }
+            var changes = state.changes
+            if let running { changes = running.changes.flatMap { old in changes.map { old + $0 } } }
+            let step = Step(
+                live: live, view: view, changes: changes, saved: (running?.saved ?? []) + state.saved, fetch: state.fetch)
+            state.view = nil
+            state.changes = []
+            state.saved = []
+            state.running = step
+            state.computation += 1
+            return (step, state.computation)
+        }
+    }
+
+    /// Computes a step, and stores what there is to deliver. Returns the context's executor if there is something.
+    private func compute(_ step: Step, _ number: Int) -> (any ContextExecutor)? {
+        var live = step.live
+        do {
+            let difference = try live.advance(to: step.view, changes: step.changes, saved: step.saved)
+            let snapshot = ResultSnapshot(live, store: store)
+            return finish(live, number, difference.isEmpty ? nil : ResultUpdate(snapshot: snapshot, difference: difference))
+        } catch {
+            return state.withLock { state in
+                guard state.computation == number, !state.isStopped else {
+                    state.isBusy = false
+                    return nil
+                }
+                // Forget the changes, so that the next computation compares with the last good view.
+                state.changes = nil
+                state.running = nil
+                state.hasFailed = true
+                state.delivered = .now
+                state.undelivered.append((.failure(error), step.fetch))
+                return state.host
+            }
+        }
+    }
+
+    /// Stores the result. Returns the context's executor if there is something to deliver.
+    private func finish(_ live: LiveQuery, _ number: Int, _ update: ResultUpdate?) -> (any ContextExecutor)? {
         let (host, dropped) = state.withLock { state -> ((any ContextExecutor)?, [ResultSnapshot]) in
-            if state.fetch == fetch, !state.isStopped { state.live = live }
-            guard let snapshot, let host = state.host else {
+            guard state.computation == number, !state.isStopped else {
                 state.isBusy = false
                 return (nil, [])
             }
+            state.live = live
+            state.running = nil
+            let recovery = state.hasFailed && update == nil ? Delivery.recovery : nil
+            state.hasFailed = false
+            guard let delivery = update.map(Delivery.update) ?? recovery, let host = state.host else {
+                state.isBusy = false
+                return (nil, [])
+            }
+            state.undelivered.append((delivery, state.fetch))
             state.delivered = .now
-            state.shown.append(snapshot)
+            if let update { state.shown.append(update.snapshot) }
             // The snapshot before the last may be in use until the last delivery is received.
             let old = Array(state.shown.dropLast(3))
             state.shown = state.shown.suffix(3)
             return (host, old)
         }
         withExtendedLifetime(dropped) {}
-        if host == nil { schedule() }
         return host
     }
 
-    private func send(_ delivery: Delivery, _ fetch: Int, _ host: any ContextExecutor) {
-        host.enqueue { [self] _ in
+    // MARK: Settling
+
+    /// Delivers everything that was computed, and computes what has arrived, on the context's executor. A computation that runs at the
+    /// same time on the queue is repeated here, because waiting for the queue may mean waiting for other results.
+    func settle() {
+        deliverAll()
+        while let (step, number) = begin(isSettling: true) {
+            let isComputed = compute(step, number) != nil
+            deliverAll()
+            if !isComputed { return }
+        }
+    }
+
+    /// Calls `deliver` with each result that the context's executor has not received yet, in order.
+    private func deliverAll() {
+        // One at a time, because `deliver` calls user code that may settle.
+        while let (delivery, fetch) = state.withLock({ $0.undelivered.isEmpty ? nil : $0.undelivered.removeFirst() }) {
             deliver(delivery, fetch)
-            taken()
         }
     }
 }

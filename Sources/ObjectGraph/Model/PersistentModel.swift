@@ -1,3 +1,4 @@
+import Observation
 import StoreInterface
 
 /// A class whose objects are stored. The `@Model` macro generates the conformance.
@@ -28,9 +29,8 @@ import StoreInterface
 ///     nonisolated(unsafe) static let columnsByKeyPath: [AnyKeyPath: String] = [\Album.title: "title"]
 /// }
 /// ```
-public protocol PersistentModel: AnyObject, Hashable, Identifiable, SendableMetatype, CustomStringConvertible,
-    CustomDebugStringConvertible,
-    CustomReflectable
+public protocol PersistentModel: AnyObject, Hashable, Identifiable, Observable, SendableMetatype, CustomStringConvertible,
+    CustomDebugStringConvertible, CustomReflectable
 {
     /// The description of the class as an entity.
     static var entityDescription: EntityDescription { get }

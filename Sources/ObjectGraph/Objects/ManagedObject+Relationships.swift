@@ -6,10 +6,14 @@ extension ManagedObject {
     /// Returns the destination of a to-one relationship, or nil.
     public func toOne<M: PersistentModel>(_ relationship: Int, _ column: Int, as type: M.Type = M.self) -> M? {
         arrive()
-        if state == .detached { return detachedState?.toOne[relationship]?.model as? M }
+        if state == .detached {
+            willRead(.column(column))
+            return detachedState?.toOne[relationship]?.model as? M
+        }
         let context = requiredContext
         context.catchUp()
         context.admitArrivals()
+        if context.observed.isOn { willRead(.column(column)) }
         let destination = context.model.entities[entity].relationships[relationship].destination
         return context.toOne(self, column, destination: destination).map { context.wrapped($0, as: M.self) }
     }
@@ -17,6 +21,7 @@ extension ManagedObject {
     /// Sets the destination of a to-one relationship.
     public func setToOne<M: PersistentModel>(_ relationship: Int, _ column: Int, to other: M?) {
         if let other, other.managedObject.state == .detached { other.managedObject.claim(other) }
+        if state == .detached { return changeDetached(.column(column)) { setToOne(relationship, to: other?.managedObject) } }
         setToOne(relationship, to: other?.managedObject)
     }
 
@@ -30,7 +35,10 @@ extension ManagedObject {
     /// Returns the destinations of a to-many relationship, in the order of their keys. O(objects).
     public func toMany<M: PersistentModel>(_ relationship: Int, as type: M.Type = M.self) -> [M] {
         arrive()
-        if state == .detached { return (detachedState?.toMany[relationship] ?? []).compactMap { $0.model as? M } }
+        if state == .detached {
+            willRead(.toMany(relationship))
+            return (detachedState?.toMany[relationship] ?? []).compactMap { $0.model as? M }
+        }
         let context = requiredContext
         return related(relationship).map { context.wrapped($0, as: M.self) }
     }
@@ -42,7 +50,11 @@ extension ManagedObject {
     }
 
     func setToMany(_ relationship: Int, to others: [ManagedObject]) {
-        if state == .detached, setDetachedToMany(relationship, to: others) { return }
+        if state == .detached {
+            var isDone = false
+            changeDetached(.toMany(relationship)) { isDone = setDetachedToMany(relationship, to: others) }
+            if isDone { return }
+        }
         let context = requiredContext
         context.admitArrivals()
         context.setToMany(self, context.model.entities[entity].relationships[relationship], to: others)
@@ -52,6 +64,7 @@ extension ManagedObject {
         withContext { context in
             context.catchUp()
             context.admitArrivals()
+            if context.observed.isOn { willRead(.toMany(relationship)) }
             let description = context.model.entities[entity].relationships[relationship]
             guard case .toMany(let relation) = description.kind else { return [] }
             return context.toManyKeys(self, relation).map { context.object(description.destination, $0) }
@@ -69,6 +82,7 @@ extension ManagedObject {
         }
         let context = arrivedContext
         context.catchUp()
+        if context.observed.isOn { willRead(.column(column)) }
         return context.toOne(self, column, destination: relationship.destination)
     }
 

@@ -52,15 +52,23 @@ extension ManagedObject {
     func rawValue(_ column: Int) -> Value {
         guard state == .registered else { return detachedValue(column) }
         withContext { $0.catchUp() }
-        // The hook is user code, so the context is retained while it runs.
-        if !hasAwoken, withContext({ $0.awakes(self) }) { requiredContext.awakeFromFetch(self) }
+        if !readsDirectly { prepareRead(column) }
         return withContext { $0.read(self, column) ?? $0.inaccessible(self, column) }
+    }
+
+    /// Runs the hook of a first read, and records the read for observers. User code may run, so the context is retained.
+    @inline(never)
+    private func prepareRead(_ column: Int) {
+        let context = requiredContext
+        if !hasAwoken, context.awakes(self) { context.awakeFromFetch(self) }
+        if context.observed.isOn { willRead(.column(column)) } else { readsDirectly = true }
     }
 
     @usableFromInline
     func setRawValue(_ column: Int, to value: Value) {
         if state == .detached {
-            row?[column] = value
+            if observation != nil, detachedValue(column) == value { return }
+            changeDetached(.column(column)) { row?[column] = value }
             return
         }
         withContext { $0.write(self, column, value) }
@@ -68,6 +76,7 @@ extension ManagedObject {
 
     private func detachedValue(_ column: Int) -> Value {
         guard let row, let detachedState else { return requiredContextValue(column) }
+        willRead(.column(column))
         return row.isSet(column) ? row[column] : detachedState.entity.defaults[column]
     }
 

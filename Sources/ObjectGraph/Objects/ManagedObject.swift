@@ -47,6 +47,8 @@ public final class ManagedObject {
     @exclusivity(unchecked) var retainsModel = false
     @exclusivity(unchecked) var isDeletedHere = false
     @exclusivity(unchecked) var hasAwoken = false
+    /// Whether a read has nothing to do besides reading: the object has awoken, and its context does not record reads for observers.
+    @exclusivity(unchecked) var readsDirectly = false
     /// Whether `awakeFromFetch` is running. Stored properties are not written during the hook.
     @exclusivity(unchecked) var isAwaking = false
     /// Whether the object's model is being created with it, so that initial values of properties are its values.
@@ -55,6 +57,8 @@ public final class ManagedObject {
     @exclusivity(unchecked) var unclaimedAnchors: UInt8 = 0
     /// Relationships set while the object is detached; otherwise nil.
     @exclusivity(unchecked) var detachedState: DetachedState?
+    /// The observers of the object's properties; nil before the first read inside `withObservationTracking`.
+    @exclusivity(unchecked) var observation: ObservedObject?
 
     /// Creates a detached object, to be inserted into a context later.
     public init(detached entity: DetachedEntity) {
@@ -77,6 +81,7 @@ public final class ManagedObject {
             // The registry has no lock, so the last release must also happen on the context's executor.
             context.checkAccess()
             context.registry.forget(self)
+            if observation != nil { context.observed.remove(self) }
         }
     }
 
@@ -129,7 +134,10 @@ extension ManagedObject {
     }
 
     /// A Boolean value that indicates whether the object has an unsaved deletion in this context, or its record is gone.
-    public var isDeleted: Bool { isDeletedHere }
+    public var isDeleted: Bool {
+        willRead(.isDeleted)
+        return isDeletedHere
+    }
 
     /// A Boolean value that indicates whether the object has an unsaved insertion in this context.
     public var isInserted: Bool { isRegistered && requiredContext.layerStack.pendingKind(entity, key) == .insert }

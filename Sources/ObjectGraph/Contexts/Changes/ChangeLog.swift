@@ -6,6 +6,8 @@ struct ChangeLog {
     var isOn = false
     /// The number of changes, recorded or not.
     private(set) var count = 0
+    /// A closure called when the first change is recorded in the empty log; nil for none. It must not change the log.
+    var onFirstChange: (() -> Void)?
     private var touched: Set<ObjectAddress> = []
     private var links: Set<ChangedPair> = []
 
@@ -21,12 +23,14 @@ struct ChangeLog {
     mutating func note(_ entity: Int, _ key: ObjectKey) {
         count &+= 1
         guard isOn else { return }
+        if let onFirstChange, isEmpty { onFirstChange() }
         touched.insert(ObjectAddress(entity: entity, key: key))
     }
 
     mutating func noteLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey) {
         count &+= 1
         guard isOn else { return }
+        if let onFirstChange, isEmpty { onFirstChange() }
         links.insert(ChangedPair(link: link, source: source, destination: destination))
     }
 

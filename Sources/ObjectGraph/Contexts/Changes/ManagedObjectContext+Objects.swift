@@ -76,6 +76,7 @@ extension ManagedObjectContext {
         object.row = row
         registry.register(object)
         registry.retain(object)
+        if object.observation != nil { observed.add(object) }
         layerStack.top.put(row, entity: object.entity, key: object.key)
         tracker.log.note(object.entity, object.key)
     }

@@ -37,6 +37,17 @@ extension ManagedObjectContext {
         let other = other.map { adopted($0, by: relationship) }
         let old = read(object, column)?.referenceKey
         guard old != other?.key else { return }
+        if observed.isEmpty { return relate(object, relationship, column, from: old, to: other) }
+        changingObserved {
+            willSetToOne(object, relationship, column, from: old, to: other?.key)
+            if !object.isDeletedHere { relate(object, relationship, column, from: read(object, column)?.referenceKey, to: other) }
+        }
+    }
+
+    private func relate(
+        _ object: ManagedObject, _ relationship: Relationship, _ column: Int, from old: ObjectKey?, to other: ManagedObject?
+    ) {
+        guard old != other?.key else { return }
         let inverse = relationship.inverse.map { model.entities[relationship.destination].relationships[$0] }
         if case .toOne(let back)? = inverse?.kind {
             if let old { write(relationship.destination, old, back, .null) }
@@ -68,8 +79,21 @@ extension ManagedObjectContext {
     func setToMany(_ object: ManagedObject, _ relationship: Relationship, to others: [ManagedObject]) {
         guard case .toMany(let relation) = relationship.kind, !object.isAwaking else { return }
         let wanted = others.map { adopted($0, by: relationship) }
-        let old = toManyKeys(object, relation)
         let new = Set(wanted.map(\.key))
+        guard !observed.isEmpty else { return replaceMembers(of: object, relationship, relation, with: wanted, new) }
+        let old = toManyKeys(object, relation)
+        changingObserved {
+            willChangeToMany(
+                object, relationship, adding: new.subtracting(old).sorted(), removing: old.filter { !new.contains($0) })
+            replaceMembers(of: object, relationship, relation, with: wanted, new)
+        }
+    }
+
+    private func replaceMembers(
+        of object: ManagedObject, _ relationship: Relationship, _ relation: Relation, with wanted: [ManagedObject],
+        _ new: Set<ObjectKey>
+    ) {
+        let old = toManyKeys(object, relation)
         for key in old where !new.contains(key) { drop(object, relation, key) }
         let kept = Set(old)
         for other in wanted where !kept.contains(other.key) { relate(object, relationship, relation, other) }
@@ -83,16 +107,23 @@ extension ManagedObjectContext {
     func removeFromMany(_ object: ManagedObject, _ relationship: Relationship, _ other: ManagedObject) {
         guard case .toMany(let relation) = relationship.kind, other.state == .registered, !object.isAwaking else { return }
         let other = adopted(other, by: relationship)
-        let isRelated =
-            switch relation {
-            // The member may have moved to another object in the meantime. Then this object must not clear its reference.
-            case .referrers(_, let column): read(other, column)?.referenceKey == object.key
-            case .link(let link, let direction, _):
-                direction == .forward
-                    ? isLinked(link, object.key, other.key, object, relation, in: layerStack.view)
-                    : isLinked(link, other.key, object.key, object, relation, in: layerStack.view)
-            }
-        if isRelated { drop(object, relation, other.key) }
+        guard isRelated(object, relation, other) else { return }
+        if observed.isEmpty { return drop(object, relation, other.key) }
+        changingObserved {
+            willChangeToMany(object, relationship, adding: [], removing: [other.key])
+            if isRelated(object, relation, other) { drop(object, relation, other.key) }
+        }
+    }
+
+    private func isRelated(_ object: ManagedObject, _ relation: Relation, _ other: ManagedObject) -> Bool {
+        switch relation {
+        // The member may have moved to another object in the meantime. Then this object must not clear its reference.
+        case .referrers(_, let column): read(other, column)?.referenceKey == object.key
+        case .link(let link, let direction, _):
+            direction == .forward
+                ? isLinked(link, object.key, other.key, object, relation, in: layerStack.view)
+                : isLinked(link, other.key, object.key, object, relation, in: layerStack.view)
+        }
     }
 
     /// Returns an object of this context that may be a destination of the relationship. Traps for an object of another entity,
@@ -115,8 +146,11 @@ extension ManagedObjectContext {
         case .link(let link, let direction, let destination):
             let (source, target) = direction == .forward ? (object.key, other.key) : (other.key, object.key)
             guard !isLinked(link, source, target, object, relation, in: layerStack.view) else { return }
+            observed.begin()
+            if !observed.isEmpty { willChangeToMany(object, relationship, adding: [other.key], removing: []) }
             setLink(link, source, target, object, relation, linked: true)
             noteLink(link, source, target, object, destination, other.key)
+            observed.end()
         }
     }
 
@@ -180,14 +214,17 @@ extension ManagedObjectContext {
         precondition(object.context === self, "an object is deleted in the context that it belongs to")
         // A queue instead of recursion, because a chain of cascades may be longer than the stack allows.
         var deletionQueue = [object]
+        observed.begin()
         while let next = deletionQueue.popLast() { delete(next, &deletionQueue) }
+        observed.end()
     }
 
     /// - Parameter cascade: Receives the objects that must be deleted too.
     private func delete(_ object: ManagedObject, _ cascade: inout [ManagedObject]) {
         guard object.state == .registered, !object.isDeletedHere else { return }
         prepareForDeletion(object)
-        guard !object.isDeletedHere else { return }
+        if !observed.isEmpty { willDelete(object) }
+        guard object.state == .registered, !object.isDeletedHere else { return }
         let consequences = trapOnStoreError {
             try traits.rules.consequences(of: object.entity, object.key, in: layerStack.view) { read(object, $0)?.referenceKey }
         }

@@ -64,6 +64,22 @@ extension ManagedObjectContext {
     /// Sets a column. An equal value is not a change (S032).
     func write(_ object: ManagedObject, _ column: Int, _ value: Value) {
         if object.isDeletedHere || object.isAwaking { return }
+        if object.observation != nil { return writeObserved(object, column, value) }
+        store(object, column, value)
+    }
+
+    /// Sets a column and notifies observers before and after, if the value differs.
+    private func writeObserved(_ object: ManagedObject, _ column: Int, _ value: Value) {
+        guard let old = read(object, column), old != value else { return }
+        changingObserved {
+            observed.willChange(object, .column(column))
+            // An observer may have deleted the object.
+            if !object.isDeletedHere { store(object, column, value) }
+        }
+    }
+
+    @inline(__always)
+    private func store(_ object: ManagedObject, _ column: Int, _ value: Value) {
         if let row = object.row, row.layer == layerStack.topID, row.isSet(column) {
             guard row.change(column, to: value) else { return }
             if layerStack.top.mustKeepIndexes { layerStack.top.didSet(column, of: row, entity: object.entity, key: object.key) }

@@ -100,6 +100,12 @@ public actor BackgroundContext: ContextExecutor {
     /// Creates a child with its own executor, which shows the present state of this context (S071). O(layers), whatever their size.
     public func newBackgroundChild(name: String = "child") -> BackgroundContext { context.newBackgroundChild(name: name) }
 
+    /// Creates a child on the main actor, which shows the present state of this context (S081). The caller retains it.
+    @MainActor public func newMainChild(name: String = "child") async -> ManagedObjectContext {
+        let setup = await perform { $0.childSetup(name: name) }
+        return ChildExecutor.makeContext(setup, on: nil)
+    }
+
     /// Runs `body`, and saves its changes if `durability` is given. Then resets the context on this executor, so that its objects are not
     /// deallocated on the caller's executor and the snapshot is released. For contexts with a single user.
     func performOnce<T: Sendable>(
@@ -123,8 +129,16 @@ public actor BackgroundContext: ContextExecutor {
     /// Moves a child to its parent's present state (S072).
     public func refreshFromParent() async throws { try await context.refreshFromParent() }
 
-    nonisolated func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void) {
+    @discardableResult
+    nonisolated func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void) -> Bool {
         executor.queue.async { self.runIsolated(job) }
+        return true
+    }
+
+    nonisolated func runHere(_ job: (ManagedObjectContext) -> Void) {
+        // Safe because the job is called on this thread before `assumeIsolated` returns.
+        nonisolated(unsafe) let job = job
+        assumeIsolated { job($0.context) }
     }
 
     nonisolated func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void) {

@@ -5,16 +5,27 @@ import StoreInterface
 /// The executor of a context: the main actor, or an actor of its own. Other executors reach the context only through this protocol.
 protocol ContextExecutor: AnyObject, Sendable {
     /// Runs a job on the context's executor, after all jobs enqueued before. Never waits.
-    func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void)
+    ///
+    /// Returns false if the context was released. Then the job does not run.
+    @discardableResult
+    func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void) -> Bool
+    /// Runs a job at once. Call this on the context's executor.
+    func runHere(_ job: (ManagedObjectContext) -> Void)
     /// Runs a job on the context's executor and waits for it, blocking the calling thread. Used only by ``AncestorRoute``.
     func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void)
 }
 
 extension ContextExecutor {
     /// Runs a job on the context's executor and returns its result.
-    func run<T: Sendable>(_ job: @escaping @Sendable (ManagedObjectContext) throws -> T) async throws -> T {
+    ///
+    /// - Parameter goneError: The error to throw if the context was released.
+    func run<T: Sendable>(
+        orThrow goneError: any Error = StoreError(.closed, "the context's executor did not run a job; the context is gone"),
+        _ job: @escaping @Sendable (ManagedObjectContext) throws -> T
+    ) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
-            enqueue { context in continuation.resume(with: Result { try job(context) }) }
+            let isEnqueued = enqueue { context in continuation.resume(with: Result { try job(context) }) }
+            if !isEnqueued { continuation.resume(throwing: goneError) }
         }
     }
 
@@ -35,8 +46,15 @@ final class ContextAddress: Sendable {
     /// The executor of the context; nil for the main actor.
     let executor: QueueExecutor?
     private let box = Mutex<WeakContext>(WeakContext(host: nil))
+    private let retained = Mutex<ChildExecutor?>(nil)
 
     init(executor: QueueExecutor?) { self.executor = executor }
+
+    /// Sets the host of a context that is not retained by its host, and retains the host.
+    func retain(_ host: ChildExecutor) {
+        retained.withLock { $0 = host }
+        self.host = host
+    }
 
     var host: (any ContextExecutor)? {
         get { box.withLock { $0.host } }
@@ -56,15 +74,37 @@ final class MainContextHost: ContextExecutor {
         context.follow()
     }
 
-    nonisolated func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void) {
+    @discardableResult
+    nonisolated func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void) -> Bool {
         DispatchQueue.main.async {
             MainActor.assumeIsolated { self.context.moving { job(self.context) } }
         }
+        return true
     }
 
     nonisolated func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void) {
+        // A child on the main actor calls this on the main queue.
+        if MainQueue.isCurrent { return runHere(job) }
         DispatchQueue.main.sync {
             MainActor.assumeIsolated { job(self.context) }
         }
     }
+
+    nonisolated func runHere(_ job: (ManagedObjectContext) -> Void) {
+        // Safe because the job is called on this thread before `assumeIsolated` returns.
+        nonisolated(unsafe) let job = job
+        MainActor.assumeIsolated { job(self.context) }
+    }
+}
+
+/// The main queue, whose jobs may run on any thread once the main thread has ended.
+enum MainQueue {
+    private static let key: DispatchSpecificKey<Bool> = {
+        let key = DispatchSpecificKey<Bool>()
+        DispatchQueue.main.setSpecific(key: key, value: true)
+        return key
+    }()
+
+    /// Whether the calling code is a job of the main queue.
+    static var isCurrent: Bool { DispatchQueue.getSpecific(key: key) == true }
 }

@@ -9,6 +9,18 @@ extension ManagedObjectContext {
         var pair: Int
     }
 
+    /// Reverts an object as ``dropChanges(of:)`` does, and notifies the observers of the properties that differ.
+    ///
+    /// Which objects are reverted with the object is known only afterwards, so observers are called when the values are new.
+    func dropObservedChanges(of object: ManagedObject) {
+        guard !observed.isEmpty else { return dropChanges(of: object) }
+        // Sealed layers do not change any more, so the view before can be compared with the view after.
+        sealTop()
+        let before = layerStack.view
+        dropChanges(of: object)
+        changingObserved { willShow(from: before, to: layerStack.view, nil) }
+    }
+
     /// Reverts an object to its state in the base state. A change that a running save has taken stays.
     func dropChanges(of object: ManagedObject) {
         let (entity, key) = (object.entity, object.key)

@@ -67,8 +67,11 @@ extension ManagedObjectContext {
         moved.state = state
         moved.isPinned = false
         let changes = between.map(ChangeSet.union)
-        move(to: moved, changes.map { [$0] })
-        notify(changes, refreshed: refreshRegistered(changes))
+        let refreshed = showing(layerStack.view(movedTo: moved), changes) {
+            move(to: moved, changes.map { [$0] })
+            return refreshRegistered(changes)
+        }
+        notify(changes, refreshed: refreshed)
         tellFollowers(changes)
     }
 
@@ -82,8 +85,11 @@ extension ManagedObjectContext {
         var moved = layerStack.baseState
         moved.state = snapshot.state
         moved.isPinned = true
-        move(to: moved, nil)
-        notify(nil, refreshed: refreshRegistered(nil))
+        let refreshed = showing(layerStack.view(movedTo: moved), nil) {
+            move(to: moved, nil)
+            return refreshRegistered(nil)
+        }
+        notify(nil, refreshed: refreshed)
     }
 
     /// Returns the registered objects whose values in the base state may have changed, and updates whether each still exists.
@@ -122,7 +128,7 @@ extension ManagedObjectContext {
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         checkIsolation()
         precondition(object.context === self, "an object is refreshed in the context that it belongs to")
-        if !mergeChanges { dropChanges(of: object) }
+        if !mergeChanges { dropObservedChanges(of: object) }
         refreshAllObjects()
     }
 
@@ -149,17 +155,20 @@ extension ManagedObjectContext {
         checkIsolation()
         tracker.keyed = KeyedChanges()
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
-        let affected = layerStack.dropChanges()
-        let dropped = Layer.folding(affected, schema: model.storeSchema)
-        // The layers that a running save has taken may be unsaved changes again.
-        if !layerStack.hasTakenLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
-        for layer in affected {
-            forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
+        let (changes, refreshed) = showing(layerStack.viewWithoutChanges, nil, forgetsInserted: true) {
+            let affected = layerStack.dropChanges()
+            let dropped = Layer.folding(affected, schema: model.storeSchema)
+            // The layers that a running save has taken may be unsaved changes again.
+            if !layerStack.hasTakenLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
+            for layer in affected {
+                forEachRegistered(in: layer) { object, row in revert(object, wasInserted: row.kind == .insert) }
+            }
+            // Observers may have seen an object that was inserted and then deleted, which the folded layers leave out.
+            let unreported = tracker.log.take(origin) { _, _ in nil }
+            let changes = ChangeSet.union([unreported, dropped.changeSet(origin: origin).inverted])
+            return (changes, refreshRegistered(changes))
         }
-        // Observers may have seen an object that was inserted and then deleted, which the folded layers leave out.
-        let unreported = tracker.log.take(origin) { _, _ in nil }
-        let changes = ChangeSet.union([unreported, dropped.changeSet(origin: origin).inverted])
-        notify(changes, refreshed: refreshRegistered(changes))
+        notify(changes, refreshed: refreshed)
     }
 
     private func revert(_ object: ManagedObject, wasInserted: Bool) {
@@ -167,6 +176,7 @@ extension ManagedObjectContext {
         object.row = own
         if wasInserted, own == nil {
             registry.forget(object)
+            observed.remove(object)
             object.state = .invalid
             object.context = nil
         } else {
@@ -184,6 +194,7 @@ extension ManagedObjectContext {
         tracker.keyed = KeyedChanges()
         tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
         tracker.log.removeAll()
+        observed.removeAll()
         registry.forEach { object in
             registry.forget(object)
             object.state = .invalid

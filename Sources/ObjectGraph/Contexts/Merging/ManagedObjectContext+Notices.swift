@@ -124,6 +124,14 @@ extension ManagedObjectContext {
         if !tracker.log.isEmpty { notify(ChangeSet(), refreshed: []) }
     }
 
+    /// From now on, processes changes after the job of the executor that makes them, for observers that nobody calls
+    /// ``processPendingChanges()`` for.
+    func processChangesAutomatically() {
+        guard tracker.log.onFirstChange == nil, let host else { return }
+        let context = WeakContext(host: host)
+        tracker.log.onFirstChange = { context.host?.enqueue { $0.processPendingChanges() } }
+    }
+
     /// Notifies view observers and notice observers of changes that are visible now.
     ///
     /// The view also contains local changes that were not processed yet, so this method processes them. View observers thus receive all

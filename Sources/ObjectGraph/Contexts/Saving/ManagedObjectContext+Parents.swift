@@ -46,6 +46,22 @@ extension ManagedObjectContext {
         BackgroundContext(childSetup(name: name))
     }
 
+    /// Creates a child on the executor of this context, which shows the present state of this context (S081). O(layers).
+    ///
+    /// In the main context, this creates a child on the main actor, for example for an edit sheet. The objects of the child can be used
+    /// together with those of this context. ``save(_:)`` moves its changes to this context. Releasing the child drops them.
+    ///
+    /// ```swift
+    /// let editing = container.mainContext.newChild(name: "edit sheet")
+    /// let draft = editing.object(Track.self, with: track.id)
+    /// draft.title = "Baguette"
+    /// try await editing.save()
+    /// ```
+    /// - Returns: The child, which the caller retains. Objects do not retain their context.
+    public func newChild(name: String = "child") -> ManagedObjectContext {
+        ChildExecutor.makeContext(childSetup(name: name), on: place.executor)
+    }
+
     /// Registers a child, which then moves after each save and merge of this context.
     func addFollower(_ child: any ContextExecutor) {
         observers.children.removeAll { $0.host == nil || $0.host === child }
@@ -82,7 +98,8 @@ extension ManagedObjectContext {
         checkIsolation()
         guard let link = setup.parent else { throw ContextError.notAChild(context: name) }
         guard let parent = link.host else { throw SaveError.parentGone(context: name) }
-        moveToParent(try await parent.run { $0.sealedFoundationForChild() }, changes: nil)
+        let new = try await parent.run(orThrow: SaveError.parentGone(context: name)) { $0.sealedFoundationForChild() }
+        moveToParent(new, changes: nil)
     }
 
     /// Moves to a state of the parent, unless this context has a later one: answers and announcements can arrive in any order.
@@ -95,8 +112,11 @@ extension ManagedObjectContext {
         // Unsaved changes of the parent may also have come or gone. With the same revision, the parent has moved to an equal state.
         let changes =
             revision == base.parentViewRevision ? ChangeSet() : new.differsOnlyBySaves(from: base) ? changes : nil
-        move(to: new.baseState, changes.map { [$0] })
-        notify(changes, refreshed: refreshRegistered(changes))
+        let refreshed = showing(layerStack.view(movedTo: new.baseState), changes) {
+            move(to: new.baseState, changes.map { [$0] })
+            return refreshRegistered(changes)
+        }
+        notify(changes, refreshed: refreshed)
         tellFollowers(changes)
     }
 
@@ -127,22 +147,39 @@ extension ManagedObjectContext {
 
     nonisolated(nonsending) func pushOneLevel(_ push: ChildChanges) async throws -> ParentState {
         guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
-        return try await parent.run { try $0.take(push) }
+        return try await parent.run(orThrow: SaveError.parentGone(context: name)) { try $0.take(push) }
     }
 
     nonisolated(nonsending) func pushThrough(_ push: ChildChanges, _ durability: Durability) async throws -> ParentState {
         guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
         return try await withCheckedThrowingContinuation { continuation in
-            parent.enqueue { parent in
+            let isEnqueued = parent.enqueue { parent in
                 parent.takeThrough(push, durability) { continuation.resume(with: $0) }
             }
+            if !isEnqueued { continuation.resume(throwing: SaveError.parentGone(context: name)) }
         }
     }
 
     /// Makes the saved changes part of the base state, after the parent or the store has accepted them.
     func didPush(_ push: ChildChanges, _ place: ParentState) {
         layerStack.baseState.route?.didSave(layerStack.taken, accepted: place.taken)
-        let written = layerStack.removeTaken()
+        let moved = movedBaseState(push, place)
+        let written = showing(layerStack.view(movedTo: moved, droppingTaken: true), nil) {
+            let written = layerStack.removeTaken()
+            setBaseState(moved)
+            dropCompletions()
+            clean(written)
+            return written
+        }
+        // The merge policy of the root may have dropped or changed some values.
+        if !observers.views.isEmpty { notify(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
+        let taken = place.taken(of: push)
+        if !taken.isEmpty { post(.didSave, taken) }
+        tellFollowers(push.changes, saved: written)
+    }
+
+    /// Returns the base state of a child after its parent has accepted its changes.
+    private func movedBaseState(_ push: ChildChanges, _ place: ParentState) -> LayerStack.BaseState {
         var moved = layerStack.baseState
         let isLater = moved.parentViewRevision > place.viewRevision
         moved.earliestParentRevision = place.viewRevision
@@ -164,14 +201,7 @@ extension ManagedObjectContext {
                 moved.inherited = oldestFirst.reversed()
             }
         }
-        setBaseState(moved)
-        dropCompletions()
-        clean(written)
-        // The merge policy of the root may have dropped or changed some values.
-        if !observers.views.isEmpty { notify(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
-        let taken = place.taken(of: push)
-        if !taken.isEmpty { post(.didSave, taken) }
-        tellFollowers(push.changes, saved: written)
+        return moved
     }
 
     // MARK: The parent's side
@@ -182,20 +212,47 @@ extension ManagedObjectContext {
     func take(_ push: ChildChanges) throws -> ParentState {
         if let route = layerStack.baseState.route { return try route.take(push, in: self) }
         try checkNotReset(push)
+        var pushed = prepared(push)
+        let (refreshed, changes) = changingObserved {
+            if !observed.isEmpty {
+                willShow(from: layerStack.view, to: layerStack.view(appending: pushed.layers), pushed.changes)
+                // Observers may have changed objects.
+                if !layerStack.top.isEmpty { pushed = prepared(push) }
+            }
+            guard !pushed.taken.layer.isEmpty else { return ([ObjectID](), ChangeSet()) }
+            layerStack.append(pushed.layers)
+            let refreshed = pushed.layers.flatMap { showPushed($0) }
+            if !pushed.showsTheSame { settlePairs(of: pushed.layers) }
+            foldIfLong()
+            return (refreshed, pushed.changes)
+        }
+        if !pushed.taken.layer.isEmpty {
+            notify(changes, refreshed: refreshed)
+            if pushed.layers.count > 1 { return place(false, pushed.taken.changes) }
+        }
+        return place(pushed.showsTheSame, pushed.taken.changes)
+    }
+
+    /// A child's changes as they will appear in this context.
+    private struct PreparedPush {
+        var taken: ChildChanges
+        /// The child's layer, and the changes that its deletions require.
+        var layers: [Layer]
+        var changes: ChangeSet
+        /// Whether this context has no changes that the child did not see.
+        var showsTheSame: Bool
+    }
+
+    /// Seals the unsaved changes, and returns the changes to add to them.
+    private func prepared(_ push: ChildChanges) -> PreparedPush {
         sealTop()
         let showsTheSame = layerStack.revision == push.parentViewRevision
         let taken = applicable([push])[0]
         let layers = layersAbove(layerStack.sealed, [taken.layer])
-        if !taken.layer.isEmpty {
-            layerStack.append(layers)
-            let refreshed = layers.flatMap { showPushed($0) }
-            if !showsTheSame { settlePairs(of: layers) }
-            foldIfLong()
-            let others = layers.dropFirst().map { $0.changeSet(origin: push.origin) }
-            notify(ChangeSet.union([taken.changes] + others), refreshed: refreshed)
-            if layers.count > 1 { return place(false, taken.changes) }
-        }
-        return place(showsTheSame, taken.changes)
+        let others = layers.dropFirst().map { $0.changeSet(origin: push.origin) }
+        return PreparedPush(
+            taken: taken, layers: layers, changes: others.isEmpty ? taken.changes : ChangeSet.union([taken.changes] + others),
+            showsTheSame: showsTheSame)
     }
 
     /// Saves a child's changes to the store, together with this context's own changes, in one step.
@@ -297,11 +354,12 @@ extension ManagedObjectContext {
             return
         }
         let push = joined(pushes)
-        parent.enqueue { parent in
+        let isEnqueued = parent.enqueue { parent in
             parent.takeThrough(push, durability) { result in
                 host.enqueue { _ in then(result.map { .pushed(push, $0) }) }
             }
         }
+        if !isEnqueued { then(.failure(SaveError.parentGone(context: name))) }
     }
 
     /// Returns own changes in flight and the children's changes as one. If there is only one child's push, it is forwarded without

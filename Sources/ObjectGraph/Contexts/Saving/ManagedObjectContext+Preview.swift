@@ -35,7 +35,8 @@ extension ManagedObjectContext {
         if isRoot { return layers.isEmpty ? SavePreview() : await setup.writer.preview(requestToTry(layers, origin)) }
         guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
         let (request, writer) = try await withCheckedThrowingContinuation { continuation in
-            parent.enqueue { $0.gather(layers, origin) { continuation.resume(with: $0) } }
+            let isEnqueued = parent.enqueue { $0.gather(layers, origin) { continuation.resume(with: $0) } }
+            if !isEnqueued { continuation.resume(throwing: SaveError.parentGone(context: name)) }
         }
         return request.layers.isEmpty ? SavePreview() : await writer.preview(request)
     }
@@ -60,7 +61,8 @@ extension ManagedObjectContext {
                 let origin = origin.orAuthor(transactionAuthor)
                 if isRoot { return completion(.success((requestToTry(layers, origin), setup.writer))) }
                 guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
-                parent.enqueue { $0.gather(layers, origin, completion) }
+                let isEnqueued = parent.enqueue { $0.gather(layers, origin, completion) }
+                if !isEnqueued { throw SaveError.parentGone(context: name) }
             } catch {
                 completion(.failure(error))
             }

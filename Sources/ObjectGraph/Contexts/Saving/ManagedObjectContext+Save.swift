@@ -117,21 +117,30 @@ extension ManagedObjectContext {
 
     /// Applies the result of a save after the store has accepted the layers in flight.
     func didWrite(_ outcome: SaveOutcome, adopted: ChangeSet? = nil) {
-        let written = layerStack.removeTaken()
-        layerStack.baseState.route?.didSave(written, accepted: outcome.changes)
         let old = layerStack.baseState.state
         let between = setup.writer.changes(after: old, through: outcome.state)
         let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }
+        var moved = layerStack.baseState
         if outcome.state.sequence > old.sequence {
-            var moved = layerStack.baseState
             moved.state = outcome.state
             moved.isPinned = false
-            phase.settlesBaseLater = true
-            move(to: moved, others)
         }
-        dropCompletions()
-        if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
-        clean(written)
+        let written = showing(
+            layerStack.view(movedTo: moved, droppingTaken: true),
+            // A merge policy may have dropped changes, which then are in no change set.
+            mergePolicy.mayDrop ? nil : others.map { ChangeSet.union($0 + [outcome.changes]) }
+        ) {
+            let written = layerStack.removeTaken()
+            layerStack.baseState.route?.didSave(written, accepted: outcome.changes)
+            if outcome.state.sequence > old.sequence {
+                phase.settlesBaseLater = true
+                move(to: moved, others)
+            }
+            dropCompletions()
+            if !hasUnsavedLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
+            clean(written)
+            return written
+        }
         tracker.watched = []
         let dropped = dropped(of: written, outcome.changes, others: others)
         let added = added(to: written, adopted, outcome.changes)

@@ -61,11 +61,12 @@ extension ManagedObjectContext {
         let host = requiredHost
         // Called where it was made.
         nonisolated(unsafe) let then = then
-        parent.enqueue { parent in
+        let isEnqueued = parent.enqueue { parent in
             parent.takeThrough(push, durability) { result in
                 host.enqueue { _ in then(result) }
             }
         }
+        if !isEnqueued { then(.failure(SaveError.parentGone(context: name))) }
     }
 
     private func writeAndWait(_ origin: SaveOrigin, _ durability: Durability) throws -> ChangeSet {

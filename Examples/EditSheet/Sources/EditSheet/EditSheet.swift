@@ -1,0 +1,39 @@
+import ObjectGraph
+import Observation
+
+/// The model of a form that edits a task, or makes a new one.
+@MainActor @Observable public final class EditSheet {
+    /// The task that the form's fields are bound to. It belongs to the sheet's own context.
+    public let task: TaskItem
+    /// The reason why the last save failed; nil if none did.
+    public private(set) var message: String?
+    private let context: ManagedObjectContext
+
+    /// Opens a sheet on a task, or on a new task.
+    public init(editing edited: TaskItem? = nil, in parent: ManagedObjectContext) {
+        context = parent.newChild(name: "edit sheet")
+        if let edited {
+            task = context.object(TaskItem.self, with: edited.id)
+        } else {
+            task = TaskItem(title: "")
+            context.insert(task)
+        }
+    }
+
+    /// Moves the edit to the parent. Returns whether the sheet can be closed.
+    public func save() async -> Bool {
+        do {
+            try await context.save()
+            message = nil
+            return true
+        } catch SaveError.validation(let problems) {
+            message = problems.map { "\($0.1)" }.joined(separator: "\n")
+        } catch {
+            message = "\(error)"
+        }
+        return false
+    }
+
+    /// Returns the fields to the parent's values.
+    public func revert() { context.rollback() }
+}

@@ -1,0 +1,215 @@
+import StoreInterface
+
+/// Notifying the observers of objects (S146). Without observed objects, each change costs one branch.
+extension ManagedObjectContext {
+    /// A Boolean value that indicates whether properties can be observed with `withObservationTracking` and `Observations`.
+    ///
+    /// True in contexts on the main actor, and false in others, where each read then costs less. Reads made before it is set to true are not
+    /// observed. Observers are called on the context's executor.
+    ///
+    /// ```swift
+    /// withObservationTracking {
+    ///     label.text = track.title
+    /// } onChange: {
+    ///     Task { @MainActor in render() }
+    /// }
+    /// ```
+    public var isObservable: Bool {
+        get { observed.isOn }
+        set {
+            checkIsolation()
+            observed.isOn = newValue
+            registry.forEach { $0.readsDirectly = false }
+        }
+    }
+
+    var observed: ObservedObjects { environment.observed }
+
+    // MARK: Changes of one property
+
+    /// Runs a group of changes. Call this only if there are observed objects.
+    func changingObserved<R>(_ body: () throws -> R) rethrows -> R {
+        observed.begin()
+        defer { observed.end() }
+        return try body()
+    }
+
+    func willChange(_ entity: Int, _ key: ObjectKey, _ property: ObservedProperty) {
+        observed.willChange(registry.object(entity, key), property)
+    }
+
+    /// Announces a change of a to-one relationship and of its inverse, for the object, its former and its new partner.
+    func willSetToOne(
+        _ object: ManagedObject, _ relationship: Relationship, _ column: Int, from old: ObjectKey?, to new: ObjectKey?
+    ) {
+        observed.willChange(object, .column(column))
+        guard let inverse = relationship.inverse.map({ model.entities[relationship.destination].relationships[$0] }) else {
+            return
+        }
+        if case .toOne(let back) = inverse.kind, let new,
+            let partner = readBelowOrOwn(relationship.destination, new, back)?.referenceKey
+        {
+            willChange(object.entity, partner, .column(column))
+        }
+        for key in [old, new] {
+            if let key { willChange(relationship.destination, key, inverse.observed) }
+        }
+    }
+
+    /// Announces that a to-many relationship gains and loses members.
+    func willChangeToMany(_ object: ManagedObject, _ relationship: Relationship, adding: [ObjectKey], removing: [ObjectKey]) {
+        guard case .toMany(let relation) = relationship.kind, !(adding.isEmpty && removing.isEmpty) else { return }
+        observed.willChange(object, .toMany(relationship.number))
+        if case .referrers(let entity, let column) = relation {
+            for key in adding {
+                guard let owner = readBelowOrOwn(entity, key, column)?.referenceKey else { continue }
+                willChange(object.entity, owner, .toMany(relationship.number))
+            }
+        }
+        guard let inverse = relationship.inverse.map({ model.entities[relationship.destination].relationships[$0] }) else {
+            return
+        }
+        for key in adding + removing { willChange(relationship.destination, key, inverse.observed) }
+    }
+
+    private func readBelowOrOwn(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
+        if let known = registry.object(entity, key) { return read(known, column) }
+        return readBelow(entity, key, column)
+    }
+
+    /// Announces the deletion of an object: of all its properties, and of relationships that lead to it.
+    func willDelete(_ object: ManagedObject) {
+        observed.willChangeAll(of: object)
+        for relationship in model.entities[object.entity].relationships {
+            guard let inverse = relationship.inverse.map({ model.entities[relationship.destination].relationships[$0] })
+            else { continue }
+            let keys: [ObjectKey] =
+                switch relationship.kind {
+                case .toOne(let column): read(object, column)?.referenceKey.map { [$0] } ?? []
+                case .toMany(let relation): toManyKeys(object, relation)
+                }
+            // A reference stays what it is under some rules. A cleared one is announced where it is written.
+            guard case .toMany = inverse.kind else { continue }
+            for key in keys { willChange(relationship.destination, key, inverse.observed) }
+        }
+        // A reference to a missing object reads as nil.
+        guard model.storeSchema.mayDangle else { return }
+        for other in observed.all where other.state == .registered {
+            traits.rules.dangling[other.entity].forEach { column in
+                guard model.entities[other.entity].columns[column].destination == object.entity,
+                    read(other, column)?.referenceKey == object.key
+                else { return }
+                observed.willChange(other, .column(column))
+            }
+        }
+    }
+
+    // MARK: Changes of the view
+
+    /// Runs a step that changes the view, and notifies the observers of the properties whose values differ.
+    ///
+    /// - Parameters:
+    ///   - next: The view after the step.
+    ///   - changes: Changes that contain all differences of the two views; nil if they are unknown.
+    ///   - forgetsInserted: Whether objects that do not exist after the step become invalid. Their observers are not notified, because
+    ///     reading such an object stops the program.
+    func showing<R>(
+        _ next: @autoclosure () -> LayeredView, _ changes: @autoclosure () -> ChangeSet?, forgetsInserted: Bool = false,
+        _ body: () throws -> R
+    ) rethrows -> R {
+        guard !observed.isEmpty else { return try body() }
+        return try changingObserved {
+            willShow(from: layerStack.view, to: next(), changes(), forgetsInserted: forgetsInserted)
+            return try body()
+        }
+    }
+
+    /// Notifies observers of the differences between two views.
+    func willShow(from old: LayeredView, to next: LayeredView, _ changes: ChangeSet?, forgetsInserted: Bool = false) {
+        let comparison = ViewComparison(old: old, new: next, changes: changes, rules: traits.rules, model: model)
+        var found: [(ManagedObject, [ObservedProperty])] = []
+        for object in observed.all where object.state == .registered {
+            guard let observation = object.observation else { continue }
+            let changed = trapOnStoreError { try comparison.changes(of: observation, object.entity, object.key) }
+            switch changed {
+            case .none: break
+            case .properties(let properties): found.append((object, properties))
+            case .existence(let exists): if exists || !forgetsInserted { found.append((object, observation.properties)) }
+            }
+        }
+        // Observers may use the context, so they are notified after the comparison.
+        for (object, properties) in found {
+            for property in properties { observed.willChange(object, property) }
+        }
+    }
+}
+
+extension Relationship {
+    /// The relationship as observers identify it.
+    var observed: ObservedProperty {
+        switch kind {
+        case .toOne(let column): .column(column)
+        case .toMany: .toMany(number)
+        }
+    }
+}
+
+/// Finds the observed properties that differ between two views. Costs two reads per observed property of the changed objects, and per
+/// observed to-many relationship that may have changed.
+private struct ViewComparison {
+    let old: LayeredView
+    let new: LayeredView
+    let changes: ChangeSet?
+    let rules: RelationshipRules
+    let model: Model
+
+    enum Difference {
+        case none
+        case properties([ObservedProperty])
+        /// The object is new or gone. Contains whether it exists in the new view.
+        case existence(Bool)
+    }
+
+    func changes(of observation: ObservedObject, _ entity: Int, _ key: ObjectKey) throws -> Difference {
+        let isTouched = changes.map { contains(entity, key, in: $0) } ?? true
+        if isTouched {
+            let (was, exists) = try (old.exists(entity, key), new.exists(entity, key))
+            if was != exists { return .existence(exists) }
+            if !exists { return .none }
+        }
+        var columns = observation.columns
+        if !isTouched { columns = columns.intersection(rules.dangling[entity]) }
+        var properties: [ObservedProperty] = []
+        try columns.forEach { column in
+            if try differs(entity, key, column) { properties.append(.column(column)) }
+        }
+        for number in observation.relationships {
+            guard case .toMany(let relation) = model.entities[entity].relationships[number].kind, mayDiffer(relation) else {
+                continue
+            }
+            if try !new.base.isFixed || old.related(relation, to: key) != new.related(relation, to: key) {
+                properties.append(.toMany(number))
+            }
+        }
+        return properties.isEmpty ? .none : .properties(properties)
+    }
+
+    /// Snapshots that are not fixed show the new values already, so their values cannot be compared.
+    private func differs(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Bool {
+        guard new.base.isFixed else { return true }
+        return try old.shown(old.value(entity, key, column) ?? .null, entity, column)
+            != new.shown(new.value(entity, key, column) ?? .null, entity, column)
+    }
+
+    private func contains(_ entity: Int, _ key: ObjectKey, in changes: ChangeSet) -> Bool {
+        let (number, slot) = (PageAddress.page(of: key), PageAddress.slot(of: key))
+        return changes.change(of: entity)?.pages.contains { page in
+            page.number == number && (page.inserted | page.updated | page.deleted) >> UInt64(slot) & 1 != 0
+        } ?? false
+    }
+
+    private func mayDiffer(_ relation: Relation) -> Bool {
+        guard let changes else { return true }
+        return changes.change(of: relation.entity) != nil || !changes.links.isEmpty
+    }
+}

@@ -1,0 +1,177 @@
+import ObjectGraph
+import Observation
+import StoreInterface
+import TestSupport
+import Testing
+
+@Suite @MainActor struct ResultsTests {
+    static let popular = EntityFetchRequest(
+        "Track", matching: .compare("plays", .greaterOrEqual, .int(10)),
+        sortBy: [AttributeSort("plays", .descending), AttributeSort("title")], limit: 5)
+
+    @Test(arguments: Combination.all)
+    func `S145: a reader of results is notified of their next difference`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let results = try Results(Self.popular, context: main)
+        let watch = Watch { _ = results.count }
+        main.makeTrack("unpopular", plays: 1)
+        let track = main.makeTrack("popular", plays: 10)
+        #expect(results.isEmpty)
+        try await until("the unsaved object is shown") { watch.count == 1 }
+        #expect(Array(results) == [track])
+        try await container.saveMain()
+        let id = track.objectID
+        try await container.newBackgroundContext().perform(andSave: .durable) { $0.object(with: id)["plays"] = .int(20) }
+        try await until("the save of another context is shown") { watch.count > 1 && results.first?["plays"] == .int(20) }
+        let before = watch.count
+        main.delete(track)
+        main.processPendingChanges()
+        #expect(results.isEmpty && watch.count > before)
+    }
+
+    @Test(arguments: Combination.all)
+    func `S068: results show a save of another context once it was awaited`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let results = try Results(Self.popular, context: main)
+        let worker = container.newBackgroundContext()
+        for number in 0..<20 {
+            try await worker.perform(andSave: .deferred(within: .seconds(10))) { _ = $0.makeTrack("\(number)", plays: number) }
+            let ids = try main.fetchIDs(Self.popular)
+            #expect(results.snapshot.ids == ids)
+            if combination.stack == .siblings || combination.stack == .nested { #expect(ids.count == min(5, max(0, number - 9))) }
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func `S145: results equal a sorted array after random saves, and their differences lead to it`(_ combination: Combination)
+        async throws
+    {
+        var random = SeededGenerator()
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        main.mergePolicy = .objectTrump
+        let results = try Results(Self.popular, context: main)
+        var shown = results.snapshot.ids
+        let updates = results.updates
+        var plays: [ObjectID: Expected] = [:]
+        for step in 0..<Rounds.of(40, long: 800) {
+            let known = plays.keys.sorted { $0.key < $1.key }
+            let changed = known.filter { _ in random.chance(20) }
+            let deleted = known.filter { _ in random.chance(5) }
+            let number = random.below(30)
+            if random.chance(50) {
+                for id in changed { main.object(with: id)["plays"] = .int(Int64(number)) }
+                for id in deleted { main.delete(main.object(with: id)) }
+                let made = main.makeTrack("\(step)", plays: number).objectID
+                main.processPendingChanges()
+                if random.chance(30) {
+                    main.rollback()
+                } else {
+                    for id in changed { plays[id]?.plays = number }
+                    plays[made] = Expected(title: "\(step)", plays: number)
+                    for id in deleted { plays[id] = nil }
+                    if random.chance(50) { #expect(results.snapshot.ids == Self.expected(plays), "\(random.seed)") }
+                    try await container.saveMain()
+                }
+            } else {
+                let child = main.newBackgroundChild()
+                let made = try await child.perform(andSave: .durable) { context in
+                    for id in changed { context.object(with: id)["plays"] = .int(Int64(number)) }
+                    for id in deleted { context.delete(context.object(with: id)) }
+                    return context.makeTrack("\(step)", plays: number).objectID
+                }
+                for id in changed { plays[id]?.plays = number }
+                plays[made] = Expected(title: "\(step)", plays: number)
+                for id in deleted { plays[id] = nil }
+                try await container.saveMain()
+            }
+            try #require(results.snapshot.ids == Self.expected(plays), "step \(step), STRATA_SEED=\(random.seed)")
+        }
+        let last = results.snapshot.ids
+        if shown != last {
+            for await update in updates {
+                shown = Self.apply(update, to: shown)
+                try #require(shown == update.snapshot.ids, "STRATA_SEED=\(random.seed)")
+                if shown == last { break }
+            }
+        }
+        #expect(shown == last)
+    }
+
+    private static func apply(_ update: ResultUpdate, to old: [ObjectID]) -> [ObjectID] {
+        var ids = old
+        let difference = update.difference
+        for position in (difference.deletions + difference.moves.map(\.from)).sorted(by: >) { ids.remove(at: position) }
+        for position in (difference.insertions + difference.moves.map(\.to)).sorted() {
+            guard position <= ids.count else { return [] }
+            ids.insert(update.snapshot[position], at: position)
+        }
+        return ids
+    }
+
+    private struct Expected {
+        var title: String
+        var plays: Int
+    }
+
+    private static func expected(_ tracks: [ObjectID: Expected]) -> [ObjectID] {
+        let popular = tracks.filter { $0.value.plays >= 10 }
+        return Array(
+            popular.sorted { ($1.value.plays, $0.value.title) < ($0.value.plays, $1.value.title) }.map(\.key).prefix(5))
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S145: a loop over results may delete their objects`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let main = container.mainContext
+        for number in 0..<4 { main.makeTrack("\(number)") }
+        let results = try Results(EntityFetchRequest("Track"), context: main)
+        for position in results.indices { main.delete(results[position]) }
+        #expect(results.count == 4)
+        main.processPendingChanges()
+        #expect(results.isEmpty && results.first == nil)
+        main.rollback()
+        #expect(results.isEmpty)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S145: results of a closed container keep their ids and say why they end`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        container.mainContext.makeTrack("a")
+        try await container.saveMain()
+        let results = try Results(EntityFetchRequest("Track"), context: container.mainContext)
+        let watch = Watch { _ = results.error }
+        #expect(results.error == nil)
+        try await container.close()
+        try await until("the end is announced") { watch.count == 1 }
+        #expect((results.error as? StoreError)?.code == .closed)
+        #expect(results.count == 1)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S145: results work on the executor of a background context`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.newBackgroundContext()
+        let other = container.newBackgroundContext()
+        await worker.perform { $0.automaticallyMergesChanges = true }
+        let counts = try await worker.perform { _, context in
+            let results = try Results(EntityFetchRequest("Track"), context: context)
+            var counts = [results.count]
+            context.makeTrack("a")
+            context.processPendingChanges()
+            counts.append(results.count)
+            try await other.perform(andSave: .durable) { _ = $0.makeTrack("b") }
+            counts.append(results.count)
+            return counts
+        }
+        #expect(counts == [0, 1, 2])
+    }
+}
