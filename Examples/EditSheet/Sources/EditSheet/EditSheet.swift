@@ -2,15 +2,15 @@ import ObjectGraph
 import Observation
 
 /// The model of a form that edits a task, or makes a new one.
-@MainActor @Observable public final class EditSheet {
+@MainActor @Observable package final class EditSheet {
     /// The task that the form's fields are bound to. It belongs to the sheet's own context.
-    public let task: TaskItem
+    package let task: TaskItem
     /// The reason why the last save failed; nil if none did.
-    public private(set) var message: String?
+    package private(set) var message: String?
     private let context: ManagedObjectContext
 
     /// Opens a sheet on a task, or on a new task.
-    public init(editing edited: TaskItem? = nil, in parent: ManagedObjectContext) {
+    package init(editing edited: TaskItem? = nil, in parent: ManagedObjectContext) {
         context = parent.newChild(name: "edit sheet")
         if let edited {
             task = context.object(TaskItem.self, with: edited.id)
@@ -21,7 +21,7 @@ import Observation
     }
 
     /// Moves the edit to the parent. Returns whether the sheet can be closed.
-    public func save() async -> Bool {
+    package func save() async -> Bool {
         do {
             try await context.save()
             message = nil
@@ -35,5 +35,5 @@ import Observation
     }
 
     /// Returns the fields to the parent's values.
-    public func revert() { context.rollback() }
+    package func revert() { context.rollback() }
 }

@@ -1,39 +1,39 @@
 import ObjectGraph
 
 /// A task of a to-do list, written without the `@Model` macro so that this example compiles without it.
-public final class TaskItem: PersistentModel, ManagedObjectLifecycle {
+package final class TaskItem: PersistentModel, ManagedObjectLifecycle {
     /// The problem of a task that cannot be saved.
-    public enum Problem: Error, CustomStringConvertible {
+    package enum Problem: Error, CustomStringConvertible {
         case emptyTitle
 
-        public var description: String { "A task needs a title." }
+        package var description: String { "A task needs a title." }
     }
 
     private let anchor: ModelAnchor
-    public var managedObject: ManagedObject { anchor.object }
+    package var managedObject: ManagedObject { anchor.object }
 
-    public var title: String {
+    package var title: String {
         get { managedObject.get(0) }
         set { managedObject.set(0, to: newValue) }
     }
 
-    public var isDone: Bool {
+    package var isDone: Bool {
         get { managedObject.get(1) }
         set { managedObject.set(1, to: newValue) }
     }
 
-    public init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
+    package init(managedObject: ManagedObject) { anchor = ModelAnchor(managedObject) }
 
-    public convenience init(title: String) {
+    package convenience init(title: String) {
         self.init(managedObject: ManagedObject(detached: DetachedEntity(Self.entityDescription)))
         self.title = title
     }
 
-    public func validateForInsert() throws { if title.isEmpty { throw Problem.emptyTitle } }
+    package func validateForInsert() throws { if title.isEmpty { throw Problem.emptyTitle } }
 
-    public func validateForUpdate() throws { try validateForInsert() }
+    package func validateForUpdate() throws { try validateForInsert() }
 
-    public static let entityDescription = EntityDescription(
+    package static let entityDescription = EntityDescription(
         name: "TaskItem",
         properties: [
             .attribute(AttributeDescription("title", of: \TaskItem.title)),
@@ -41,7 +41,7 @@ public final class TaskItem: PersistentModel, ManagedObjectLifecycle {
         ])
 
     // Immutable: it is created once, and key paths do not change.
-    nonisolated(unsafe) public static let columnsByKeyPath: [AnyKeyPath: String] = [
+    nonisolated(unsafe) package static let columnsByKeyPath: [AnyKeyPath: String] = [
         \TaskItem.title: "title", \TaskItem.isDone: "isDone",
     ]
 }

@@ -81,7 +81,8 @@ extension ManagedObjectContext {
 
     private func materialisedState(_ taken: ChangeSet) -> ParentState {
         ParentState(
-            state: layerStack.baseState.state, inherited: [], viewRevision: layerStack.revision, parentLayers: [], showsTheSame: false,
+            state: layerStack.baseState.state, inherited: [], viewRevision: layerStack.revision, parentLayers: [],
+            showsTheSame: false,
             taken: taken)
     }
 
