@@ -30,6 +30,12 @@ public final class ManagedObject {
         case invalid
     }
 
+    /// The user's code that is running for the object, and that treats its properties differently.
+    private struct Activity {
+        var isAwaking = false
+        var isBeingInitialized = false
+    }
+
     /// Unmanaged is safe, because a context clears this reference in each of its objects before it is released.
     @exclusivity(unchecked) private var contextReference: Unmanaged<ManagedObjectContext>?
     /// The typed model that wraps this object, if there is one.
@@ -49,10 +55,7 @@ public final class ManagedObject {
     @exclusivity(unchecked) var hasAwoken = false
     /// Whether a read has nothing to do besides reading: the object has awoken, and its context does not record reads for observers.
     @exclusivity(unchecked) var readsDirectly = false
-    /// Whether `awakeFromFetch` is running. Stored properties are not written during the hook.
-    @exclusivity(unchecked) var isAwaking = false
-    /// Whether the object's model is being created with it, so that initial values of properties are its values.
-    @exclusivity(unchecked) var isBeingInitialized = false
+    @exclusivity(unchecked) private var activity = Activity()
     /// The number of models of this object that ``model`` does not refer to, because the object has not seen them yet.
     @exclusivity(unchecked) var unclaimedAnchors: UInt8 = 0
     /// Relationships set while the object is detached; otherwise nil.
@@ -86,6 +89,18 @@ public final class ManagedObject {
     }
 
     var entity: Int { Int(entityNumber) }
+
+    /// Whether `awakeFromFetch` is running. Stored properties are not written during the hook.
+    var isAwaking: Bool {
+        get { activity.isAwaking }
+        set { activity.isAwaking = newValue }
+    }
+
+    /// Whether the object's model is being created with it, so that initial values of properties are its values.
+    var isBeingInitialized: Bool {
+        get { activity.isBeingInitialized }
+        set { activity.isBeingInitialized = newValue }
+    }
 
     var context: ManagedObjectContext? {
         get { contextReference?.takeUnretainedValue() }
