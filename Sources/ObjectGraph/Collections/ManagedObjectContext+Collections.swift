@@ -44,9 +44,9 @@ extension PersistentContainer {
     /// drafts["spring"] = Draft(title: "Spring")
     /// try await container.mainContext.save()
     /// ```
-    /// In other contexts, use ``ManagedObjectContext/collection(_:of:key:)``. A container for collections alone needs no types:
+    /// In other contexts, use `ManagedObjectContext.collection(_:of:key:)`. A container for collections alone needs no types:
     /// `try await PersistentContainer(store: .lmdb(file))`.
-    /// - Throws: The errors of ``ManagedObjectContext/collection(_:of:key:)``.
+    /// - Throws: The errors of `ManagedObjectContext.collection(_:of:key:)`.
     @MainActor public func collection<Key: CollectionKey, Value: Codable & Sendable>(
         _ name: String, of type: Value.Type, key: Key.Type = String.self
     ) throws -> KeyedCollection<Key, Value> { try mainContext.collection(name, of: type, key: key) }

@@ -22,7 +22,7 @@ extension ManagedObjectContext {
         try count(FetchRequest(where: predicate))
     }
 
-    /// Deletes all objects that satisfy a predicate, like ``delete(_:)-(M)`` for each. Nothing is written before a save.
+    /// Deletes all objects that satisfy a predicate, like ``delete(_:)-(PersistentModel)`` for each. Nothing is written before a save.
     ///
     /// To delete in the store without objects, see ``PersistentStoreCoordinator/batchDelete(_:options:)-(FetchRequest<M>,_)``.
     /// - Returns: The number of objects that satisfied the predicate. Delete rules may delete more.
