@@ -203,7 +203,7 @@ import Testing
         let bed = try TestBed(store)
         let container = try await Self.container(bed)
         let seed = SeededGenerator().seed
-        for round in 0..<UInt64(Rounds.of(6, long: 200)) {
+        for round in 0..<UInt64(Rounds.of(6, long: 40)) {
             let writer = await container.newBackgroundContext()
             let play = PartyPlay()
             let generator = GeneratorBox(SeededGenerator(seed: seed &+ round))
