@@ -14,7 +14,19 @@ public struct PersistedToManyMacro {}
 /// The implementation of accessors that the compiler chooses by the type: `@PersistedProperty("column", "relationship")`.
 public struct PersistedPropertyMacro {}
 
-extension PersistedAttributeMacro: AccessorMacro, PeerMacro {
+/// A macro that writes the accessors of a property, and a placeholder as its storage.
+public protocol PersistedMacro: AccessorMacro, PeerMacro {}
+
+extension PersistedMacro {
+    /// Returns the placeholder of the property's storage.
+    public static func expansion(
+        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        AccessedProperty(declaration).map { [$0.placeholder] } ?? []
+    }
+}
+
+extension PersistedAttributeMacro: PersistedMacro {
     /// Returns the accessors of an attribute.
     public static func expansion(
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
@@ -25,16 +37,9 @@ extension PersistedAttributeMacro: AccessorMacro, PeerMacro {
             initialize: "\(anchorName).object.initialize(\(column), to: initialValue)", get: "get(\(column))",
             set: "object.set(\(column)")
     }
-
-    /// Returns the placeholder that stands for the property's storage.
-    public static func expansion(
-        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
-    ) throws -> [DeclSyntax] {
-        AccessedProperty(declaration).map { [$0.placeholder] } ?? []
-    }
 }
 
-extension PersistedToOneMacro: AccessorMacro, PeerMacro {
+extension PersistedToOneMacro: PersistedMacro {
     /// Returns the accessors of a to-one relationship.
     public static func expansion(
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
@@ -47,16 +52,9 @@ extension PersistedToOneMacro: AccessorMacro, PeerMacro {
             get: "toOne(\(relationship), \(column))",
             set: "locatedObject.setToOne(\(relationship), \(column)")
     }
-
-    /// Returns the placeholder that stands for the property's storage.
-    public static func expansion(
-        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
-    ) throws -> [DeclSyntax] {
-        AccessedProperty(declaration).map { [$0.placeholder] } ?? []
-    }
 }
 
-extension PersistedToManyMacro: AccessorMacro, PeerMacro {
+extension PersistedToManyMacro: PersistedMacro {
     /// Returns the accessors of a to-many relationship.
     public static func expansion(
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
@@ -68,16 +66,9 @@ extension PersistedToManyMacro: AccessorMacro, PeerMacro {
             get: "toMany(\(relationship))",
             set: "locatedObject.setToMany(\(relationship)")
     }
-
-    /// Creates a placeholder that needs no value: a new object has no related objects.
-    public static func expansion(
-        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
-    ) throws -> [DeclSyntax] {
-        AccessedProperty(declaration).map { [$0.placeholder] } ?? []
-    }
 }
 
-extension PersistedPropertyMacro: AccessorMacro, PeerMacro {
+extension PersistedPropertyMacro: PersistedMacro {
     /// Returns the accessors of an attribute or a relationship.
     public static func expansion(
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
@@ -91,13 +82,6 @@ extension PersistedPropertyMacro: AccessorMacro, PeerMacro {
         return property.accessors(
             initialize: "if \(anchorName).object.takesInitialValues { \(set) }", get: "property(\(numbers))",
             set: "\(object).setProperty(\(numbers)")
-    }
-
-    /// Returns the placeholder that stands for the property's storage.
-    public static func expansion(
-        of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
-    ) throws -> [DeclSyntax] {
-        AccessedProperty(declaration).map { [$0.placeholder] } ?? []
     }
 }
 

@@ -34,7 +34,7 @@ import Testing
             """)
     }
 
-    /// What a module re-exports whole becomes part of its own surface. `Strata` is what programs import; `Platform` has the C library and the standard
+    /// A whole module that another module re-exports becomes part of the surface of that module. `Strata` is what programs import; `Platform` has the C library and the standard
     /// library's locks.
     @Test func `only the modules that programs import are exported whole`() {
         let allowed: [String: Set<String>] = [

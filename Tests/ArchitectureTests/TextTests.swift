@@ -31,15 +31,17 @@ import Testing
     // MARK: Plain words
 
     /// Comments of the product, and documents outside of code blocks and tables.
-    private static let prose: [(file: SourceFile, number: Int, text: String)] = {
-        let comments = Repository.modules.values.joined().flatMap { file in
+    private static let prose =
+        comments(of: Array(Repository.modules.values.joined())) + documents.flatMap(proseLines)
+
+    private static func comments(of files: [SourceFile]) -> [(file: SourceFile, number: Int, text: String)] {
+        files.flatMap { file in
             file.lines.enumerated().compactMap { number, line in
                 let text = line.drop { $0 == " " }
                 return text.hasPrefix("//") ? (file, number + 1, String(text.drop { $0 == "/" }.dropFirst())) : nil
             }
         }
-        return comments + documents.flatMap(proseLines)
-    }()
+    }
 
     private static let documents = texts.filter { $0.path.hasSuffix(".md") }
 
@@ -53,7 +55,7 @@ import Testing
 
     /// A pronoun in place of a subject makes a sentence hard to read: name the caller, the context, the process.
     @Test func noSentenceOpensWithAPronounForSomebody() {
-        for (file, number, text) in Self.prose
+        for (file, number, text) in Self.prose + Self.comments(of: Self.texts.filter { $0.path.hasPrefix("Tests/") })
         where ["Who ", "Whoever ", "What "].contains(where: text.hasPrefix) && !text.contains("?") {
             Issue.record("\(file.path):\(number): name the subject: \(text)")
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ObjectGraph
 
-/// What a coordinator asks of a store, by the store's capabilities.
+/// The calls of a coordinator to a store, by the store's capabilities.
 @Suite struct CapabilityTests {
     private func store(_ capabilities: StoreCapabilities) -> FaultyStore {
         FaultyStore(schema: Music.model.storeSchema, capabilities: capabilities)

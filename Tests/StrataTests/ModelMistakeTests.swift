@@ -3,7 +3,7 @@ import Testing
 /// The compiler's messages about mistakes in models: one per mistake, and none about their consequences.
 @Suite(.enabled(if: SwiftCompiler.shared != nil, "the built modules were not found next to the tests"))
 struct ModelMistakeTests {
-    /// A model with a mistake stands for `Broken`, which the rest of the program uses as a model.
+    /// A model with a mistake replaces `Broken`, which the rest of the program uses as a model.
     private static func program(_ model: String) -> String {
         """
         import Foundation

@@ -36,7 +36,7 @@ extension AttributeValue {
     public static var isOptional: Bool { false }
     /// nil, the default: reading a missing value of a type without a zero or empty value stops the program.
     public static var fallback: Self? { nil }
-    /// null, the default, which stands for zero or an empty value of the column type.
+    /// null, the default, which means zero or an empty value of the column type.
     public static var missingValue: Value { .null }
 }
 

@@ -58,7 +58,7 @@ extension PersistentModel {
         return managedObject.objectID
     }
 
-    /// The object's id, which is final from its insertion on, for models with and without an `id` of their own.
+    /// The object's id, which is final from its insertion on, for models with and without a property `id`.
     ///
     /// - Precondition: The object is inserted into a context.
     public var persistentModelID: ObjectID {

@@ -10,7 +10,7 @@ enum ObservedProperty: Hashable {
     /// ``ManagedObject/isDeleted``
     case isDeleted
 
-    /// The key path that stands for the property in the registrars of all objects, whatever their entity.
+    /// The key path that represents the property in the registrars of all objects, whatever their entity.
     var keyPath: KeyPath<ManagedObject, Never?> {
         switch self {
         case .column(let column): Self.keyPaths[1 + column]
@@ -25,7 +25,7 @@ enum ObservedProperty: Hashable {
 }
 
 extension ManagedObject: Observable {
-    /// Gives each property a key path. Never called.
+    /// Exists so that each property has a key path. Never called.
     fileprivate subscript(observed number: Int) -> Never? { nil }
 }
 

@@ -1,7 +1,7 @@
 import Observation
 internal import Platform
 
-/// Tells whether the calling code runs inside `withObservationTracking`, for which the Observation module has no function.
+/// Detects whether the calling code runs inside `withObservationTracking`, for which the Observation module has no function.
 ///
 /// The module records the key path of each access inside `withObservationTracking` in a set, and hashes it for that. The probe makes an
 /// access whose key path counts how often it is hashed. Outside of a tracking function, that costs some 30 instructions and no

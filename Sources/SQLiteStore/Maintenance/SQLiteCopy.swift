@@ -25,7 +25,7 @@ enum SQLiteCopy {
         return try finish(copy, partial)
     }
 
-    /// Gives the copy its name. Replaces a file of that name only while no connection has it open, and removes that file's log, which
+    /// Renames the copy to its target. Replaces a file of that name only while no connection has it open, and removes that file's log, which
     /// SQLite would apply to the new file.
     /// - Throws: `StoreError` `.inUseElsewhere` while another connection has the file open.
     static func name(_ partial: PartialFile) throws {

@@ -74,7 +74,7 @@ extension StoreTransaction {
     }
 }
 
-/// A folder of its own, removed with the object.
+/// A new folder, which is removed when the object is released.
 package final class TemporaryFolder: Sendable {
     package let url: URL
 

@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-/// Values as people write them. The type of the column tells a date from a number.
+/// Values as people write them. The type of the column distinguishes dates from numbers.
 extension Value {
     /// Returns the value of a column as text: a date in ISO 8601, null as `nil`, and other values as in ``description``.
     package func text(as type: ColumnType?) -> String {

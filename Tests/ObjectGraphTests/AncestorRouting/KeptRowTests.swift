@@ -4,9 +4,9 @@ import Testing
 
 @testable import ObjectGraph
 
-/// What contexts show that keep rows and relationships of their parents (routing `ancestors`).
+/// The content of contexts that keep rows and relationships for their children (routing `ancestors`).
 @Suite(.timeLimit(.minutes(10))) @MainActor struct KeptRowTests {
-    /// What every context must show: tracks with their plays and album, and the tracks of each playlist.
+    /// The content that every context must show: tracks with their plays and album, and the tracks of each playlist.
     struct Expected: Sendable, Equatable {
         var plays: [ObjectID: Int64] = [:]
         var album: [ObjectID: ObjectID] = [:]

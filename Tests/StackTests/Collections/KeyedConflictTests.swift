@@ -13,7 +13,7 @@ import Testing
         (.custom { $0.reduce(into: [:]) { $0[$1.objectID] = .objectTrump } }, "ours"),
     ]
 
-    /// What each of two contexts does with one key, and whether the key exists before.
+    /// The state of a key before two contexts change it.
     enum Start: CaseIterable { case absent, present, removedAndSetAgain }
 
     private static func set(_ value: String?, _ context: ManagedObjectContext) throws {

@@ -4,7 +4,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// What values of public types print.
+/// The printed text of values of public types.
 @Suite struct DescriptionTests {
     private static let model: Model = {
         let album = EntityDescription(

@@ -26,7 +26,7 @@ import Testing
         first.cancel()
     }
 
-    /// What an observer holds is released when its token ends, and not only with the context.
+    /// An observer and its captures are released when its token ends, and not only with the context.
     @Test(arguments: StoreKind.allCases)
     func `an ended observation releases its closure`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

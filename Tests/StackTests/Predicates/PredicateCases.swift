@@ -4,7 +4,7 @@ import StoreInterface
 
 /// A row of the table in Docs/Predicates.md.
 struct PredicateCase: Sendable {
-    /// Who answers the predicate, as the table says it.
+    /// The column of the table that says how the predicate is answered.
     enum Answer: String, Sendable { case store, once, memory, no }
 
     /// The code of the row.

@@ -70,7 +70,7 @@ extension ManagedObjectContext {
         for (object, _) in inserted { awakeFromInsert(object) }
     }
 
-    /// Gives a detached object its key and its place in the context.
+    /// Assigns a key to a detached object, and registers the object in the context.
     private func register(_ object: ManagedObject, _ relations: DetachedState, _ known: Entity? = nil) {
         guard let entity = known ?? model.entity(named: relations.entity.name) else {
             preconditionFailure("\(relations.entity.name) is not in the model of the context \(name)")

@@ -124,8 +124,7 @@ extension ManagedObjectContext {
         if !tracker.log.isEmpty { notify(ChangeSet(), refreshed: []) }
     }
 
-    /// From now on, processes changes after the job of the executor that makes them, for observers that nobody calls
-    /// ``processPendingChanges()`` for.
+    /// Processes later changes without a call of ``processPendingChanges()``: each time after the executor's job that made them.
     func processChangesAutomatically() {
         guard tracker.log.onFirstChange == nil, let host else { return }
         let context = WeakContext(host: host)

@@ -62,7 +62,7 @@ public struct MergeConflict: Sendable, Equatable, CustomStringConvertible {
         public var ours: Value?
         /// The value in the store.
         public var theirs: Value?
-        /// The type of the values, which tells dates from numbers.
+        /// The type of the values, which distinguishes dates from numbers.
         let type: ColumnType
 
         /// The name and the three values: `title: was "a", here "b", in the store "c"`.

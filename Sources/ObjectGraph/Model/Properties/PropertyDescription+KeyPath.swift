@@ -118,15 +118,22 @@ extension PropertyDescription {
 
     // MARK: Relationships with @Relationship
 
+    private static func relationship<M: PersistentModel>(
+        _ name: String, _: M.Type, _ cardinality: Cardinality, _ inverse: String?,
+        _ deleteRule: DeleteRule, _ renamedFrom: String?, _ inference: InverseInference
+    ) -> PropertyDescription {
+        .relationship(
+            RelationshipDescription(
+                name: name, destination: M.entityName, inverse: inverse, cardinality: cardinality, deleteRule: deleteRule,
+                renamedFrom: renamedFrom, inference: inference))
+    }
+
     /// Describes a relationship to one object.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, M?>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
         renamedFrom: String? = nil, inference: InverseInference = .accepted
     ) -> PropertyDescription {
-        .relationship(
-            RelationshipDescription(
-                name: name, destination: M.entityName, inverse: inverse, cardinality: .toOne, deleteRule: deleteRule,
-                renamedFrom: renamedFrom, inference: inference))
+        relationship(name, M.self, .toOne, inverse, deleteRule, renamedFrom, inference)
     }
 
     /// Describes a relationship to one object, which is not optional.
@@ -134,10 +141,7 @@ extension PropertyDescription {
         _ name: String, of keyPath: KeyPath<T, M>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
         renamedFrom: String? = nil, inference: InverseInference = .accepted
     ) -> PropertyDescription {
-        .relationship(
-            RelationshipDescription(
-                name: name, destination: M.entityName, inverse: inverse, cardinality: .toOne, deleteRule: deleteRule,
-                renamedFrom: renamedFrom, inference: inference))
+        relationship(name, M.self, .toOne, inverse, deleteRule, renamedFrom, inference)
     }
 
     /// Describes a relationship to many objects.
@@ -145,10 +149,7 @@ extension PropertyDescription {
         _ name: String, of keyPath: KeyPath<T, [M]>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
         renamedFrom: String? = nil, inference: InverseInference = .accepted
     ) -> PropertyDescription {
-        .relationship(
-            RelationshipDescription(
-                name: name, destination: M.entityName, inverse: inverse, cardinality: .toMany, deleteRule: deleteRule,
-                renamedFrom: renamedFrom, inference: inference))
+        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference)
     }
 
     /// Describes a relationship to many objects.
@@ -156,10 +157,7 @@ extension PropertyDescription {
         _ name: String, of keyPath: KeyPath<T, [M]?>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
         renamedFrom: String? = nil, inference: InverseInference = .accepted
     ) -> PropertyDescription {
-        .relationship(
-            RelationshipDescription(
-                name: name, destination: M.entityName, inverse: inverse, cardinality: .toMany, deleteRule: deleteRule,
-                renamedFrom: renamedFrom, inference: inference))
+        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference)
     }
 
     /// Describes a relationship to many objects.
@@ -167,10 +165,7 @@ extension PropertyDescription {
         _ name: String, of keyPath: KeyPath<T, Set<M>>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
         renamedFrom: String? = nil, inference: InverseInference = .accepted
     ) -> PropertyDescription {
-        .relationship(
-            RelationshipDescription(
-                name: name, destination: M.entityName, inverse: inverse, cardinality: .toMany, deleteRule: deleteRule,
-                renamedFrom: renamedFrom, inference: inference))
+        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference)
     }
 
     /// Unavailable. The compiler selects it for a type that is no model.
