@@ -17,10 +17,14 @@ NO_MACROS := STRATA_NO_MACROS=1
 STRATA_BENCH := Benchmarks/.build/release/strata-bench
 
 say = printf '==> %s\n' $(1)
-# Builds and runs the tests of a package: flags, environment. Prints suites, failures and what tests print.
+# Builds and runs the tests of a package: flags, environment. Prints suites, what tests print, and failures, these
+# once more at the end.
 run_tests = set -e -o pipefail; \
     $(2) swift build $(QUIET) --build-tests $(1); \
-    $(2) swift test --skip-build --disable-xctest $(1) 2>&1 | awk '!/^◇/ && (!/^✔/ || /^✔ (Suite|Test run)/) { print; fflush() }'
+    $(2) swift test --skip-build --disable-xctest $(1) 2>&1 | awk \
+        '/^✘/ || failures && /^↳/ { failures = failures $$0 "\n" } \
+        !/^◇/ && (!/^✔/ || /^✔ (Suite|Test run)/) { print; fflush() } \
+        END { if (failures) printf "\nFailures once more:\n%s", failures }'
 
 # What records writes is loaded before the C library, so it is built for Linux only.
 CRASH_RUNS := .build/debug/crash-runs

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The relationships of an object that is not yet in a context. They refer to objects, because detached objects have no keys.
 final class DetachedState {
     let entity: DetachedEntity
@@ -17,12 +19,19 @@ final class DetachedState {
 
     /// A related object, and its model, which is retained as long as the relationship refers to it.
     struct Partner {
-        var object: ManagedObject
+        /// Nil if the program has set a to-one relationship to nil that other detached objects may have set from their side.
+        let object: ManagedObject?
         var model: (any PersistentModel)?
+        /// Increases with each relation of detached objects in the process. Relations that contradict each other, of whatever objects,
+        /// take effect in this order.
+        let order: Int
 
-        init(_ object: ManagedObject) {
+        private static let lastOrder = Atomic(0)
+
+        init(_ object: ManagedObject?) {
             self.object = object
-            model = object.model
+            model = object?.model
+            order = Self.lastOrder.wrappingAdd(1, ordering: .relaxed).newValue
         }
     }
 
@@ -43,6 +52,11 @@ final class DetachedState {
         graph?.dissolveIfUnused()
     }
 
+    var hasRelations: Bool { !toOne.isEmpty || !toMany.isEmpty }
+
+    /// Whether detached objects were related to this object from their side.
+    var hasReferrers: Bool { !referrers.isEmpty }
+
     /// Records that `owner`, the detached object of this state, refers to another detached object.
     func didRelate(_ owner: ManagedObject, to other: ManagedObject) {
         guard owner !== other, let far = other.detachedState else { return }
@@ -56,8 +70,8 @@ final class DetachedState {
     /// refer to it.
     func related(to owner: ManagedObject) -> [ManagedObject] {
         let destinations =
-            toOne.sorted { $0.key < $1.key }.map(\.value.object)
-            + toMany.sorted { $0.key < $1.key }.flatMap { $0.value.map(\.object) }
+            toOne.sorted { $0.key < $1.key }.compactMap(\.value.object)
+            + toMany.sorted { $0.key < $1.key }.flatMap { $0.value.compactMap(\.object) }
         let others = referrers.map { $0.takeUnretainedValue() }.filter { $0.detachedState?.refers(to: owner) == true }
         return (destinations + others).filter { $0.state == .detached }
     }

@@ -54,7 +54,8 @@ extension ManagedObject {
                 detachedState(relatingTo: EmptyCollection(), replaces: replaces)
             }
         guard let detached = state else { return false }
-        detached.toOne[relationship] = other.map(DetachedState.Partner.init)
+        let isKnown = other != nil || detached.hasReferrers
+        detached.toOne[relationship] = isKnown ? DetachedState.Partner(other) : nil
         if let other { didRelate(to: other, detached) }
         return true
     }
@@ -62,12 +63,13 @@ extension ManagedObject {
     /// Sets a to-many relationship of a detached object. Returns false if the object is in a context.
     func setDetachedToMany(_ relationship: Int, to others: [ManagedObject]) -> Bool {
         let old = detachedState?.toMany[relationship] ?? []
-        let replaces = !old.isEmpty && !Set(old.map(\.object)).isSubset(of: others)
+        // An array that grows by appending has few new objects. The others keep their order among all relations.
+        let known = Dictionary(old.map { ($0.object, $0) }) { first, _ in first }
+        // While the object waits, those that others have related to it belong to the relationship, and are replaced too.
+        let replaces = !old.isEmpty && !Set(old.map(\.object)).isSubset(of: others) || detachedState?.hasReferrers == true
         guard let detached = detachedState(relatingTo: others, replaces: replaces) else { return false }
-        detached.toMany[relationship] = others.map(DetachedState.Partner.init)
-        // An array that grows by appending has few new objects.
-        let known = old.isEmpty ? [] : Set(old.map(\.object))
-        for other in others where !known.contains(other) { didRelate(to: other, detached) }
+        detached.toMany[relationship] = others.map { known[$0] ?? DetachedState.Partner($0) }
+        for other in others where known[other] == nil { didRelate(to: other, detached) }
         return true
     }
 }

@@ -57,7 +57,7 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
         var content = Content(entity: entity.name, state: "not inserted")
         for (column, property) in entity.columns.enumerated() {
             if let relationship = property.relationship {
-                let text = detachedState.toOne[relationship].map { $0.object.reference } ?? "nil"
+                let text = detachedState.toOne[relationship]?.object.map { $0.reference } ?? "nil"
                 content.add(property.name, text, text)
             } else {
                 let value = row.isSet(column) ? row[column] : entity.defaults[column]

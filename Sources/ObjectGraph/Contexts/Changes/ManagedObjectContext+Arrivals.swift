@@ -42,7 +42,7 @@ extension ManagedObjectContext {
         guard let relations = object.detachedState else { return }
         guard relations.graph == nil else { return insertGraphs(of: [object]) }
         register(object, relations, entity)
-        connect(object, relations)
+        if relations.hasRelations { connect(CollectionOfOne((object, relations))) }
         awakeFromInsert(object)
     }
 
@@ -65,7 +65,7 @@ extension ManagedObjectContext {
                 waiting.append(contentsOf: related.reversed())
             }
         }
-        for (object, relations) in inserted { connect(object, relations) }
+        connect(inserted)
         for (object, relations) in inserted { relations.leaveGraph(object) }
         for (object, _) in inserted { awakeFromInsert(object) }
     }
@@ -98,15 +98,24 @@ extension ManagedObjectContext {
         object.claim(ModelAnchor.model(type, withAnchorAt: anchor, offset: offset))
     }
 
-    /// Sets the relationships that were set before the object had a key.
-    private func connect(_ object: ManagedObject, _ relations: DetachedState) {
-        guard !relations.toOne.isEmpty || !relations.toMany.isEmpty else { return }
-        let relationships = model.entities[object.entity].relationships
-        for (number, other) in relations.toOne.sorted(by: { $0.key < $1.key }) {
-            setToOne(object, relationships[number], to: other.object)
+    /// Sets the relationships that were set before the objects had keys, in the order in which the program set them, so that the last
+    /// of contradicting ones holds.
+    private func connect(_ inserted: some Collection<(object: ManagedObject, relations: DetachedState)>) {
+        var claims: [(order: Int, set: (object: ManagedObject, relationship: Relationship, other: ManagedObject?))] = []
+        for (object, relations) in inserted where relations.hasRelations {
+            let relationships = model.entities[object.entity].relationships
+            for (number, other) in relations.toOne { claims.append((other.order, (object, relationships[number], other.object))) }
+            for (number, others) in relations.toMany {
+                for other in others { claims.append((other.order, (object, relationships[number], other.object))) }
+            }
         }
-        for (number, others) in relations.toMany.sorted(by: { $0.key < $1.key }) {
-            for other in others { addToMany(object, relationships[number], other.object) }
+        claims.sort { $0.order < $1.order }
+        for (_, (object, relationship, other)) in claims {
+            if case .toOne = relationship.kind {
+                setToOne(object, relationship, to: other)
+            } else if let other {
+                addToMany(object, relationship, other)
+            }
         }
     }
 
