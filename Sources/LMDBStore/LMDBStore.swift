@@ -145,13 +145,7 @@ public final class LMDBStore: ObjectStore {
     func newestSnapshot() throws -> LMDBSnapshot {
         try checkProcess()
         try opened.readerless?.checkUnused()
-        return try mappingErrors {
-            do {
-                return try newestSnapshotInMap()
-            } catch let error as LMDBError where error.code == .mapResized {
-                return try adoptingSize(newestSnapshotInMap)
-            }
-        }
+        return try mappingErrors { try reading(newestSnapshotInMap) }
     }
 
     private func newestSnapshotInMap() throws -> LMDBSnapshot {
@@ -168,16 +162,18 @@ public final class LMDBStore: ObjectStore {
         }
     }
 
-    /// Adopts the size that another process has given the file, and runs `read`. A writer of this process, whose map may not
-    /// move, adopts the size before it writes. Inside a write, the file is never larger than the map.
-    private func adoptingSize<R>(_ read: () throws -> R) throws -> R {
+    /// Runs `read`, which begins a read transaction. If another process has made the file larger than the map, adopts the new size
+    /// first. A writer of this process, whose map may not move, adopts it before it writes. Inside a write, the file is never
+    /// larger than the map.
+    func reading<R>(_ read: () throws -> R) throws -> R {
         for _ in 0..<5000 {
-            let isAdopted = try writing.withLockIfAvailable { _ in try environment.resizeMap(to: 0) }
-            if isAdopted == false { throw StoreError.outgrown(self) }
             do {
                 return try read()
             } catch let error as LMDBError where error.code == .mapResized {
-                CurrentThread.sleep(microseconds: 1000)
+                let isAdopted = try writing.withLockIfAvailable { _ in try environment.resizeMap(to: 0) }
+                if isAdopted == false { throw StoreError.outgrown(self) }
+                // The process that has enlarged the file, or a writer of this process, is not done.
+                if isAdopted == nil { CurrentThread.sleep(microseconds: 1000) }
             }
         }
         throw StoreError.outgrown(self)

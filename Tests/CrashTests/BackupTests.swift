@@ -27,13 +27,18 @@ import Testing
 
     /// Opens a copy, verifies it, checks that it has the saves of one generation, and closes it.
     static func check(_ url: URL, _ kind: StoreKind, generation: Generation? = nil, atLeast least: Int) async throws {
-        try await checkOpened(url, kind, generation: generation, atLeast: least)
-        // The last connection removes the log. An executor may keep it open a moment longer.
-        try await until("the log is removed") { !FileManager.default.fileExists(atPath: url.path + "-wal") }
+        let container = try await PersistentContainer(model: Music.model, store: description(kind, url))
+        do {
+            try await check(container, generation: generation, atLeast: least)
+        } catch {
+            try await container.close()
+            throw error
+        }
+        try await container.close()
+        #expect(!FileManager.default.fileExists(atPath: url.path + "-wal"), "the last connection removes the log")
     }
 
-    private static func checkOpened(_ url: URL, _ kind: StoreKind, generation: Generation?, atLeast least: Int) async throws {
-        let container = try await PersistentContainer(model: Music.model, store: description(kind, url))
+    private static func check(_ container: PersistentContainer, generation: Generation?, atLeast least: Int) async throws {
         let findings = try container.coordinator.store.verify()
         #expect(findings == [])
         let token = container.coordinator.currentHistoryToken

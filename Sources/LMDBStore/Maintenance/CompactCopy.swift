@@ -52,11 +52,11 @@ struct CompactCopy {
     /// Adds the entries of each table in their order to a new file, so that its pages are full. LMDB's own compacting copy
     /// would keep the half-full pages that random writes leave.
     private func copyTables(to path: String) throws {
-        guard let tables = try store.environment.openDatabases({ try $0.tables() }) else {
+        guard let tables = try store.reading({ try store.environment.openDatabases { try $0.tables() } }) else {
             throw StoreError.damaged(store, "a table is of an unknown kind")
         }
         // Uses a separate transaction, so that other threads do not wait for this long walk.
-        let source = try ReadTransaction(store.environment)
+        let source = try store.reading { try ReadTransaction(store.environment) }
         defer { source.end() }
         let size = try FileIdentity.byteCount(path: store.url.path)
         let copy = try Environment(

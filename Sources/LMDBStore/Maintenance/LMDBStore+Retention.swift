@@ -30,7 +30,7 @@ extension LMDBStore {
 
     /// Returns the freed pages per commit, ascending.
     private func freedPages(after oldest: UInt64) throws -> [Freed] {
-        try ReadTransaction(environment).withCursor(.free) { cursor in
+        try reading { try ReadTransaction(environment) }.withCursor(.free) { cursor in
             var freed: [Freed] = []
             var entry = try cursor.seek(oldest + 1)
             while let found = entry {

@@ -72,7 +72,9 @@ extension LMDBStore {
             let environment = try OpenedEnvironment.open(path, maximumDatabases: Tables.count(schema) + 128, options)
             do {
                 try environment.clearDeadReaders()
-                return try openOrChangeTables(url, schema: schema, options: options, environment: environment)
+                return try environment.adoptingSizes {
+                    try openOrChangeTables(url, schema: schema, options: options, environment: environment)
+                }
             } catch {
                 environment.close()
                 throw error

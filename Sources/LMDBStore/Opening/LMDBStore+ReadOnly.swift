@@ -22,7 +22,9 @@ extension LMDBStore {
             try FileCheck.beforeOpening(path, options.openingCheck)
             let (environment, readerless) = try readOnlyEnvironment(path, schema: schema, options: options)
             do {
-                var opened = try openTablesReadOnly(url, schema: schema, options: options, environment: environment)
+                var opened = try environment.adoptingSizes {
+                    try openTablesReadOnly(url, schema: schema, options: options, environment: environment)
+                }
                 // A process that has opened the file meanwhile may have overwritten the pages that were read.
                 try readerless?.checkUnused()
                 opened.readerless = readerless

@@ -19,7 +19,7 @@ enum OpenedEnvironment {
             let lock = try lockFile(path, options)
             let environment = try Environment(path: path, options: settings)
             do {
-                if try fits(environment, path, lock, options) { return environment }
+                if try environment.adoptingSizes({ try fits(environment, path, lock, options) }) { return environment }
                 environment.close()
             } catch {
                 environment.close()
@@ -69,5 +69,21 @@ enum OpenedEnvironment {
         }
         // The lock file counts the commits as long as a process has it open. This transaction writes nothing.
         return try environment.write { try $0.transactionNumber == environment.information().lastTransaction + 1 }
+    }
+}
+
+extension Environment {
+    /// Runs `body`, and repeats it with a larger map if another process has made the file larger than the map since this process
+    /// opened it. The caller must be the only user of the environment.
+    func adoptingSizes<R>(_ body: () throws -> R) throws -> R {
+        for _ in 0..<1000 {
+            do {
+                return try body()
+            } catch let error as LMDBError where error.code == .mapResized {
+                guard try resizeMap(to: 0) else { throw error }
+                CurrentThread.sleep(microseconds: 1000)
+            }
+        }
+        return try body()
     }
 }

@@ -62,7 +62,7 @@ struct MigratableLMDBFile: MigratableFile {
                 try FileCheck.beforeOpening(url.path, options.openingCheck)
                 let environment = try OpenedEnvironment.open(url.path, maximumDatabases: 8, options)
                 defer { environment.close() }
-                return try body(environment)
+                return try environment.adoptingSizes { try body(environment) }
             } catch let error as LMDBError {
                 throw StoreError(opening: error, path: url.path)
             }

@@ -1,4 +1,5 @@
 import Foundation
+import LMDB
 import StoreInterface
 import Testing
 
@@ -69,6 +70,25 @@ import Testing
         try store.insertTracks(1)
         #expect(try Self.tracks(store) > 3264)
         #expect(try store.verify() == [])
+    }
+
+    @Test func aProcessThatOpensTheFileWhileAnotherEnlargesItTakesTheNewSize() async throws {
+        let scratch = try Scratch()
+        _ = try Self.open(scratch.url.path)
+        let environment = try OpenedEnvironment.open(scratch.url.path, maximumDatabases: 8, Self.options)
+        defer { environment.close() }
+        await #expect(processExitsWith: .success) { [path = scratch.url.path as String] in
+            let other = try MapOfTwoProcessesTests.open(path)
+            while try other.fileBytes() < 4 << 20 { try other.insertTracks(3200) }
+        }
+        #expect(throws: LMDBError.self) { try environment.write { _ in } }
+        var runs = 0
+        try environment.adoptingSizes {
+            runs += 1
+            try environment.write { _ in }
+        }
+        #expect(runs == 2)
+        #expect(try environment.information().mapSize >= 4 << 20)
     }
 
     @Test func twoProcessesThatBothGrowTheFileLoseNoSave() async throws {
