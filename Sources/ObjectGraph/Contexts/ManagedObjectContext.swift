@@ -85,7 +85,9 @@ public final class ManagedObjectContext {
     /// The identity of the store that the context's ids belong to.
     public var storeIdentity: StoreIdentity { environment.storeIdentity }
     /// The model of the context's objects.
-    public var model: Model { environment.model }
+    public var model: Model { setup.coordinator.model }
+    /// The model with the hidden entity of keyed values, if the store has it.
+    var storedModel: Model { environment.model }
     var setup: ContextConfiguration { environment.configuration }
     var traits: ModelCapabilities { environment.traits }
     var number: UInt64 { environment.number }
@@ -199,7 +201,7 @@ public final class ManagedObjectContext {
     /// Folds a long list of sealed layers into one layer, off the context's executor, so that reads stay fast.
     func foldIfLong() {
         guard !phase.saveGate.isSaving, let host, let layers = layerStack.beginFolding() else { return }
-        let schema = model.storeSchema
+        let schema = storedModel.storeSchema
         DispatchQueue.global().async {
             let folded = Layer.folding(layers, schema: schema)
             folded.seal()

@@ -68,7 +68,7 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
     }
 
     private func registeredContent(_ context: ManagedObjectContext) -> Content {
-        let entities = context.model.entities
+        let entities = context.storedModel.entities
         var content = Content(entity: entities[entity].name)
         let view = context.layerStack.view
         guard !isDeletedHere, (try? context.exists(entity, key)) != false else {

@@ -14,7 +14,7 @@ extension ManagedObject {
         context.catchUp()
         context.admitArrivals()
         if context.observed.isOn { willRead(.column(column)) }
-        let destination = context.model.entities[entity].relationships[relationship].destination
+        let destination = context.storedModel.entities[entity].relationships[relationship].destination
         return context.toOne(self, column, destination: destination).map { context.wrapped($0, as: M.self) }
     }
 
@@ -29,7 +29,7 @@ extension ManagedObject {
         if state == .detached, setDetachedToOne(relationship, to: other) { return }
         let context = requiredContext
         context.admitArrivals()
-        context.setToOne(self, context.model.entities[entity].relationships[relationship], to: other)
+        context.setToOne(self, context.storedModel.entities[entity].relationships[relationship], to: other)
     }
 
     /// Returns the destinations of a to-many relationship, in the order of their keys. O(objects).
@@ -57,7 +57,7 @@ extension ManagedObject {
         }
         let context = requiredContext
         context.admitArrivals()
-        context.setToMany(self, context.model.entities[entity].relationships[relationship], to: others)
+        context.setToMany(self, context.storedModel.entities[entity].relationships[relationship], to: others)
     }
 
     func related(_ relationship: Int) -> [ManagedObject] {
@@ -65,7 +65,7 @@ extension ManagedObject {
             context.catchUp()
             context.admitArrivals()
             if context.observed.isOn { willRead(.toMany(relationship)) }
-            let description = context.model.entities[entity].relationships[relationship]
+            let description = context.storedModel.entities[entity].relationships[relationship]
             guard case .toMany(let relation) = description.kind else { return [] }
             return context.toManyKeys(self, relation).map { context.object(description.destination, $0) }
         }

@@ -92,7 +92,7 @@ extension ManagedObject {
     /// The name of the object's entity.
     public var entityName: String { definition.name }
 
-    var definition: Entity { requiredContext.model.entities[entity] }
+    var definition: Entity { requiredContext.storedModel.entities[entity] }
 
     /// The value of an attribute, or of a to-one relationship as a reference.
     ///
@@ -132,7 +132,7 @@ extension ManagedObject {
     }
 
     private func column(_ name: String) -> Int {
-        guard let column = withContext({ $0.model.entities[entity].column(named: name) }) else {
+        guard let column = withContext({ $0.storedModel.entities[entity].column(named: name) }) else {
             preconditionFailure("\(definition.name) has no attribute or to-one relationship named \(name)")
         }
         return column

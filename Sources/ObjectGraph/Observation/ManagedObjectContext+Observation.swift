@@ -43,7 +43,7 @@ extension ManagedObjectContext {
         _ object: ManagedObject, _ relationship: Relationship, _ column: Int, from old: ObjectKey?, to new: ObjectKey?
     ) {
         observed.willChange(object, .column(column))
-        guard let inverse = relationship.inverse.map({ model.entities[relationship.destination].relationships[$0] }) else {
+        guard let inverse = relationship.inverse.map({ storedModel.entities[relationship.destination].relationships[$0] }) else {
             return
         }
         if case .toOne(let back) = inverse.kind, let new,
@@ -66,7 +66,7 @@ extension ManagedObjectContext {
                 willChange(object.entity, owner, .toMany(relationship.number))
             }
         }
-        guard let inverse = relationship.inverse.map({ model.entities[relationship.destination].relationships[$0] }) else {
+        guard let inverse = relationship.inverse.map({ storedModel.entities[relationship.destination].relationships[$0] }) else {
             return
         }
         for key in adding + removing { willChange(relationship.destination, key, inverse.observed) }
@@ -80,8 +80,8 @@ extension ManagedObjectContext {
     /// Announces the deletion of an object: of all its properties, and of relationships that lead to it.
     func willDelete(_ object: ManagedObject) {
         observed.willChangeAll(of: object)
-        for relationship in model.entities[object.entity].relationships {
-            guard let inverse = relationship.inverse.map({ model.entities[relationship.destination].relationships[$0] })
+        for relationship in storedModel.entities[object.entity].relationships {
+            guard let inverse = relationship.inverse.map({ storedModel.entities[relationship.destination].relationships[$0] })
             else { continue }
             let keys: [ObjectKey] =
                 switch relationship.kind {
@@ -93,10 +93,10 @@ extension ManagedObjectContext {
             for key in keys { willChange(relationship.destination, key, inverse.observed) }
         }
         // A reference to a missing object reads as nil.
-        guard model.storeSchema.mayDangle else { return }
+        guard storedModel.storeSchema.mayDangle else { return }
         for other in observed.all where other.state == .registered {
             traits.rules.dangling[other.entity].forEach { column in
-                guard model.entities[other.entity].columns[column].destination == object.entity,
+                guard storedModel.entities[other.entity].columns[column].destination == object.entity,
                     read(other, column)?.referenceKey == object.key
                 else { return }
                 observed.willChange(other, .column(column))
@@ -126,7 +126,7 @@ extension ManagedObjectContext {
 
     /// Notifies observers of the differences between two views.
     func willShow(from old: LayeredView, to next: LayeredView, _ changes: ChangeSet?, forgetsInserted: Bool = false) {
-        let comparison = ViewComparison(old: old, new: next, changes: changes, rules: traits.rules, model: model)
+        let comparison = ViewComparison(old: old, new: next, changes: changes, rules: traits.rules, model: storedModel)
         var found: [(ManagedObject, [ObservedProperty])] = []
         for object in observed.all where object.state == .registered {
             guard let observation = object.observation else { continue }

@@ -58,7 +58,24 @@ import Testing
         let again = try await bed.container()
         #expect(try again.collection("scores", of: Int.self, key: UUID.self).count == 1)
         #expect(try again.mainContext.trackTitles() == ["a"])
-        #expect(again.model.entities.map(\.name) == Music.model.entities.map(\.name))
+    }
+
+    @MainActor @Test(arguments: StoreKind.allCases)
+    func `S190: a model and the lists of changed objects do not show how keyed values are stored`(_ kind: StoreKind) async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = container.mainContext
+        let names = Music.model.entities.map(\.name)
+        #expect(container.model.entities.map(\.name) == names && context.model.entities.map(\.name) == names)
+        let scores = try context.collection("scores", of: Int.self)
+        scores["a"] = 1
+        #expect(context.insertedObjects.isEmpty && context.hasChanges)
+        try await container.saveMain()
+        scores["a"] = 2
+        #expect(context.updatedObjects.isEmpty && context.hasChanges)
+        scores["a"] = nil
+        #expect(context.deletedObjects.isEmpty && context.hasChanges)
     }
 
     @MainActor @Test(arguments: StoreKind.allCases)

@@ -72,7 +72,7 @@ extension ManagedObjectContext {
 
     /// Assigns a key to a detached object, and registers the object in the context.
     private func register(_ object: ManagedObject, _ relations: DetachedState, _ known: Entity? = nil) {
-        guard let entity = known ?? model.entity(named: relations.entity.name) else {
+        guard let entity = known ?? storedModel.entity(named: relations.entity.name) else {
             preconditionFailure("\(relations.entity.name) is not in the model of the context \(name)")
         }
         // A detached object always has a row, created with it.
@@ -93,7 +93,7 @@ extension ManagedObjectContext {
     /// Finds the model of an object whose initializer has related it, and which no accessor has handed over since.
     private func claimModel(of object: ManagedObject, _ relations: DetachedState, _ entity: Entity) {
         guard object.model == nil, object.unclaimedAnchors > 0, let anchor = relations.anchorAddress,
-            let type = model.type(of: entity), let offset = traits.anchorOffsets[entity.number]
+            let type = storedModel.type(of: entity), let offset = traits.anchorOffsets[entity.number]
         else { return }
         object.claim(ModelAnchor.model(type, withAnchorAt: anchor, offset: offset))
     }
@@ -103,7 +103,7 @@ extension ManagedObjectContext {
     private func connect(_ inserted: some Collection<(object: ManagedObject, relations: DetachedState)>) {
         var claims: [(order: Int, set: (object: ManagedObject, relationship: Relationship, other: ManagedObject?))] = []
         for (object, relations) in inserted where relations.hasRelations {
-            let relationships = model.entities[object.entity].relationships
+            let relationships = storedModel.entities[object.entity].relationships
             for (number, other) in relations.toOne { claims.append((other.order, (object, relationships[number], other.object))) }
             for (number, others) in relations.toMany {
                 for other in others { claims.append((other.order, (object, relationships[number], other.object))) }

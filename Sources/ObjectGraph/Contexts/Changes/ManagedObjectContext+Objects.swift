@@ -9,7 +9,7 @@ extension ManagedObjectContext {
     /// - Precondition: The model has an entity with this name.
     @discardableResult
     public func insert(_ entityName: String) -> ManagedObject {
-        guard let entity = model.entity(named: entityName) else {
+        guard let entity = storedModel.entity(named: entityName) else {
             preconditionFailure("the model has no entity named \(entityName)")
         }
         return insert(entity)
@@ -66,7 +66,7 @@ extension ManagedObjectContext {
             precondition(object.context === self, "an object belongs to one context; it cannot be inserted into another")
             return
         }
-        guard let entity = self.model.entity(for: M.self) else {
+        guard let entity = self.storedModel.entity(for: M.self) else {
             preconditionFailure("\(M.self) is not in the model of the context \(name)")
         }
         insertGraph(of: object, entity)
@@ -95,7 +95,7 @@ extension ManagedObjectContext {
     /// Returns the registered object with this id, or nil. Never reads the store (S004).
     public func registeredObject(for id: ObjectID) -> ManagedObject? {
         checkIsolation()
-        guard id.store == storeIdentity, id.entity < model.entities.count else { return nil }
+        guard id.store == storeIdentity, id.entity < storedModel.entities.count else { return nil }
         return registry.object(id.entity, id.key)
     }
 
@@ -105,7 +105,7 @@ extension ManagedObjectContext {
     public func object(with id: ObjectID) -> ManagedObject {
         checkIsolation()
         precondition(
-            id.store == storeIdentity && id.entity < model.entities.count,
+            id.store == storeIdentity && id.entity < storedModel.entities.count,
             "the id \(id) belongs to another store than that of the context \(name)")
         return object(id.entity, id.key)
     }
@@ -116,7 +116,7 @@ extension ManagedObjectContext {
     public func existingObject(with id: ObjectID) throws -> ManagedObject {
         checkIsolation()
         try checkOpen()
-        guard id.store == storeIdentity, id.entity < model.entities.count, try exists(id.entity, id.key) else {
+        guard id.store == storeIdentity, id.entity < storedModel.entities.count, try exists(id.entity, id.key) else {
             throw ContextError.objectNotFound(id)
         }
         return object(id.entity, id.key)
@@ -126,7 +126,7 @@ extension ManagedObjectContext {
     ///
     /// - Throws: ``ContextError/objectNotFound(_:)`` if there is no such object, or if it has another type.
     public func existingObject<M: PersistentModel>(_ type: M.Type = M.self, with id: ObjectID) throws -> M {
-        guard let entity = model.entity(for: M.self), entity.number == id.entity else {
+        guard let entity = storedModel.entity(for: M.self), entity.number == id.entity else {
             throw ContextError.objectNotFound(id)
         }
         return wrapped(try existingObject(with: id), as: M.self)
@@ -136,7 +136,7 @@ extension ManagedObjectContext {
     ///
     /// - Precondition: The id belongs to the entity of `type` and to the context's store.
     public func object<M: PersistentModel>(_ type: M.Type = M.self, with id: ObjectID) -> M {
-        precondition(model.entity(for: M.self)?.number == id.entity, "the id \(id) is not of \(M.self)")
+        precondition(storedModel.entity(for: M.self)?.number == id.entity, "the id \(id) is not of \(M.self)")
         return wrapped(object(with: id), as: M.self)
     }
 
@@ -189,7 +189,7 @@ extension ManagedObjectContext {
         return all
     }
 
-    /// The objects with unsaved insertions.
+    /// The objects with unsaved insertions. Keyed values are no objects of the model, and are in none of these lists.
     public var insertedObjects: [ManagedObject] { pendingObjects(.insert) }
     /// The objects with unsaved updates.
     public var updatedObjects: [ManagedObject] { pendingObjects(.update) }
@@ -199,7 +199,7 @@ extension ManagedObjectContext {
     private func pendingObjects(_ kind: RowKind) -> [ManagedObject] {
         checkIsolation()
         var objects: [ManagedObject] = []
-        forEachPending { if $2 == kind { objects.append(object($0, $1)) } }
+        forEachPending(of: { $0 != traits.keyedValues }) { if $2 == kind { objects.append(object($0, $1)) } }
         return objects
     }
 
@@ -210,7 +210,7 @@ extension ManagedObjectContext {
         let changes = layerStack.folded()
         var ends: [Int: Set<ObjectKey>] = [:]
         for (link, pairs) in changes.links.enumerated() where !pairs.isEmpty {
-            let schema = model.storeSchema.links[link]
+            let schema = storedModel.storeSchema.links[link]
             ends[schema.source, default: []].formUnion(pairs.forward.keys)
             ends[schema.destination, default: []].formUnion(pairs.backward.keys)
         }
@@ -232,7 +232,7 @@ extension ManagedObjectContext {
         if let kind = layerStack.pendingKind(entity, key) { return kind }
         for layer in layerStack.sealed + [layerStack.top] {
             for (link, pairs) in layer.links.enumerated() where !pairs.isEmpty {
-                let schema = model.storeSchema.links[link]
+                let schema = storedModel.storeSchema.links[link]
                 if schema.source == entity && pairs.forward[key] != nil { return .update }
                 if schema.destination == entity && pairs.backward[key] != nil { return .update }
             }

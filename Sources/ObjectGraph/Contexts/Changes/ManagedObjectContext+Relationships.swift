@@ -48,7 +48,7 @@ extension ManagedObjectContext {
         _ object: ManagedObject, _ relationship: Relationship, _ column: Int, from old: ObjectKey?, to other: ManagedObject?
     ) {
         guard old != other?.key else { return }
-        let inverse = relationship.inverse.map { model.entities[relationship.destination].relationships[$0] }
+        let inverse = relationship.inverse.map { storedModel.entities[relationship.destination].relationships[$0] }
         if case .toOne(let back)? = inverse?.kind {
             if let old { write(relationship.destination, old, back, .null) }
             if let other, !other.isDeletedHere {
@@ -64,7 +64,7 @@ extension ManagedObjectContext {
 
     /// Sets a to-one relationship by the key of its destination. The inverse is updated too (S044).
     func setReference(_ object: ManagedObject, _ column: Int, to value: Value) {
-        let relationship = model.entities[object.entity].relationships.first { $0.kind == .toOne(column: column) }
+        let relationship = storedModel.entities[object.entity].relationships.first { $0.kind == .toOne(column: column) }
         guard let relationship, value.isNull || value.referenceKey != nil else { return write(object, column, value) }
         setToOne(object, relationship, to: value.referenceKey.map { self.object(relationship.destination, $0) })
     }
@@ -132,7 +132,7 @@ extension ManagedObjectContext {
         let object = adopted(object)
         precondition(
             object.entity == relationship.destination,
-            "\(relationship.name) leads to \(model.entities[relationship.destination].name), not to \(object.entityName)")
+            "\(relationship.name) leads to \(storedModel.entities[relationship.destination].name), not to \(object.entityName)")
         return object
     }
 
@@ -142,7 +142,7 @@ extension ManagedObjectContext {
         switch relation {
         case .referrers(let entity, _):
             guard let inverse = relationship.inverse else { return }
-            setToOne(other, model.entities[entity].relationships[inverse], to: object)
+            setToOne(other, storedModel.entities[entity].relationships[inverse], to: object)
         case .link(let link, let direction, let destination):
             let (source, target) = direction == .forward ? (object.key, other.key) : (other.key, object.key)
             guard !isLinked(link, source, target, object, relation, in: layerStack.view) else { return }
@@ -228,7 +228,7 @@ extension ManagedObjectContext {
         let consequences = trapOnStoreError {
             try traits.rules.consequences(of: object.entity, object.key, in: layerStack.view) { read(object, $0)?.referenceKey }
         }
-        let relationships = model.entities[object.entity].relationships
+        let relationships = storedModel.entities[object.entity].relationships
         let far = relationships.map { farEnd(object, $0) }
         object.isDeletedHere = true
         for (relationship, keys) in zip(relationships, far) { unlink(object, relationship, keys) }
@@ -291,7 +291,7 @@ extension ManagedObjectContext {
         }
         let row =
             known?.copy(layer: layerStack.top.id)
-            ?? Row.make(kind: .delete, layer: layerStack.top.id, columnCount: model.entities[entity].columns.count)
+            ?? Row.make(kind: .delete, layer: layerStack.top.id, columnCount: storedModel.entities[entity].columns.count)
         if layerStack.pendingKind(entity, key) == .insert {
             // Folding drops the insertion, and with it the values.
             for column in 0..<row.columnCount where !row.isSet(column) {
@@ -305,7 +305,7 @@ extension ManagedObjectContext {
 
     /// Removes the pairs of an object that never left the top layer. No other layer contains pairs of it.
     private func forgetLinks(of object: ManagedObject) {
-        for relationship in model.entities[object.entity].relationships {
+        for relationship in storedModel.entities[object.entity].relationships {
             guard case .toMany(.link(let link, let direction, _)) = relationship.kind else { continue }
             let links = layerStack.top.links[link]
             let partners = direction == .forward ? links.forward[object.key] : links.backward[object.key]

@@ -27,7 +27,7 @@ extension ManagedObjectContext {
         do {
             return try layerStack.pages.page(entity, number, in: layerStack.view.base)?.presentValue(slot, column)
         } catch {
-            preconditionFailure("reading \(model.entities[entity].name) \(key) failed: \(error)")
+            preconditionFailure("reading \(storedModel.entities[entity].name) \(key) failed: \(error)")
         }
     }
 
@@ -40,7 +40,7 @@ extension ManagedObjectContext {
                 "faultCannotBeFulfilled: the record of \(object.objectID) is gone")
             object.isDeletedHere = true
         }
-        return model.entities[object.entity].columns[column].isOptional ? .null : zeroValue(object.entity, column)
+        return storedModel.entities[object.entity].columns[column].isOptional ? .null : zeroValue(object.entity, column)
     }
 
     /// Returns the last value of a column of an object that has an unsaved deletion here (S054); nil for any other object.
@@ -57,7 +57,7 @@ extension ManagedObjectContext {
     }
 
     private func zeroValue(_ entity: Int, _ column: Int) -> Value {
-        let type = model.entities[entity].columns[column].type
+        let type = storedModel.entities[entity].columns[column].type
         return Value.zero(of: type)
     }
 
@@ -144,7 +144,7 @@ extension ManagedObjectContext {
             if own.layer == layerStack.top.id { return own }
             row = own.copy(layer: layerStack.top.id)
         } else {
-            row = Row.make(kind: .update, layer: layerStack.top.id, columnCount: model.entities[entity].columns.count)
+            row = Row.make(kind: .update, layer: layerStack.top.id, columnCount: storedModel.entities[entity].columns.count)
         }
         layerStack.top.put(row, entity: entity, key: key)
         return row

@@ -12,7 +12,7 @@ extension ManagedObjectContext {
     func dropped(of written: [Layer], _ changes: ChangeSet, others: [ChangeSet]?) -> ChangeSet? {
         guard mergePolicy.mayDrop, let others else { return nil }
         var dropped = ChangeSet(generation: changes.generation)
-        for entity in model.entities.indices {
+        for entity in storedModel.entities.indices {
             var pages = pending(written, entity)
             for change in [changes] + others {
                 for page in change.change(of: entity)?.pages ?? [] { pages[page.number]?.subtract(page) }

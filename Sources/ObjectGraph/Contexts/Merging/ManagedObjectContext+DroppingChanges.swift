@@ -67,7 +67,7 @@ extension ManagedObjectContext {
     }
 
     private func dropLinks(_ entity: Int, _ key: ObjectKey) {
-        for (number, link) in model.storeSchema.links.enumerated() {
+        for (number, link) in storedModel.storeSchema.links.enumerated() {
             var pairs: [(ObjectKey, ObjectKey)] = []
             if link.source == entity { pairs += (layerStack.top.links[number].forward[key] ?? [:]).keys.map { (key, $0) } }
             if link.destination == entity { pairs += (layerStack.top.links[number].backward[key] ?? [:]).keys.map { ($0, key) } }

@@ -157,7 +157,7 @@ extension ManagedObjectContext {
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
         let (changes, refreshed) = showing(layerStack.viewWithoutChanges, nil, forgetsInserted: true) {
             let affected = layerStack.dropChanges()
-            let dropped = Layer.folding(affected, schema: model.storeSchema)
+            let dropped = Layer.folding(affected, schema: storedModel.storeSchema)
             // The layers that a running save has taken may be unsaved changes again.
             if !layerStack.hasTakenLayers { tracker.updatesOfDeleted = UpdatesOfDeletedObjects() }
             for layer in affected {

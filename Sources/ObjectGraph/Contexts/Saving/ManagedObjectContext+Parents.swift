@@ -138,7 +138,7 @@ extension ManagedObjectContext {
     // MARK: The child's side
 
     func makePush() -> ChildChanges {
-        let layer = Layer.folding(layerStack.taken, schema: model.storeSchema)
+        let layer = Layer.folding(layerStack.taken, schema: storedModel.storeSchema)
         layer.seal()
         return ChildChanges(
             layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: layerStack.baseState.parentViewRevision,
@@ -195,7 +195,7 @@ extension ManagedObjectContext {
             moved.parentLayers.append(push.layer.id)
             var oldestFirst = Array(moved.inherited.reversed())
             if let tail = Layer.foldableTail(of: oldestFirst) {
-                let folded = Layer.folding(Array(oldestFirst[tail]), schema: model.storeSchema)
+                let folded = Layer.folding(Array(oldestFirst[tail]), schema: storedModel.storeSchema)
                 folded.seal()
                 oldestFirst.replaceSubrange(tail, with: [folded])
                 moved.inherited = oldestFirst.reversed()
@@ -374,7 +374,7 @@ extension ManagedObjectContext {
         }
         var push = makePush()
         push.layer = Layer.folding(
-            [push.layer] + layersAbove([push.layer], pushes.map(\.layer)), schema: model.storeSchema)
+            [push.layer] + layersAbove([push.layer], pushes.map(\.layer)), schema: storedModel.storeSchema)
         push.layer.seal()
         push.changes = ChangeSet.union([push.changes] + pushes.map(\.changes))
         push.origin = pushes[0].origin.orAuthor(transactionAuthor)
@@ -422,7 +422,7 @@ extension ManagedObjectContext {
             for key in change.updatedKeys + change.deletedKeys where !trapOnStoreError({ try exists(change.entity, key) }) {
                 let layer = kept ?? Layer(copying: push.layer)
                 layer.remove(entity: change.entity, key: key)
-                layer.forgetLinks(of: change.entity, key, model.storeSchema)
+                layer.forgetLinks(of: change.entity, key, storedModel.storeSchema)
                 kept = layer
             }
         }
@@ -448,7 +448,7 @@ extension ManagedObjectContext {
     func layersAbove(_ own: [Layer], _ pushed: [Layer]) -> [Layer] {
         var layers = own
         for layer in pushed {
-            let consequences = traits.rules.consequences(of: layer, over: layers, model.storeSchema)
+            let consequences = traits.rules.consequences(of: layer, over: layers, storedModel.storeSchema)
             layers.append(layer)
             if let consequences { layers.append(consequences) }
         }

@@ -42,7 +42,7 @@ extension ManagedObjectContext {
     /// ```
     /// - Throws: ``FetchError/notUnique(entity:property:)`` if the attribute has no unique constraint.
     public func find<M: PersistentModel, V: AttributeValue>(unique attribute: KeyPath<M, V>, _ value: V) throws -> M? {
-        guard let entity = model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
+        guard let entity = storedModel.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
         guard let name = M.columnsByKeyPath[attribute], let column = entity.column(named: name) else {
             throw FetchError.unknownProperty(entity: entity.name, property: RowText.property(attribute))
         }

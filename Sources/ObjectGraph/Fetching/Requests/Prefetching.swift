@@ -18,12 +18,12 @@ extension ManagedObjectContext {
     }
 
     private func relationships(_ path: String, _ entity: Int) throws -> [Relationship] {
-        var entity = model.entities[entity]
+        var entity = storedModel.entities[entity]
         return try path.split(separator: ".", omittingEmptySubsequences: false).map { name in
             guard let found = entity.relationship(named: String(name)) else {
                 throw FetchError.unknownProperty(entity: entity.name, property: String(name))
             }
-            entity = model.entities[found.destination]
+            entity = storedModel.entities[found.destination]
             return found
         }
     }

@@ -12,7 +12,7 @@ struct RequestScope: Sendable {
 }
 
 extension ManagedObjectContext {
-    var requestScope: RequestScope { RequestScope(model: model, store: storeIdentity) }
+    var requestScope: RequestScope { RequestScope(model: storedModel, store: storeIdentity) }
 }
 
 extension PersistentStoreCoordinator {

@@ -5,9 +5,9 @@ import StoreInterface
 extension ManagedObjectContext {
     /// Returns the requested properties of each object, or one row per group. Reads only the requested columns.
     public func fetch<M: PersistentModel>(_ request: ValueRequest<M>) throws -> [ResultRow] {
-        let byName = try request.byName(in: model)
+        let byName = try request.byName(in: storedModel)
         let predicate = try request.predicate.map { predicate in
-            guard let entity = model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
+            guard let entity = storedModel.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
             return try PredicateLowering.lower(predicate, entity: entity.number, in: requestScope)
         }
         return try rows(ValueQuery(byName, also: predicate, in: requestScope))
@@ -35,7 +35,7 @@ extension ManagedObjectContext {
         _ column: ModelColumn<M>, of request: FetchRequest<M> = FetchRequest()
     ) throws -> Value {
         let query = try request.storeQuery(in: requestScope)
-        let name = model.entities[query.entity].name
+        let name = storedModel.entities[query.entity].name
         return try aggregate(column.column, of: query, name, request.includesPendingChanges)
     }
 
@@ -52,7 +52,7 @@ extension ManagedObjectContext {
             guard query.limit != nil || query.offset > 0 else { return try view.groups(aggregation) }
             return try view.groups(aggregation, of: view.keys(query))
         }
-        let definition = aggregate.column.map { model.entities[query.entity].columns[$0] }
+        let definition = aggregate.column.map { storedModel.entities[query.entity].columns[$0] }
         guard let result = groups.states[0][0].result(aggregate, of: definition?.type) else {
             throw FetchError.sumTooLarge(entity: entity, property: definition?.name ?? column.name)
         }

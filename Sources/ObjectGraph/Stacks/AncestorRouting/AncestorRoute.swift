@@ -34,15 +34,16 @@ final class AncestorRoute: RequestRoute {
     func routeForChild(of context: ManagedObjectContext) -> any RequestRoute {
         hasChildren.store(true, ordering: .relaxed)
         return AncestorRoute(
-            level: level + 1, parent: .init(place: context.place, name: context.name), schema: context.model.storeSchema,
+            level: level + 1, parent: .init(place: context.place, name: context.name), schema: context.storedModel.storeSchema,
             hops: hops)
     }
 
     func row(_ entity: Int, _ key: ObjectKey, in context: ManagedObjectContext) throws -> [Value]? {
         if let snapshot { return try snapshot.row(entity, key) }
         if let known = rows.row(entity, key) { return known }
-        let found = try ManagedObjectContext.composed(entity, key, of: context.layerStack.baseState.state.deferred, context.model)
-        {
+        let found = try ManagedObjectContext.composed(
+            entity, key, of: context.layerStack.baseState.state.deferred, context.storedModel
+        ) {
             try context.storedRow(entity, key)
         }
         if let found { rows.keep(found, entity, key, at: rows.revision) }
@@ -86,7 +87,7 @@ extension ManagedObjectContext {
     /// All values of an object as the context shows it; nil if there is no such object. For a child's request.
     func wholeRow(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
         try checkOpen()
-        return try Self.composed(entity, key, of: layerStack.view.layers.prefix(layerStack.sealed.count + 1), model) {
+        return try Self.composed(entity, key, of: layerStack.view.layers.prefix(layerStack.sealed.count + 1), storedModel) {
             try layerStack.baseState.route?.row(entity, key, in: self)
         }
     }
@@ -99,7 +100,7 @@ extension ManagedObjectContext {
         else {
             return nil
         }
-        return try model.entities[entity].columns.indices.map { try page.value(slot, $0) }
+        return try storedModel.entities[entity].columns.indices.map { try page.value(slot, $0) }
     }
 
     /// Returns an object's values with the changes of layers, newest first, over the row below. Reads that row only if needed.

@@ -159,7 +159,7 @@ extension ManagedObjectContext {
                 if object.row == nil, !retainsRegisteredObjects { registry.release(object) }
             }
         }
-        let changes = Layer.folding(dropped, schema: model.storeSchema).changeSet(origin: origin).inverted
+        let changes = Layer.folding(dropped, schema: storedModel.storeSchema).changeSet(origin: origin).inverted
         notify(changes, refreshed: refreshRegistered(changes))
     }
 }
