@@ -138,7 +138,7 @@ if withMacros {
             dependencies: [
                 "StrataMacros", .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
             ]),
-        .testTarget(name: "StrataTests", dependencies: ["Strata", "SQLiteStore"]),
+        .testTarget(name: "StrataTests", dependencies: ["Strata", "SQLiteStore", "TestSupport"]),
     ]
 }
 

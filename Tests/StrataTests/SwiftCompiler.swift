@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import TestSupport
 
 /// The compiler that built the tests, with the modules next to them. It compiles code that must be refused.
 struct SwiftCompiler {
@@ -50,16 +51,5 @@ struct SwiftCompiler {
         return output.split(separator: "\n").map(String.init)
     }
 
-    private static func run(_ arguments: [String]) throws -> String {
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["swiftc"] + arguments
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return String(decoding: output, as: UTF8.self)
-    }
+    private static func run(_ arguments: [String]) throws -> String { try ChildProgram.run("swiftc", arguments).output }
 }

@@ -6,16 +6,9 @@ import Testing
 @Suite struct NotesExampleTests {
     private static func run(_ arguments: String...) throws -> String {
         let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("Notes")
-        let process = Process()
-        process.executableURL = program
-        process.arguments = arguments
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let text = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0, "Notes \(arguments)")
-        return String(decoding: text, as: UTF8.self)
+        let result = try ChildProgram.run(program.path, arguments)
+        #expect(result.status == 0, "Notes \(arguments)")
+        return result.output
     }
 
     @Test func `the notes program keeps, lists and removes notes`() throws {

@@ -1,0 +1,55 @@
+import Foundation
+
+/// Runs another program and returns what it prints.
+///
+/// Foundation's `Process` is not used: it lists the open files of this process while other tests open more, and may then write behind
+/// its buffer.
+public enum ChildProgram {
+    public struct Failure: Error, CustomStringConvertible {
+        public var description: String
+    }
+
+    /// The end of a program: its exit status, or nil if a signal ended it, and everything that it printed.
+    public struct Result: Sendable {
+        public var status: Int32?
+        public var output: String
+    }
+
+    /// Runs a program and waits for its end. Blocks the thread.
+    ///
+    /// - Parameter name: A path, or a name to look up in `PATH`.
+    public static func run(_ name: String, _ arguments: [String]) throws -> Result {
+        let printed = FileManager.default.temporaryDirectory.appendingPathComponent("strata-\(UUID().uuidString).txt")
+        defer { try? FileManager.default.removeItem(at: printed) }
+        #if canImport(Darwin)
+            var actions: posix_spawn_file_actions_t?
+        #else
+            var actions = posix_spawn_file_actions_t()
+        #endif
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, printed.path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        let variables = ProcessInfo.processInfo.environment
+        var process = pid_t()
+        let code = withTexts([name] + arguments) { arguments in
+            withTexts(variables.map { "\($0)=\($1)" }) { posix_spawnp(&process, name, &actions, nil, arguments, $0) }
+        }
+        guard code == 0 else { throw Failure(description: "\(name): \(String(cString: strerror(code)))") }
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0 {
+            guard errno == EINTR else { throw Failure(description: "\(name): \(String(cString: strerror(errno)))") }
+        }
+        return Result(
+            status: status & 0x7f == 0 ? status >> 8 & 0xff : nil,
+            output: String(decoding: (try? Data(contentsOf: printed)) ?? Data(), as: UTF8.self))
+    }
+
+    /// Calls `body` with a list of C strings that ends with nil.
+    private static func withTexts<R>(_ texts: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> R) -> R {
+        let copies = texts.map { strdup($0) }
+        defer { for copy in copies { free(copy) } }
+        return body(copies + [nil])
+    }
+}
