@@ -45,6 +45,8 @@ extension LayeredView {
             for object in layer.candidates(entity: entity, column: KeyedColumn.key, value: wanted)
             where try exists(entity, object) && value(entity, object, KeyedColumn.key) == wanted { return object }
         }
-        return try base.lookup(entity, column: KeyedColumn.key, value: wanted).first { try exists(entity, $0) }
+        let found = try base.lookup(entity, column: KeyedColumn.key, value: wanted)
+        let isAsSaved = layers.allSatisfy { $0.entity(entity) == nil }
+        return isAsSaved ? found.first : try found.first { try exists(entity, $0) }
     }
 }

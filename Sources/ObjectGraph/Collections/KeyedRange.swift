@@ -45,7 +45,7 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     public func entries(
         _ direction: StoreSort.Direction = .ascending, limit: Int? = nil
     ) throws -> [(key: Key, value: Value)] {
-        try collection.context.keyedObjects(lower, upper, direction, limit: limit).map(entry)
+        try collection.context.keyedObjects(lower, upper, direction, limit: limit).compactMap(entry)
     }
 
     /// Calls `body` with each entry, reading some entries at a time.
@@ -72,14 +72,16 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
 
     // MARK: Entries
 
-    func entry(_ object: ObjectKey) throws -> (key: Key, value: Value) {
-        let key = try key(of: try collection.context.keyedKey(object))
-        let bytes = try collection.context.keyedValue(object)
-        return (key, try collection.decoded(bytes, collection.text(of: key)))
+    /// Returns the entry of an object, or nil if it does not exist any more.
+    func entry(_ object: ObjectKey) throws -> (key: Key, value: Value)? {
+        guard let stored = try collection.context.keyedEntry(object) else { return nil }
+        let key = try key(of: stored.key)
+        return (key, try collection.decoded(stored.value, collection.text(of: key)))
     }
 
     private func key(of bytes: Data) throws -> Key {
-        guard let key = collection.keys.read([UInt8](bytes.dropFirst(collection.prefix.count))[...]) else {
+        let key = bytes.withUnsafeBytes { collection.keys.read([UInt8]($0)[collection.prefix.count...]) }
+        guard let key else {
             throw CollectionError.unreadableKey(collection: collection.name)
         }
         return key
@@ -125,8 +127,8 @@ public struct KeyedCursor<Key, Value: Codable & Sendable> {
                 let bytes = [UInt8](try context.keyedKey(last))
                 if direction == .ascending { lower = bytes + [0] } else { upper = bytes }
             }
-            guard let object = batch.popLast(), try context.hasKeyed(object) else { continue }
-            return try KeyedRange(collection: collection, lower: lower, upper: upper).entry(object)
+            guard let object = batch.popLast() else { continue }
+            if let entry = try KeyedRange(collection: collection, lower: lower, upper: upper).entry(object) { return entry }
         }
     }
 }

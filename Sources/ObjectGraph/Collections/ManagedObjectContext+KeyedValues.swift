@@ -21,10 +21,18 @@ extension ManagedObjectContext {
         return try layerStack.view.keyedObject(entity, key)
     }
 
-    func hasKeyed(_ object: ObjectKey) throws -> Bool {
+    /// Returns the key and the value of an object, or nil if it does not exist.
+    func keyedEntry(_ object: ObjectKey) throws -> (key: Data, value: Data)? {
         checkIsolation()
-        guard let entity = keyedEntity else { return false }
-        return try exists(entity, object)
+        guard let entity = keyedEntity else { return nil }
+        if layerStack.hasLayers {
+            return try exists(entity, object) ? (keyedKey(object), keyedValue(object)) : nil
+        }
+        let slot = PageAddress.slot(of: object)
+        guard let page = try layerStack.pages.page(entity, PageAddress.page(of: object), in: layerStack.view.base),
+            let key = try page.presentValue(slot, KeyedColumn.key), let value = try page.presentValue(slot, KeyedColumn.value)
+        else { return nil }
+        return (key.keyedBytes, value.keyedBytes)
     }
 
     /// Returns the value under a key, or nil.

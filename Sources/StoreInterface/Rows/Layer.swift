@@ -191,7 +191,8 @@ public final class Layer: @unchecked Sendable {
     private func extendIndexes(_ row: Row, entity: Int, key: ObjectKey) {
         guard mustKeepIndexes else { return }
         indexes.withLock { indexes in
-            for place in indexes.keys where place.entity == entity && row.isSet(place.column) {
+            // A loop over the keys themselves would share the indexes, and each change would copy one.
+            for place in indexes.keys.filter({ $0.entity == entity && row.isSet($0.column) }) {
                 indexes[place]![row[place.column], default: []].append(key)
             }
         }
