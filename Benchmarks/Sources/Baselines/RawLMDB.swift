@@ -69,6 +69,9 @@ public final class RawLMDB {
         try table(name, MDB_CREATE | MDB_INTEGERKEY | MDB_DUPSORT | MDB_DUPFIXED | MDB_INTEGERDUP)
     }
 
+    /// Creates a table of rows under texts, in the order of their bytes. Requires a write transaction.
+    public func makeTextTable(_ name: String) throws -> Table { try table(name, MDB_CREATE) }
+
     private func table(_ name: String, _ flags: Int32) throws -> Table {
         var number = MDB_dbi()
         try Self.check(mdb_dbi_open(transaction, name, UInt32(flags), &number))
@@ -125,6 +128,41 @@ public final class RawLMDB {
         }
     }
 
+    public func put(_ table: Table, key: String, _ row: UnsafeRawBufferPointer) throws {
+        try Self.withBytes(of: key) { key in
+            var value = MDB_val(mv_size: row.count, mv_data: UnsafeMutableRawPointer(mutating: row.baseAddress))
+            try Self.check(mdb_put(transaction, table.number, &key, &value, 0))
+        }
+    }
+
+    /// Calls `body` with the row of a key, which is valid inside `body` only. Returns nil if there is none.
+    public func get<R>(_ table: Table, key: String, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
+        try Self.withBytes(of: key) { key in
+            var value = MDB_val()
+            let status = mdb_get(transaction, table.number, &key, &value)
+            if status == MDB_NOTFOUND { return nil }
+            try Self.check(status)
+            return try body(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
+        }
+    }
+
+    /// Removes a row if it exists.
+    public func remove(_ table: Table, key: String) throws {
+        try Self.withBytes(of: key) { key in
+            let status = mdb_del(transaction, table.number, &key, nil)
+            if status != MDB_NOTFOUND { try Self.check(status) }
+        }
+    }
+
+    fileprivate static func withBytes<R>(of text: String, _ body: (inout MDB_val) throws -> R) rethrows -> R {
+        var text = text
+        return try text.withUTF8 { bytes in
+            // LMDB does not change keys.
+            var value = MDB_val(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+            return try body(&value)
+        }
+    }
+
     /// Calls `body` with every row in the order of keys. A row is valid inside `body` only.
     public func forEach(_ table: Table, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         var cursor: OpaquePointer?
@@ -175,6 +213,14 @@ public final class RawLMDB {
         /// Moves to the first key that is not below `key`.
         public func seek(from key: UInt64) throws -> Bool { try seek(key, MDB_SET_RANGE) }
 
+        /// Moves to the first text that is not below `key`.
+        public func seek(from key: String) throws -> Bool {
+            try RawLMDB.withBytes(of: key) { bytes in
+                found = bytes
+                return try move(MDB_SET_RANGE)
+            }
+        }
+
         private func seek(_ key: UInt64, _ operation: MDB_cursor_op) throws -> Bool {
             var number = key
             return try withUnsafeMutableBytes(of: &number) { bytes in
@@ -191,6 +237,8 @@ public final class RawLMDB {
             return true
         }
 
+        /// The bytes of the current key, valid until the cursor moves.
+        public var keyBytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size) }
         /// The key of a row, or the value of an index entry.
         public var key: UInt64 { found.mv_data.loadUnaligned(as: UInt64.self) }
         /// The bytes of the current row, valid until the cursor moves.

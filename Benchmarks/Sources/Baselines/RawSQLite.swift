@@ -129,6 +129,12 @@ public final class RawSQLite {
             return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
         }
 
+        /// Calls `body` with the bytes of a value, which are valid inside `body` only.
+        public func withBlob<R>(_ column: Int, _ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+            let start = sqlite3_column_blob(handle, Int32(column))
+            return try body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, Int32(column)))))
+        }
+
         public func blob(_ column: Int) -> Data {
             guard let start = sqlite3_column_blob(handle, Int32(column)) else { return Data() }
             return Data(bytes: start, count: Int(sqlite3_column_bytes(handle, Int32(column))))

@@ -51,4 +51,19 @@ public enum StorageOperation: String, Sendable, CaseIterable {
     case walk = "to-many walk"
     /// Every fifth object of an entity with two indexes, in saves of 500.
     case delete
+    /// Bytes under text keys of ten characters, put in random order, in saves of 500.
+    case putSmall = "keyed put, 65 B"
+    case putLarge = "keyed put, 400 B"
+    /// The bytes under a random key, all within one read transaction.
+    case getSmall = "keyed get, 65 B"
+    case getLarge = "keyed get, 400 B"
+    /// The bytes of the hundred keys from a random key on.
+    case keyRangeSmall = "keyed range, 65 B"
+    case keyRangeLarge = "keyed range, 400 B"
+    /// The keys with one prefix, a hundred per prefix.
+    case prefixSmall = "keyed prefix, 65 B"
+    case prefixLarge = "keyed prefix, 400 B"
+    /// Every fifth key, in saves of 500.
+    case removeSmall = "keyed delete, 65 B"
+    case removeLarge = "keyed delete, 400 B"
 }

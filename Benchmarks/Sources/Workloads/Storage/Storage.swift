@@ -17,6 +17,7 @@ public struct Storage: Sendable {
     let saveEvery: Int
     let durability: DurabilityKind
     var shelves: IndexedWorkload
+    let keyed: [KeyedWorkload]
 
     public init(imported: Dataset, objects: Int, seed: UInt64, saveEvery: Int, durability: DurabilityKind) {
         importedData = PreparedDataset(imported)
@@ -26,6 +27,9 @@ public struct Storage: Sendable {
         recordData = PreparedDataset(records)
         matching = RecordData.matching(records)
         shelves = IndexedWorkload(objects: objects, seed: seed, saveEvery: saveEvery, durability: durability)
+        keyed = KeyedWorkload.Size.allCases.map {
+            KeyedWorkload($0, keys: objects, seed: seed, saveEvery: saveEvery, durability: durability)
+        }
         var random = SeededNumbers(seed: seed &+ 1)
         let picks = (0..<min(objects, 100_000)).map { _ in random.below(objects) }
         self.picks = picks
@@ -67,13 +71,16 @@ public struct Storage: Sendable {
     }
 
     private func run(_ engine: Engine) async throws -> EngineFigures {
-        switch engine {
-        case .sqliteRaw: try runSQLite().adding(shelves.runSQLite())
-        case .lmdbRaw: try runLMDB().adding(shelves.runLMDB())
-        case .strata: try await runStrata(.lmdb).adding(shelves.runStrata(.lmdb))
-        case .strataSQLite: try await runStrata(.sqlite).adding(shelves.runStrata(.sqlite))
-        case .strataMemory: try await runStrata(.memory).adding(shelves.runStrata(.memory))
-        }
+        var figures =
+            switch engine {
+            case .sqliteRaw: try runSQLite().adding(shelves.runSQLite())
+            case .lmdbRaw: try runLMDB().adding(shelves.runLMDB())
+            case .strata: try await runStrata(.lmdb).adding(shelves.runStrata(.lmdb))
+            case .strataSQLite: try await runStrata(.sqlite).adding(shelves.runStrata(.sqlite))
+            case .strataMemory: try await runStrata(.memory).adding(shelves.runStrata(.memory))
+            }
+        for workload in keyed { figures = figures.adding(try await workload.run(engine)) }
+        return figures
     }
 
     func check(_ engine: Engine, _ what: String, _ found: Int, _ expected: Int) throws {
