@@ -45,7 +45,8 @@ struct WeakSource {
 extension ManagedObjectContext: CustomStringConvertible, CustomReflectable {
     /// The name of the context, and the numbers of registered objects and of objects with unsaved changes. O(changed objects).
     public var description: String {
-        let count = insertedObjects.count + updatedObjects.count + deletedObjects.count
+        var count = 0
+        forEachPending { _, _, _ in count += 1 }
         return "context \(name): \(registry.count) registered, \(count == 0 ? "no" : "\(count)") unsaved"
     }
 

@@ -32,21 +32,30 @@ extension PersistentContainer {
     private func closeNow() async throws {
         let all = backgroundCoordinator === coordinator ? [coordinator] : [coordinator, backgroundCoordinator]
         let open = all.filter { !$0.isClosed }
-        var lost: (any Error)?
         for coordinator in open { coordinator.closed.store(true, ordering: .releasing) }
-        do {
-            for coordinator in open { try await coordinator.writer.finishSaves() }
-        } catch let error where Self.isFinal(error) {
-            lost = error
-        } catch {
-            for coordinator in open { coordinator.closed.store(false, ordering: .releasing) }
-            throw error
-        }
+        let lost = try await Self.finishSaves(of: open)
         for coordinator in open { await coordinator.closeContexts() }
+        // A save may have passed the check before the coordinators were closed, and been accepted after the others were written.
+        let lostAtEnd = try await Self.finishSaves(of: open)
         for coordinator in open { StoreWriterRegistry.leave(coordinator.writer, closing: true) }
         // Also retry a coordinator whose store was still being read the last time.
         for coordinator in all where coordinator.writer.isRetired { try await coordinator.writer.close() }
-        if let lost { throw lost }
+        if let error = lost ?? lostAtEnd { throw error }
+    }
+
+    /// Writes the deferred saves. Returns the error of saves that can never be written.
+    ///
+    /// - Throws: The error of saves that may be written later. Then the coordinators are open again.
+    private static func finishSaves(of coordinators: [PersistentStoreCoordinator]) async throws -> (any Error)? {
+        do {
+            for coordinator in coordinators { try await coordinator.writer.finishSaves() }
+            return nil
+        } catch let error where isFinal(error) {
+            return error
+        } catch {
+            for coordinator in coordinators { coordinator.closed.store(false, ordering: .releasing) }
+            throw error
+        }
     }
 
     /// Returns whether a retry cannot write the saves either.

@@ -84,6 +84,41 @@ import Testing
         try await again.close()
     }
 
+    @Test(arguments: files, [ContextStack.siblings, .split])
+    func `S067: a deferred save that was accepted while the container closed is in the file`(
+        _ kind: StoreKind, _ stack: ContextStack
+    )
+        async throws
+    {
+        for round in 0..<Rounds.of(20, long: 300) {
+            let bed = try TestBed(kind)
+            let container = try await Self.open(bed, stack)
+            let accepted = Total()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<8 {
+                    let worker =
+                        number % 2 == 0 ? container.newBatchOperationContext() : container.coordinator.newBackgroundContext()
+                    group.addTask {
+                        for step in 0..<20 {
+                            await worker.perform { $0.insert("Thing")["number"] = .int(Int64(number * 100 + step)) }
+                            guard (try? await worker.save(.deferred(within: .seconds(3600)))) != nil else { return }
+                            accepted.count.withLock { $0 += 1 }
+                        }
+                    }
+                }
+                group.addTask {
+                    for _ in 0..<round { await Task.yield() }
+                    try await container.close()
+                }
+                try await group.waitForAll()
+            }
+            let again = try await Self.open(bed)
+            let found = try await again.newBatchOperationContext().perform { try $0.count(EntityFetchRequest("Thing")) }
+            #expect(found == accepted.count.withLock { $0 }, "round \(round)")
+            try await again.close()
+        }
+    }
+
     @Test(arguments: files) @MainActor func `a closed main context reads nothing and keeps its changes`(_ kind: StoreKind)
         async throws
     {
