@@ -102,7 +102,9 @@ let package = Package(
             ]),
         .testTarget(name: "ObjectGraphTests", dependencies: ["ObjectGraph", "TestSupport", "Platform"]),
         .testTarget(name: "CoordinationTests", dependencies: ["ObjectGraph", "MemoryStore", "TestSupport", "Platform"]),
-        .testTarget(name: "StackTests", dependencies: ["Notes", "ObjectGraph", "TestSupport", "Platform"]),
+        .testTarget(
+            name: "StackTests",
+            dependencies: ["Notes", "ObjectGraph", "TestSupport", "Platform", .product(name: "Logging", package: "swift-log")]),
         .testTarget(
             name: "CrashTests",
             dependencies: ["LMDB", "LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport", "Platform"]),

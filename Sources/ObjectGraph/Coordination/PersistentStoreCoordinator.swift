@@ -28,6 +28,9 @@ public final class PersistentStoreCoordinator: Sendable {
     private let signals = DispatchQueue(label: "strata.merges")
     private let listener = Mutex<UInt64>(0)
     let closed = Atomic(false)
+    let slowFetches = Mutex<SlowFetchLog?>(nil)
+    /// Whether ``slowFetches`` is set, for contexts to read without a lock.
+    let logsSlowFetches = Atomic(false)
 
     /// Creates a coordinator on a store that is already open.
     ///

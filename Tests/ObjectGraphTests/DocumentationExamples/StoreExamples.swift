@@ -74,6 +74,9 @@ import StoreInterface
             token = container.coordinator.currentHistoryToken  // then read the objects again
         }
         // end
+        // Sources/ObjectGraph/Fetching/Requests/SlowFetchLog.swift
+        container.coordinator.logFetches(slowerThan: .milliseconds(50))
+        // end
         // Sources/ObjectGraph/History/HistoryTransaction.swift
         for transaction in try await container.coordinator.history() {
             print(transaction.date, transaction.author ?? "unknown")

@@ -31,7 +31,7 @@ public struct FetchedBatches<Element>: RandomAccessCollection {
         entity = query.entity
         prefetching = PrefetchPlan(options)
         if let prefetching { try context.check(prefetching, entity) }
-        keys = try context.answer(options.includesPendingChanges) { try $0.keys(query) }
+        keys = try context.answer(query, options.includesPendingChanges) { try $0.keys(query) }
         batchSize = options.fetchBatchSize > 0 ? options.fetchBatchSize : 64
         self.wrap = wrap
     }

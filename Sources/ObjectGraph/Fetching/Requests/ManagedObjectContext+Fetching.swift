@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     private func keys(_ query: StoreQuery, _ options: FetchOptions) throws -> [ObjectKey] {
         let prefetching = PrefetchPlan(options)
         if let prefetching { try check(prefetching, query.entity) }
-        let keys = try answer(options.includesPendingChanges) { try $0.keys(query) }
+        let keys = try answer(query, options.includesPendingChanges) { try $0.keys(query) }
         if let prefetching { try prefetch(prefetching, of: keys, query.entity) }
         return keys
     }
@@ -39,37 +39,46 @@ extension ManagedObjectContext {
     /// Returns the number of objects that `fetch` would return (S131).
     public func count<M: PersistentModel>(_ request: FetchRequest<M>) throws -> Int {
         let query = try request.storeQuery(in: requestScope)
-        return try answer(request.includesPendingChanges) { try $0.count(query) }
+        return try answer(query, request.includesPendingChanges) { try $0.count(query) }
     }
 
     /// Returns the number of objects that `fetch` would return (S131).
     public func count(_ request: EntityFetchRequest) throws -> Int {
         let query = try request.storeQuery(in: requestScope)
-        return try answer(request.includesPendingChanges) { try $0.count(query) }
+        return try answer(query, request.includesPendingChanges) { try $0.count(query) }
     }
 
     /// Returns a description of what `fetch` would do: the indexes or scans that it uses, and the unsaved objects that it adds (S135).
     public func explain<M: PersistentModel>(_ request: FetchRequest<M>) throws -> String {
         let query = try request.storeQuery(in: requestScope)
-        return try answer(request.includesPendingChanges) { try $0.explain(query) }
+        return try view(request.includesPendingChanges).explain(query)
     }
 
     /// Returns a description of what `fetch` would do: the indexes or scans that it uses, and the unsaved objects that it adds (S135).
     public func explain(_ request: EntityFetchRequest) throws -> String {
         let query = try request.storeQuery(in: requestScope)
-        return try answer(request.includesPendingChanges) { try $0.explain(query) }
+        return try view(request.includesPendingChanges).explain(query)
     }
 
     private func fetchIDs(_ query: StoreQuery, _ includesPendingChanges: Bool) throws -> [ObjectID] {
-        let keys = try answer(includesPendingChanges) { try $0.keys(query) }
+        let keys = try answer(query, includesPendingChanges) { try $0.keys(query) }
         return keys.map { ObjectID(store: storeIdentity, entity: query.entity, key: $0) }
     }
 
-    /// Runs a query on the context's view. Without pending changes, the view leaves out the context's own layers.
-    func answer<R>(_ includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R) throws -> R {
+    /// Runs a query on the context's view, and logs it if it is slow and the program wants that.
+    func answer<R>(_ query: StoreQuery, _ includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R) throws -> R {
+        let view = view(includesPendingChanges)
+        guard setup.coordinator.logsSlowFetches.load(ordering: .relaxed),
+            let log = setup.coordinator.slowFetches.withLock({ $0 })
+        else { return try ask(view) }
+        return try log.timing(query, in: self, view) { try ask(view) }
+    }
+
+    /// Returns the context's view. Without pending changes, it leaves out the context's own layers.
+    private func view(_ includesPendingChanges: Bool) -> LayeredView {
         checkIsolation()
-        if includesPendingChanges { return try ask(layerStack.view) }
-        return try ask(
-            LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst(layerStack.sealed.count + 1))))
+        let view = layerStack.view
+        if includesPendingChanges { return view }
+        return LayeredView(base: view.base, layers: Array(view.layers.dropFirst(layerStack.sealed.count + 1)))
     }
 }

@@ -19,7 +19,7 @@ extension ManagedObjectContext {
     private func rows(_ query: ValueQuery) throws -> [ResultRow] {
         let shape = ResultShape(
             names: query.columns.map(\.name), types: query.columnTypes, entities: query.idEntities, store: storeIdentity)
-        let found = try answer(query.request.includesPendingChanges) { try $0.rows(query) }
+        let found = try answer(query.objects, query.request.includesPendingChanges) { try $0.rows(query) }
         return found.map { ResultRow(shape: shape, values: $0) }
     }
 
@@ -48,7 +48,7 @@ extension ManagedObjectContext {
         }
         var aggregation = values.aggregation
         aggregation.predicate = query.predicate
-        let groups = try answer(includesPendingChanges) { view in
+        let groups = try answer(query, includesPendingChanges) { view in
             guard query.limit != nil || query.offset > 0 else { return try view.groups(aggregation) }
             return try view.groups(aggregation, of: view.keys(query))
         }

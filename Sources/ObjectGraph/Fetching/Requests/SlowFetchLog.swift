@@ -1,0 +1,47 @@
+import Logging
+import StoreInterface
+
+/// Logs fetches that take long, with their plans (S174).
+struct SlowFetchLog: Sendable {
+    let threshold: Duration
+    let logger: Logger
+
+    /// Runs a fetch and logs it if it was slow.
+    func timing<R>(_ query: StoreQuery, in context: ManagedObjectContext, _ view: LayeredView, _ fetch: () throws -> R) rethrows
+        -> R
+    {
+        let clock = context.setup.writer.clock
+        let start = clock.now
+        let result = try fetch()
+        let taken = Duration.nanoseconds(Int64(clamping: clock.now.uptimeNanoseconds - start.uptimeNanoseconds))
+        if taken >= threshold { report(taken, query, in: context, view, result) }
+        return result
+    }
+
+    private func report<R>(
+        _ taken: Duration, _ query: StoreQuery, in context: ManagedObjectContext, _ view: LayeredView, _ result: R
+    ) {
+        let entity = context.storedModel.entities[query.entity].name
+        let count = (result as? [ObjectKey])?.count ?? result as? Int
+        let found = count.map { " and found \($0) objects" } ?? ""
+        let plan = (try? view.explain(query)) ?? "unknown"
+        logger.warning("a fetch of \(entity) in the context \(context.name) took \(taken)\(found); plan: \(plan)")
+    }
+}
+
+extension PersistentStoreCoordinator {
+    /// Logs each fetch and count of this coordinator's contexts that takes at least as long as a threshold: its time, its context, the
+    /// number of objects found, and its plan as in `explain`.
+    ///
+    /// ```swift
+    /// container.coordinator.logFetches(slowerThan: .milliseconds(50))
+    /// ```
+    /// While it is off, a fetch costs one more atomic read.
+    /// - Parameters:
+    ///   - threshold: The shortest time to log; nil turns the log off, as it is at first.
+    ///   - logger: Receives messages of level `warning`, on the executor of the context.
+    public func logFetches(slowerThan threshold: Duration?, to logger: Logger = Logger(label: "strata.fetches")) {
+        slowFetches.withLock { $0 = threshold.map { SlowFetchLog(threshold: $0, logger: logger) } }
+        logsSlowFetches.store(threshold != nil, ordering: .relaxed)
+    }
+}

@@ -1,0 +1,63 @@
+import Logging
+import ObjectGraph
+import Platform
+import StoreInterface
+import TestSupport
+import Testing
+
+/// The log of slow fetches. A threshold of zero logs every fetch, so no test depends on speed.
+@Suite struct SlowFetchTests {
+    /// Keeps the messages of a logger.
+    private final class Messages: Sendable {
+        let all = Mutex<[String]>([])
+
+        var logger: Logger { Logger(label: "test") { _ in Handler(messages: self) } }
+
+        /// Returns the messages so far, without the measured times, and forgets them.
+        func take() -> [String] {
+            all.withLock { all in
+                defer { all = [] }
+                return all.map { $0.replacing(/took .* seconds/, with: "took t") }
+            }
+        }
+    }
+
+    private struct Handler: LogHandler {
+        let messages: Messages
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { messages.all.withLock { $0.append("\(event.level) \(event.message)") } }
+    }
+
+    @MainActor @Test(arguments: Combination.all)
+    func `S174: a slow fetch is logged with its context, its objects and its plan`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let messages = Messages()
+        container.coordinator.logFetches(slowerThan: .zero, to: messages.logger)
+        let context = container.mainContext
+        for number in 0..<3 { context.makeTrack("\(number)", plays: number) }
+        let request = EntityFetchRequest("Track", matching: .compare("plays", .greater, .int(0)))
+        let plan = try context.explain(request)
+        #expect(messages.take().isEmpty, "explaining is no fetch")
+        _ = try context.fetch(request)
+        #expect(messages.take() == ["warning a fetch of Track in the context main took t and found 2 objects; plan: \(plan)"])
+        _ = try context.count(request)
+        #expect(messages.take() == ["warning a fetch of Track in the context main took t and found 2 objects; plan: \(plan)"])
+        _ = try context.aggregate(.sum("plays"), of: request)
+        #expect(messages.take().count == 1)
+        #expect(throws: FetchError.self) { try context.fetch(EntityFetchRequest("Nothing")) }
+        #expect(messages.take().isEmpty)
+        container.coordinator.logFetches(slowerThan: .seconds(3600), to: messages.logger)
+        _ = try context.count(EntityFetchRequest("Track"))
+        container.coordinator.logFetches(slowerThan: nil)
+        _ = try context.count(EntityFetchRequest("Track"))
+        #expect(messages.take().isEmpty)
+    }
+}
