@@ -166,17 +166,15 @@ public final class LMDBStore: ObjectStore {
     /// first. A writer of this process, whose map may not move, adopts it before it writes. Inside a write, the file is never
     /// larger than the map.
     func reading<R>(_ read: () throws -> R) throws -> R {
-        for _ in 0..<5000 {
-            do {
-                return try read()
-            } catch let error as LMDBError where error.code == .mapResized {
+        do {
+            return try environment.adoptingSizes(read) {
+                // While a writer of this process has the lock, it adopts the size.
                 let isAdopted = try writing.withLockIfAvailable { _ in try environment.resizeMap(to: 0) }
                 if isAdopted == false { throw StoreError.outgrown(self) }
-                // The process that has enlarged the file, or a writer of this process, is not done.
-                if isAdopted == nil { CurrentThread.sleep(microseconds: 1000) }
             }
+        } catch let error as LMDBError where error.code == .mapResized {
+            throw StoreError.outgrown(self)
         }
-        throw StoreError.outgrown(self)
     }
 
     /// Runs `body` in the file's single write transaction, on the calling thread, and commits it durably.

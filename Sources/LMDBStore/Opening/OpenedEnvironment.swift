@@ -73,14 +73,20 @@ enum OpenedEnvironment {
 }
 
 extension Environment {
-    /// Runs `body`, and repeats it with a larger map if another process has made the file larger than the map since this process
-    /// opened it. The caller must be the only user of the environment.
+    /// Runs `body`, and repeats it with a larger map each time that another process has made the file larger than the map. The caller
+    /// must be the only user of the environment.
     func adoptingSizes<R>(_ body: () throws -> R) throws -> R {
-        for _ in 0..<1000 {
+        try adoptingSizes(body) { _ = try resizeMap(to: 0) }
+    }
+
+    /// Runs `body`, and repeats it after `adopt`, which adopts the file's size, each time that another process has made the file larger
+    /// than the map.
+    func adoptingSizes<R>(_ body: () throws -> R, adopt: () throws -> Void) throws -> R {
+        for _ in 0..<5000 {
             do {
                 return try body()
             } catch let error as LMDBError where error.code == .mapResized {
-                guard try resizeMap(to: 0) else { throw error }
+                try adopt()
                 CurrentThread.sleep(microseconds: 1000)
             }
         }

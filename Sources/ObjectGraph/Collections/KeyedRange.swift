@@ -80,7 +80,8 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     }
 
     private func key(of bytes: Data) throws -> Key {
-        let key = bytes.withUnsafeBytes { collection.keys.read([UInt8]($0)[collection.prefix.count...]) }
+        // A damaged file may have a key that is shorter than the prefix, although an index led to it.
+        let key = bytes.withUnsafeBytes { collection.keys.read([UInt8]($0).dropFirst(collection.prefix.count)) }
         guard let key else {
             throw CollectionError.unreadableKey(collection: collection.name)
         }

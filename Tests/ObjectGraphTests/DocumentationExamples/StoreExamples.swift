@@ -75,7 +75,7 @@ import StoreInterface
         }
         // end
         // Sources/ObjectGraph/Fetching/Requests/SlowFetchLog.swift
-        container.coordinator.logFetches(slowerThan: .milliseconds(50))
+        container.logFetches(slowerThan: .milliseconds(50))
         // end
         // Sources/ObjectGraph/History/HistoryTransaction.swift
         for transaction in try await container.coordinator.history() {

@@ -29,17 +29,25 @@ struct SlowFetchLog: Sendable {
     }
 }
 
-extension PersistentStoreCoordinator {
-    /// Logs each fetch and count of this coordinator's contexts that takes at least as long as a threshold: its time, its context, the
+extension PersistentContainer {
+    /// Logs each fetch and count of this container's contexts that takes at least as long as a threshold: its time, its context, the
     /// number of objects found, and its plan as in `explain`.
     ///
     /// ```swift
-    /// container.coordinator.logFetches(slowerThan: .milliseconds(50))
+    /// container.logFetches(slowerThan: .milliseconds(50))
     /// ```
     /// While it is off, a fetch costs one more atomic read.
     /// - Parameters:
     ///   - threshold: The shortest time to log; nil turns the log off, as it is at first.
     ///   - logger: Receives messages of level `warning`, on the executor of the context.
+    public func logFetches(slowerThan threshold: Duration?, to logger: Logger = Logger(label: "strata.fetches")) {
+        coordinator.logFetches(slowerThan: threshold, to: logger)
+        if backgroundCoordinator !== coordinator { backgroundCoordinator.logFetches(slowerThan: threshold, to: logger) }
+    }
+}
+
+extension PersistentStoreCoordinator {
+    /// Logs slow fetches of this coordinator's contexts: see ``PersistentContainer/logFetches(slowerThan:to:)``.
     public func logFetches(slowerThan threshold: Duration?, to logger: Logger = Logger(label: "strata.fetches")) {
         slowFetches.withLock { $0 = threshold.map { SlowFetchLog(threshold: $0, logger: logger) } }
         logsSlowFetches.store(threshold != nil, ordering: .relaxed)
