@@ -52,7 +52,69 @@ private enum FetchingExamples {
         print(longest ?? track as Any)
     }
 
+    static func rows(_ context: ManagedObjectContext) throws {
+        // Sources/ObjectGraph/Fetching/Values/ManagedObjectContext+Rows.swift
+        struct Summary: Decodable {
+            var album: ObjectID?
+            var plays: Int
+        }
+
+        let request = ValueRequest<Track>(
+            [.property(\.album), .sum(\.playCount).named("plays")], groupBy: [.property(\.album)])
+        let summaries = try context.rows(request, as: Summary.self)
+        // end
+        print(summaries)
+        // Sources/ObjectGraph/Fetching/Values/ManagedObjectContext+Rows.swift
+        for (title, plays) in try context.rows(\Track.title, \.playCount, where: #Predicate { $0.playCount > 100 }) {
+            print(title, plays)
+        }
+        // end
+    }
+
+    static func importing(_ context: ManagedObjectContext, _ json: Data) throws {
+        // Sources/ObjectGraph/Importing/ManagedObjectContext+Importing.swift
+        struct Song: Decodable {
+            var title: String
+            var album: String?  // The unique title of an album.
+        }
+
+        let songs = try JSONDecoder().decode([Song].self, from: json)
+        try context.insert(contentsOf: songs, as: Track.self)
+        // end
+        // Sources/ObjectGraph/Importing/ManagedObjectContext+Importing.swift
+        try context.upsert(contentsOf: songs, unique: \Track.isrc)
+        // end
+        // Sources/ObjectGraph/Importing/ManagedObjectContext+Upserting.swift
+        let track = try context.upsert(unique: \Track.isrc, "FRZ039800212") { track in
+            track.title = "Baguette"
+        }
+        // end
+        print(track)
+    }
+
+    private struct TrackValue: Decodable, Sendable {
+        var title: String
+    }
+
+    static func imports(_ coordinator: PersistentStoreCoordinator, _ rows: [[Value]]) async throws {
+        let songs = [TrackValue(title: "Baguette")]
+        // Sources/ObjectGraph/Importing/PersistentStoreCoordinator+Importing.swift
+        try await coordinator.insert(contentsOf: songs, as: Track.self, rule: .update(on: ["isrc"]))
+        // end
+        // Sources/ObjectGraph/Coordination/Batches/BatchRequest.swift
+        try await coordinator.insert(into: "Track", ["title"], rows: rows) { progress in
+            print("\(progress.savedRows) of \(progress.totalRows ?? 0) rows")
+        }
+        // end
+    }
+
     static func batches(_ coordinator: PersistentStoreCoordinator, _ album: ObjectID) async throws {
+        do {
+            // Sources/ObjectGraph/Coordination/Batches/BatchChange.swift
+            let change = BatchChange.set(\Track.album, \.title, to: "Live")
+            // end
+            print(change)
+        }
         // Sources/ObjectGraph/Coordination/Batches/BatchChange.swift
         try await coordinator.batchUpdate(
             FetchRequest<Track>(where: #Predicate { $0.playCount > 100 }), .set(\.playCount, to: 0), .set(\.album, to: album))

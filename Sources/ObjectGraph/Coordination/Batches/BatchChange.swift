@@ -29,6 +29,13 @@ public struct BatchChange<M: PersistentModel>: Sendable {
         self.newValue = newValue
     }
 
+    private init<N: PersistentModel, V: AttributeValue>(_ keyPath: KeyPath<M, N?>, _ newValue: NewValue, by unique: KeyPath<N, V>)
+    {
+        property = M.columnsByKeyPath[keyPath].map { "\($0).\(N.name(of: unique))" }
+        keyPathText = RowText.property(keyPath)
+        self.newValue = newValue
+    }
+
     /// Sets an attribute.
     public static func set<V: AttributeValue>(_ keyPath: KeyPath<M, V>, to value: V) -> BatchChange {
         BatchChange(keyPath, .value(value.storeValue))
@@ -39,9 +46,20 @@ public struct BatchChange<M: PersistentModel>: Sendable {
         BatchChange(keyPath, .object(id))
     }
 
-    /// Returns the value of the property's column.
+    /// Sets a to-one relationship to the object with a value of a unique attribute, which must exist when the batch runs.
+    ///
+    /// ```swift
+    /// let change = BatchChange.set(\Track.album, \.title, to: "Live")
+    /// ```
+    public static func set<N: PersistentModel, V: AttributeValue>(
+        _ keyPath: KeyPath<M, N?>, _ unique: KeyPath<N, V>, to value: V
+    ) -> BatchChange {
+        BatchChange(keyPath, .value(value.storeValue), by: unique)
+    }
+
+    /// Returns the property, or its path to a unique attribute, and the value of the column there.
     func storeValue(_ entity: Entity, _ store: StoreIdentity) throws -> (property: String, value: Value) {
-        guard let property, let column = entity.column(named: property) else {
+        guard let property, let column = entity.column(named: String(property.prefix { $0 != "." })) else {
             throw FetchError.unknownProperty(entity: entity.name, property: keyPathText)
         }
         switch newValue {

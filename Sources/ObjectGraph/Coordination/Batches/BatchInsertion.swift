@@ -7,6 +7,10 @@ struct BatchInsertion: Sendable {
     let entity: Entity
     /// The columns for which rows have values.
     let columns: [Int]
+    /// The same columns, with the unique attributes by which rows name destinations.
+    private let properties: [BatchColumn]
+    /// The positions in rows of destinations that are found by a unique attribute.
+    private let lookups: [Int]
     /// The columns by which existing objects are found; nil if they are not looked up.
     let match: [Int]?
     let rule: UpsertRule
@@ -19,8 +23,10 @@ struct BatchInsertion: Sendable {
     init(_ entity: Entity, properties: [String], rule: UpsertRule, in model: Model) throws {
         self.entity = entity
         self.rule = rule
-        columns = try properties.map { try entity.batchColumn(named: $0, in: model) }
-        match = try rule.properties?.map { try entity.batchColumn(named: $0, in: model) }
+        self.properties = try properties.map { try BatchColumn($0, of: entity, in: model) }
+        columns = self.properties.map(\.column)
+        lookups = self.properties.indices.filter { [properties = self.properties] in properties[$0].destination != nil }
+        match = try rule.properties?.map { try BatchColumn($0, of: entity, in: model).column }
         for column in match ?? [] where !columns.contains(column) {
             throw FetchError.unknownProperty(entity: entity.name, property: "\(entity.columns[column].name) in the rows")
         }
@@ -30,10 +36,7 @@ struct BatchInsertion: Sendable {
         guard row.count == columns.count else {
             throw BatchError.wrongCount(entity: entity.name, row: number, values: row.count, properties: columns.count)
         }
-        for (value, column) in zip(row, columns) where !entity.columns[column].accepts(value) {
-            throw BatchError.wrongValue(entity: entity.name, property: entity.columns[column].name, value: value)
-        }
-        rows.append(zip(row, columns).map { entity.columns[$1].type.stored($0) })
+        rows.append(try zip(row, properties).map { try $1.checked($0) })
     }
 
     func layer(over state: StoreState, schema: StoreSchema) throws -> Layer {
@@ -42,21 +45,25 @@ struct BatchInsertion: Sendable {
         /// Objects that earlier rows of this save inserted or updated, by their values.
         var met: [[Value]: ObjectKey] = [:]
         let positions = match?.map { column in columns.firstIndex(of: column) ?? 0 }
-        for row in rows {
+        var destinations = Destinations(count: columns.count)
+        for var row in rows {
+            for position in lookups { row[position] = try destinations.reference(row[position], position, self, state) }
             let values = positions.map { positions in positions.map { row[$0] } }
             var found: ObjectKey?
             if let values, let match, !values.contains(where: \.isNull) {
-                found = try met[values] ?? Self.find(values, match, entity.number, state)
+                found = try met[values] ?? state.key(of: entity.number, match, values)
             }
             if let found {
                 if let values { met[values] = found }
                 if case .keep = rule { continue }
                 update(found, row, in: layer)
+                destinations.note(row, found, self)
             } else {
                 // There are as many keys as rows.
                 guard let key = free.next() else { break }
                 if let values { met[values] = key }
                 insert(key, row, in: layer)
+                destinations.note(row, key, self)
             }
         }
         return layer
@@ -76,9 +83,29 @@ struct BatchInsertion: Sendable {
         if known == nil { layer.put(changed, entity: entity.number, key: key) }
     }
 
-    private static func find(_ values: [Value], _ columns: [Int], _ entity: Int, _ state: StoreState) throws -> ObjectKey? {
-        if state.deferred.isEmpty { return try state.base.lookup(entity, columns: columns, values: values).first }
-        let parts = zip(columns, values).map { StorePredicate.compare($0, .equal, $1) }
-        return try state.view.keys(StoreQuery(entity: entity, predicate: .and(parts), limit: 1)).first
+    /// The destinations that a save has found, per position in the rows.
+    private struct Destinations {
+        private var known: [[Value: ObjectKey]]
+
+        init(count: Int) { known = Array(repeating: [:], count: count) }
+
+        mutating func reference(_ value: Value, _ position: Int, _ insertion: BatchInsertion, _ state: StoreState) throws -> Value
+        {
+            if let key = known[position][value] { return .reference(key) }
+            let reference = try insertion.properties[position].resolved(value, in: state)
+            known[position][value] = reference.referenceKey
+            return reference
+        }
+
+        /// Records a row of this save, to which later rows of the save may refer.
+        mutating func note(_ row: [Value], _ key: ObjectKey, _ insertion: BatchInsertion) {
+            for position in insertion.lookups {
+                guard let destination = insertion.properties[position].destination,
+                    destination.entity.number == insertion.entity.number,
+                    let source = insertion.columns.firstIndex(of: destination.column)
+                else { continue }
+                known[position][row[source]] = key
+            }
+        }
     }
 }

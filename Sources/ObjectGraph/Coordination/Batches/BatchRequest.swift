@@ -99,7 +99,13 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
     case wrongCount(entity: String, row: Int, values: Int, properties: Int)
     /// The property is one end of a one-to-one relationship.
     case oneToOne(entity: String, property: String)
-    /// A save of an import failed. The saves before it stay.
+    /// No object has the value of the unique attribute by which a relationship is set.
+    case noDestination(entity: String, property: String, destination: String, attribute: String, value: Value)
+    /// A relationship is set by a value, and its destination has no unique attribute, or several.
+    case noUniqueAttribute(entity: String, property: String, destination: String)
+    /// A Swift value has a property of a type that its entity cannot store.
+    case notStorable(entity: String, property: String, type: String)
+    /// A save of an import failed, or its task was cancelled. The saves before it stay.
     case importStopped(savedRows: Int, error: any Error)
 
     /// The failed operation, the reason and the remedy, as one line.
@@ -112,10 +118,36 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
         case .oneToOne(let entity, let property):
             "cannot set \(entity).\(property) in a batch: it is one end of a one-to-one relationship, and a batch does not set the other. "
                 + "Set it in a context."
+        case .noDestination(let entity, let property, let destination, let attribute, let value):
+            "cannot set \(entity).\(property): no \(destination) has the \(attribute) \(value). Insert it first, or use null."
+        case .noUniqueAttribute(let entity, let property, let destination):
+            "cannot set \(entity).\(property) by a value: \(destination) does not have exactly one unique attribute. "
+                + "Declare one, or set the relationship in a context."
+        case .notStorable(let entity, let property, let type):
+            "cannot set \(entity).\(property): it cannot store a value of type \(type). Use a value of its type."
+        case .importStopped(let savedRows, let error) where error is CancellationError:
+            "the import was cancelled after \(savedRows) rows, which are saved. Import the rows after them to continue."
         case .importStopped(let savedRows, let error):
             "the import stopped after \(savedRows) rows, which are saved: \(error)"
         }
     }
+}
+
+/// The progress of an import, reported after each of its saves.
+///
+/// ```swift
+/// try await coordinator.insert(into: "Track", ["title"], rows: rows) { progress in
+///     print("\(progress.savedRows) of \(progress.totalRows ?? 0) rows")
+/// }
+/// ```
+public struct BatchProgress: Sendable, Hashable, CustomStringConvertible {
+    /// The number of rows that are saved. They stay, whatever follows.
+    public var savedRows: Int
+    /// The number of rows in the import; nil if the sequence does not know it.
+    public var totalRows: Int?
+
+    /// The numbers of saved rows and of all rows: `4096 of 10000 rows`.
+    public var description: String { totalRows.map { "\(savedRows) of \($0) rows" } ?? "\(savedRows) rows" }
 }
 
 extension BatchResult: CustomStringConvertible {

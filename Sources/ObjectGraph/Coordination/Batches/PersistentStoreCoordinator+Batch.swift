@@ -8,8 +8,8 @@ import StoreInterface
 extension PersistentStoreCoordinator {
     /// Sets properties of all objects that a request selects, in one atomic save.
     ///
-    /// References are set by key (`.reference(id.key)`) and must refer to existing objects. One-to-one relationships are refused,
-    /// because their other end would not change. Needs about 150 bytes of memory per object until it is saved.
+    /// References are set by key (`.reference(id.key)`), or by a unique attribute (`["album.title": "Live"]`), and must refer to existing
+    /// objects. One-to-one relationships are refused, because their other end would not change. Needs about 150 bytes of memory per object until it is saved.
     ///
     /// - Throws: ``FetchError``, ``BatchError``, ``SaveError``, `StoreError`. Then nothing is written.
     @discardableResult
@@ -52,75 +52,9 @@ extension PersistentStoreCoordinator {
         try await batchDelete(request.storeQuery(in: requestScope), options)
     }
 
-    /// Imports rows with one value per named property. Other properties get their default values.
-    ///
-    /// Each save contains ``BatchOptions/rowsPerSave`` rows. The next rows are read from the sequence while a save is written, off the
-    /// caller's executor. Rows may come in any order. References are set by key, as in `batchUpdate`.
-    /// With ``UpsertRule/update(on:)``, a row updates the object that has the same values. Of several such rows, the last one wins.
-    ///
-    /// - Throws: ``FetchError``, ``BatchError``: `importStopped` contains the number of rows that were saved before the error.
-    @discardableResult
-    public func insert<Rows: Sequence & Sendable>(
-        into entityName: String, _ properties: [String], rows: Rows, rule: UpsertRule = .insert,
-        options: BatchOptions = BatchOptions()
-    ) async throws -> BatchResult where Rows.Element == [Value] {
-        try await importRows(into: entityName, properties, rows: rows, rule: rule, options: options)
-    }
-
-    /// Imports rows that must not leave the caller's isolation, such as a lazy sequence whose closure belongs to the main actor.
-    ///
-    /// The rows are read on the caller's executor, between the saves. Otherwise this equals the import of `Sendable` rows.
-    /// To keep the main actor free, pass `Sendable` rows, or call this method from a background task.
-    ///
-    /// - Throws: ``FetchError``, ``BatchError``: `importStopped` contains the number of rows that were saved before the error.
-    @_disfavoredOverload @discardableResult
-    public nonisolated(nonsending) func insert<Rows: Sequence>(
-        into entityName: String, _ properties: [String], rows: Rows, rule: UpsertRule = .insert,
-        options: BatchOptions = BatchOptions()
-    ) async throws -> BatchResult where Rows.Element == [Value] {
-        try await importRows(into: entityName, properties, rows: rows, rule: rule, options: options)
-    }
-
-    /// Imports rows, which are read on the caller's executor.
-    private nonisolated(nonsending) func importRows<Rows: Sequence>(
-        into entityName: String, _ properties: [String], rows: Rows, rule: UpsertRule, options: BatchOptions
-    ) async throws -> BatchResult where Rows.Element == [Value] {
-        guard let entity = model.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
-        let empty = try BatchInsertion(entity, properties: properties, rule: rule, in: model)
-        var result = BatchResult(entity: entity.number, store: store.identity)
-        var saved = 0
-        var number = 0
-        // Only one save runs at a time. Of two submitted together, the second could pass the first, or follow a save that failed.
-        var running: (task: Task<ChangeSet, any Error>, rows: Int)?
-        do {
-            var rows = rows.makeIterator()
-            while true {
-                var chunk = empty
-                chunk.rows.reserveCapacity(min(options.rowsPerSave, 1 << 16))
-                while chunk.rows.count < max(options.rowsPerSave, 1), let row = rows.next() {
-                    try Task.checkCancellation()
-                    try chunk.append(row, number: number)
-                    number += 1
-                }
-                if let before = running {
-                    running = nil
-                    result.add(try await before.task.value)
-                    saved += before.rows
-                }
-                if chunk.rows.isEmpty { return result }
-                running = (task: save(chunk, options), rows: chunk.rows.count)
-            }
-        } catch {
-            // Wait for a save that runs while a row is invalid, because the error must contain the number of saved rows.
-            if let last = running, (try? await last.task.value) != nil { saved += last.rows }
-            if saved == 0 { throw error }
-            throw BatchError.importStopped(savedRows: saved, error: error)
-        }
-    }
-
     // MARK: Through the writer
 
-    private func save(_ chunk: BatchInsertion, _ options: BatchOptions) -> Task<ChangeSet, any Error> {
+    func save(_ chunk: BatchInsertion, _ options: BatchOptions) -> Task<ChangeSet, any Error> {
         Task {
             var chunk = chunk
             // On the writer's queue, because this may wait for the disk.
@@ -149,20 +83,17 @@ extension PersistentStoreCoordinator {
         _ query: StoreQuery, _ values: [String: Value], _ options: BatchOptions
     ) async throws -> BatchResult {
         let entity = contextModel.entities[query.entity]
-        var columns: [Int: Value] = [:]
-        for (name, value) in values {
-            let column = try entity.batchColumn(named: name, in: model)
-            guard entity.columns[column].accepts(value) else {
-                throw BatchError.wrongValue(entity: entity.name, property: name, value: value)
-            }
-            columns[column] = entity.columns[column].type.stored(value)
+        let changes = try values.map { name, value in
+            let property = try BatchColumn(name, of: entity, in: model)
+            return (property: property, value: try property.checked(value))
         }
         let schema = contextModel.storeSchema
-        return try await result(query.entity, options) { [columns] state in
+        return try await result(query.entity, options) { state in
             let layer = Layer(schema: schema)
+            let columns = try changes.map { (column: $0.property.column, value: try $0.property.resolved($0.value, in: state)) }
             for key in try state.view.keys(query) {
                 let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
-                for (column, value) in columns { row[column] = value }
+                for change in columns { row[change.column] = change.value }
                 layer.put(row, entity: entity.number, key: key)
             }
             return layer

@@ -38,13 +38,16 @@ public enum FetchError: Error, Sendable, Hashable {
     case notUnique(entity: String, property: String)
     /// A live result has no sort. It needs one, because its changes are described by position.
     case sortRequired(entity: String)
+    /// A row does not fit the type as which it is decoded; `column` is nil if no single column is the cause. Thrown after the rows were
+    /// read.
+    case undecodableRow(type: String, column: String?, reason: String)
 }
 
 extension FetchError {
     /// The kind of failure, without its values.
     public enum Code: String, Sendable, Hashable {
         case unsupportedPredicate, conditionTooDeep, unknownEntity, unknownProperty, unsupportedSort, unsupportedAggregate
-        case notGrouped, havingWithoutGroups, sumTooLarge, notUnique, sortRequired
+        case notGrouped, havingWithoutGroups, sumTooLarge, notUnique, sortRequired, undecodableRow
     }
 
     /// The kind of failure, without its values.
@@ -61,6 +64,7 @@ extension FetchError {
         case .sumTooLarge: .sumTooLarge
         case .notUnique: .notUnique
         case .sortRequired: .sortRequired
+        case .undecodableRow: .undecodableRow
         }
     }
 
@@ -123,6 +127,11 @@ extension FetchError: LocalizedError, CustomStringConvertible {
             ErrorText(
                 "cannot create a live result of \(entity): the request has no sort",
                 remedy: "Add at least one.")
+        case .undecodableRow(let type, let column, let reason):
+            ErrorText(
+                "cannot decode a row as \(type): \(column.map { "the column \($0): " } ?? "")\(reason)",
+                remedy: "Name the request's columns after the properties of the type, and give these the types of the attributes."
+            )
         }
     }
 }

@@ -42,20 +42,8 @@ extension ManagedObjectContext {
     /// ```
     /// - Throws: ``FetchError/notUnique(entity:property:)`` if the attribute has no unique constraint.
     public func find<M: PersistentModel, V: AttributeValue>(unique attribute: KeyPath<M, V>, _ value: V) throws -> M? {
-        guard let entity = storedModel.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
-        guard let name = M.columnsByKeyPath[attribute], let column = entity.column(named: name) else {
-            throw FetchError.unknownProperty(entity: entity.name, property: RowText.property(attribute))
-        }
-        guard entity.isUnique(column) else { throw FetchError.notUnique(entity: entity.name, property: name) }
-        let condition = Condition.equal(name, entity.columns[column].type.stored(value.storeValue))
+        let unique = try uniqueColumn(attribute)
+        let condition = Condition.equal(unique.definition.name, unique.definition.type.stored(value.storeValue))
         return try fetch(FetchRequest<M>(matching: condition, limit: 1)).first
-    }
-}
-
-extension Entity {
-    /// Whether no two objects have the same value in a column.
-    fileprivate func isUnique(_ column: Int) -> Bool {
-        attributes.contains { $0.column == column && $0.index == .unique }
-            || indexes.contains { $0.kind == .unique && $0.columns == [column] }
     }
 }

@@ -60,8 +60,7 @@ extension ResultRow: CustomStringConvertible, CustomReflectable {
 
     private var texts: [(String, String)] {
         zip(shape.names, values).enumerated().map { position, column in
-            if let key = column.1.referenceKey { return (column.0, "id \(key)") }
-            return (column.0, column.1.text(as: shape.type(at: position)))
+            (column.0, shape.text(column.1, at: position))
         }
     }
 }
@@ -83,6 +82,12 @@ final class ResultShape: Sendable {
     }
 
     func type(at position: Int) -> ColumnType? { types[position] }
+
+    /// Returns the text of a column's value. An object is shown by its key.
+    func text(_ value: Value, at position: Int) -> String {
+        if let key = value.referenceKey { return "id \(key)" }
+        return value.text(as: types[position])
+    }
 
     /// Returns the position of a column. A linear search suffices, because results have few columns.
     func position(of name: String) -> Int? { names.firstIndex(of: name) }

@@ -77,15 +77,8 @@ public struct EncodedAttribute<V: Codable>: AttributeValue {
 
     /// The value encoded as JSON, or null for nil. A value that cannot be encoded is a programmer error.
     public var storeValue: Value {
-        if let optional = value as? any OptionalValue, optional.isNone { return .null }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        encoder.nonConformingFloatEncodingStrategy = .convertToString(
-            positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-        do {
-            if let set = value as? any UnorderedValue { return .data(try set.orderedJSON(encoder)) }
-            return .data(try encoder.encode(value))
-        } catch {
+        if let optional = value as? any OptionalValue, optional.wrappedValue == nil { return .null }
+        do { return .data(try AttributeJSON.encode(value)) } catch {
             preconditionFailure("\(V.self) cannot be encoded: \(error)")
         }
     }
@@ -95,23 +88,39 @@ public struct EncodedAttribute<V: Codable>: AttributeValue {
         EncodedAttribute(ifPresent: decoded(Data("[]".utf8)) ?? decoded(Data("{}".utf8)))
     }
 
-    private static func decoded(_ bytes: Data) -> V? {
-        let decoder = JSONDecoder()
-        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
-            positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-        return try? decoder.decode(V.self, from: bytes)
-    }
+    private static func decoded(_ bytes: Data) -> V? { try? AttributeJSON.decode(V.self, from: bytes) }
 
     private static func none<N: ExpressibleByNilLiteral>(_ type: N.Type) -> V? { N(nilLiteral: ()) as? V }
 }
 
+/// The JSON of attributes of `Codable` types.
+enum AttributeJSON {
+    /// Returns the same bytes for equal values.
+    static func encode(_ value: some Encodable) throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+        if let set = value as? any UnorderedValue { return try set.orderedJSON(encoder) }
+        return try encoder.encode(value)
+    }
+
+    static func decode<V: Decodable>(_ type: V.Type, from bytes: Data) throws -> V {
+        let decoder = JSONDecoder()
+        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+            positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+        return try decoder.decode(type, from: bytes)
+    }
+}
+
 /// An optional of any type.
-private protocol OptionalValue {
-    var isNone: Bool { get }
+protocol OptionalValue {
+    /// The wrapped value; nil for nil.
+    var wrappedValue: Any? { get }
 }
 
 extension Optional: OptionalValue {
-    fileprivate var isNone: Bool { self == nil }
+    var wrappedValue: Any? { map { $0 } }
 }
 
 /// A collection whose elements have no order. Its JSON gets one, so that equal values have equal bytes (S032).

@@ -1,0 +1,165 @@
+import StoreInterface
+
+/// Inserting Swift values, such as decoded JSON, as objects (S139).
+///
+/// The stored properties of a value set the properties of an object that have the same names. Names are those in Swift, so that coding
+/// keys do not matter. Missing properties, and nil for a property that is not optional, give the default value. A property that
+/// the entity does not have is an error.
+///
+/// A relationship is set by values of the destination's unique attribute: one value if it is to-one, a list if it is to-many. The
+/// destinations are objects that the context shows, or objects of the same call.
+extension ManagedObjectContext {
+    /// Inserts an object per value, in order.
+    ///
+    /// ```swift
+    /// struct Song: Decodable {
+    ///     var title: String
+    ///     var album: String?  // The unique title of an album.
+    /// }
+    ///
+    /// let songs = try JSONDecoder().decode([Song].self, from: json)
+    /// try context.insert(contentsOf: songs, as: Track.self)
+    /// ```
+    /// Cost: reflection of each value, about a microsecond per property, and one query per relationship. For imports of more objects than
+    /// fit into memory, see ``PersistentStoreCoordinator/insert(contentsOf:as:rule:options:progress:)``.
+    /// - Throws: ``BatchError``, ``FetchError``. Then nothing is inserted.
+    @discardableResult
+    public func insert<M: PersistentModel, Values: Sequence>(contentsOf values: Values, as type: M.Type = M.self) throws -> [M]
+    where Values.Element: Decodable {
+        guard let entity = storedModel.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
+        return try importObjects(values, entity, unique: nil).map { wrapped($0, as: M.self) }
+    }
+
+    /// Inserts an object of an entity per value, in order. See ``insert(contentsOf:as:)``.
+    @discardableResult
+    public func insert<Values: Sequence>(contentsOf values: Values, into entityName: String) throws -> [ManagedObject]
+    where Values.Element: Decodable {
+        guard let entity = storedModel.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
+        return try importObjects(values, entity, unique: nil)
+    }
+
+    /// Updates the object with the same value of a unique attribute, per value, or inserts one. Of equal values, the last one wins.
+    ///
+    /// An updated object keeps its values of properties that the Swift value does not have.
+    ///
+    /// ```swift
+    /// try context.upsert(contentsOf: songs, unique: \Track.isrc)
+    /// ```
+    /// - Returns: The objects in the order of the values. An object can occur several times.
+    /// - Throws: ``BatchError``, ``FetchError``. Then nothing is changed.
+    @discardableResult
+    public func upsert<M: PersistentModel, V: AttributeValue, Values: Sequence>(
+        contentsOf values: Values, unique attribute: KeyPath<M, V>
+    ) throws -> [M] where Values.Element: Decodable {
+        let unique = try uniqueColumn(attribute)
+        return try importObjects(values, unique.entity, unique: unique).map { wrapped($0, as: M.self) }
+    }
+
+    /// Updates the object of an entity with the same value of a unique attribute, per value, or inserts one. See
+    /// ``upsert(contentsOf:unique:)``.
+    @discardableResult
+    public func upsert<Values: Sequence>(
+        contentsOf values: Values, into entityName: String, unique attribute: String
+    ) throws -> [ManagedObject] where Values.Element: Decodable {
+        guard let entity = storedModel.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
+        return try importObjects(values, entity, unique: entity.uniqueColumn(named: attribute))
+    }
+
+    // MARK: Steps
+
+    /// Checks everything before the first change.
+    private func importObjects(_ values: some Sequence, _ entity: Entity, unique: UniqueColumn?) throws -> [ManagedObject] {
+        checkIsolation()
+        var reader = ImportedFields(entity, in: storedModel)
+        let rows = try values.map { try reader.fields(of: $0) }
+        let destinations = try findDestinations(of: rows, entity)
+        let existing =
+            try unique.map { unique in try keys(of: Set(rows.compactMap { $0.value(of: unique.column) }), in: unique) } ?? [:]
+        var objects: [ManagedObject] = []
+        objects.reserveCapacity(rows.count)
+        var met: [Value: ManagedObject] = [:]
+        for row in rows {
+            let value = unique.flatMap { row.value(of: $0.column) } ?? .null
+            let known = met[value] ?? existing[value].map { self.object(entity.number, $0) }
+            let object = known ?? insert(entity, values: row.columns(entity.defaults))
+            if known != nil { row.forEachAttribute { write(object, $0, $1) } }
+            if !value.isNull { met[value] = object }
+            objects.append(object)
+        }
+        for (row, object) in zip(rows, objects) { relate(object, row, destinations, objects) }
+        return objects
+    }
+
+    /// An object to which a relationship leads: one that the context shows, or the one at a position of the imported values.
+    private enum Destination {
+        case existing(ObjectKey)
+        case imported(Int)
+    }
+
+    /// Returns the destinations of each relationship by the values of their unique attribute.
+    private func findDestinations(of rows: [[ImportedFields.Field]], _ entity: Entity) throws -> [Int: [Value: Destination]] {
+        var wanted: [Int: (name: String, unique: UniqueColumn, values: Set<Value>)] = [:]
+        for field in rows.joined() {
+            guard case .related(let relationship, let unique) = field.target else { continue }
+            wanted[relationship.number, default: (field.name, unique, [])].values.formUnion(field.values.filter { !$0.isNull })
+        }
+        return try wanted.mapValues { name, unique, values in
+            var found = try keys(of: values, in: unique).mapValues { Destination.existing($0) }
+            if unique.entity.number == entity.number {
+                for (position, row) in rows.enumerated() {
+                    if let value = row.value(of: unique.column), found[value] == nil { found[value] = .imported(position) }
+                }
+            }
+            for value in values where found[value] == nil {
+                throw BatchError.noDestination(
+                    entity: entity.name, property: name, destination: unique.entity.name,
+                    attribute: unique.definition.name, value: value)
+            }
+            return found
+        }
+    }
+
+    private func relate(
+        _ object: ManagedObject, _ row: [ImportedFields.Field], _ destinations: [Int: [Value: Destination]],
+        _ objects: [ManagedObject]
+    ) {
+        for field in row {
+            guard case .related(let relationship, _) = field.target else { continue }
+            let others = field.values.compactMap { value -> ManagedObject? in
+                switch destinations[relationship.number]?[value] {
+                case .existing(let key): self.object(relationship.destination, key)
+                case .imported(let position): objects[position]
+                case nil: nil
+                }
+            }
+            switch relationship.kind {
+            case .toOne: setToOne(object, relationship, to: others.first)
+            case .toMany: setToMany(object, relationship, to: others)
+            }
+        }
+    }
+}
+
+extension [ImportedFields.Field] {
+    /// Returns the value of a column; nil if the fields have none.
+    func value(of column: Int) -> Value? {
+        for field in self {
+            if case .attribute(column) = field.target { return field.values.first }
+        }
+        return nil
+    }
+
+    /// Calls `body` with each column of an attribute and its value.
+    func forEachAttribute(_ body: (Int, Value) -> Void) {
+        for field in self {
+            if case .attribute(let column) = field.target, let value = field.values.first { body(column, value) }
+        }
+    }
+
+    /// Returns the values of a new object's columns.
+    func columns(_ defaults: [Value]) -> [Value] {
+        var columns = defaults
+        forEachAttribute { columns[$0] = $1 }
+        return columns
+    }
+}

@@ -1,0 +1,185 @@
+import StoreInterface
+
+/// Imports of rows in the store, without creating objects (S137).
+///
+/// A cancelled task stops its import between two saves: each save is whole or absent. Rows of earlier saves stay, and the error
+/// ``BatchError/importStopped(savedRows:error:)`` has their number. With no row saved, the import throws `CancellationError`.
+extension PersistentStoreCoordinator {
+    /// Imports rows with one value per named property. Other properties get their default values.
+    ///
+    /// Each save contains ``BatchOptions/rowsPerSave`` rows. The next rows are read from the sequence while a save is written, off the
+    /// caller's executor. Rows may come in any order. References are set by key, as in `batchUpdate`, or by a unique attribute of the
+    /// destination: with the property `"album.title"`, rows have titles of albums. These exist already, or are earlier rows of the import.
+    /// With ``UpsertRule/update(on:)``, a row updates the object that has the same values. Of several such rows, the last one wins.
+    ///
+    /// - Parameter progress: Called after each save, on any thread.
+    /// - Throws: ``FetchError``, ``BatchError``: `importStopped` contains the number of rows that were saved before the error.
+    @discardableResult
+    public func insert<Rows: Sequence & Sendable>(
+        into entityName: String, _ properties: [String], rows: Rows, rule: UpsertRule = .insert,
+        options: BatchOptions = BatchOptions(), progress: @escaping @Sendable (BatchProgress) -> Void = { _ in }
+    ) async throws -> BatchResult where Rows.Element == [Value] {
+        var report = BatchReport(rows, progress)
+        var rows = rows.makeIterator()
+        return try await importRows(entity(named: entityName), properties, rule, options, &report) { rows.next() }
+    }
+
+    /// Imports rows that must not leave the caller's isolation, such as a lazy sequence whose closure belongs to the main actor.
+    ///
+    /// The rows are read on the caller's executor, between the saves. Otherwise this equals the import of `Sendable` rows.
+    /// To keep the main actor free, pass `Sendable` rows, or call this method from a background task.
+    ///
+    /// - Throws: ``FetchError``, ``BatchError``: `importStopped` contains the number of rows that were saved before the error.
+    @_disfavoredOverload @discardableResult
+    public nonisolated(nonsending) func insert<Rows: Sequence>(
+        into entityName: String, _ properties: [String], rows: Rows, rule: UpsertRule = .insert,
+        options: BatchOptions = BatchOptions(), progress: @escaping @Sendable (BatchProgress) -> Void = { _ in }
+    ) async throws -> BatchResult where Rows.Element == [Value] {
+        var report = BatchReport(rows, progress)
+        var rows = rows.makeIterator()
+        return try await importRows(entity(named: entityName), properties, rule, options, &report) { rows.next() }
+    }
+
+    /// Imports Swift values, such as decoded JSON, as objects of a model type. Their stored properties set the properties of the same
+    /// names, as in ``ManagedObjectContext/insert(contentsOf:as:)``. To-many relationships are refused.
+    ///
+    /// The first value decides which properties are imported. nil for a property that is not optional gives its default value.
+    ///
+    /// ```swift
+    /// try await coordinator.insert(contentsOf: songs, as: Track.self, rule: .update(on: ["isrc"]))
+    /// ```
+    /// - Parameter progress: Called after each save, on any thread.
+    /// - Throws: ``FetchError``, ``BatchError``: `importStopped` contains the number of rows that were saved before the error.
+    @discardableResult
+    public func insert<M: PersistentModel, Values: Sequence & Sendable>(
+        contentsOf values: Values, as type: M.Type, rule: UpsertRule = .insert, options: BatchOptions = BatchOptions(),
+        progress: @escaping @Sendable (BatchProgress) -> Void = { _ in }
+    ) async throws -> BatchResult where Values.Element: Decodable {
+        guard let entity = model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
+        return try await importValues(values, entity, rule, options, progress)
+    }
+
+    /// Imports Swift values as objects of an entity by name. See ``insert(contentsOf:as:rule:options:progress:)``.
+    @discardableResult
+    public func insert<Values: Sequence & Sendable>(
+        contentsOf values: Values, into entityName: String, rule: UpsertRule = .insert,
+        options: BatchOptions = BatchOptions(), progress: @escaping @Sendable (BatchProgress) -> Void = { _ in }
+    ) async throws -> BatchResult where Values.Element: Decodable {
+        try await importValues(values, entity(named: entityName), rule, options, progress)
+    }
+
+    // MARK: Steps
+
+    private func entity(named name: String) throws -> Entity {
+        guard let entity = model.entity(named: name) else { throw FetchError.unknownEntity(name) }
+        return entity
+    }
+
+    private func importValues<Values: Sequence & Sendable>(
+        _ values: Values, _ entity: Entity, _ rule: UpsertRule, _ options: BatchOptions,
+        _ progress: @escaping @Sendable (BatchProgress) -> Void
+    ) async throws -> BatchResult {
+        var reader = ImportedRows(entity, in: model)
+        var report = BatchReport(values, progress)
+        var values = values.makeIterator()
+        guard let first = values.next() else { return BatchResult(entity: entity.number, store: store.identity) }
+        var next: [Value]? = try reader.firstRow(of: first)
+        return try await importRows(entity, reader.properties, rule, options, &report) {
+            defer { next = nil }
+            return try next ?? values.next().map { try reader.row(of: $0) }
+        }
+    }
+
+    /// Imports rows, which are read on the caller's executor.
+    private nonisolated(nonsending) func importRows(
+        _ entity: Entity, _ properties: [String], _ rule: UpsertRule, _ options: BatchOptions, _ report: inout BatchReport,
+        nextRow: () throws -> [Value]?
+    ) async throws -> BatchResult {
+        let empty = try BatchInsertion(entity, properties: properties, rule: rule, in: model)
+        var result = BatchResult(entity: entity.number, store: store.identity)
+        var number = 0
+        // Only one save runs at a time. Of two submitted together, the second could pass the first, or follow a save that failed.
+        var running: (task: Task<ChangeSet, any Error>, rows: Int)?
+        do {
+            while true {
+                var chunk = empty
+                chunk.rows.reserveCapacity(min(options.rowsPerSave, 1 << 16))
+                while chunk.rows.count < max(options.rowsPerSave, 1), let row = try nextRow() {
+                    try Task.checkCancellation()
+                    try chunk.append(row, number: number)
+                    number += 1
+                }
+                if let before = running {
+                    running = nil
+                    result.add(try await before.task.value)
+                    report.add(before.rows)
+                }
+                if chunk.rows.isEmpty { return result }
+                try Task.checkCancellation()
+                running = (task: save(chunk, options), rows: chunk.rows.count)
+            }
+        } catch {
+            // Wait for a save that runs while a row is invalid, because the error must contain the number of saved rows.
+            if let last = running, (try? await last.task.value) != nil { report.add(last.rows) }
+            if report.savedRows == 0 { throw error }
+            throw BatchError.importStopped(savedRows: report.savedRows, error: error)
+        }
+    }
+}
+
+/// The rows that an import has saved, reported to its caller.
+private struct BatchReport {
+    private(set) var savedRows = 0
+    private let totalRows: Int?
+    private let progress: @Sendable (BatchProgress) -> Void
+
+    init<Rows: Sequence>(_ rows: Rows, _ progress: @escaping @Sendable (BatchProgress) -> Void) {
+        // O(1) for the collections that imports have.
+        totalRows = (rows as? any Collection)?.count
+        self.progress = progress
+    }
+
+    mutating func add(_ rows: Int) {
+        savedRows += rows
+        progress(BatchProgress(savedRows: savedRows, totalRows: totalRows))
+    }
+}
+
+/// Converts Swift values to rows that have the properties of the first value.
+private struct ImportedRows {
+    private(set) var properties: [String] = []
+    private var fields: ImportedFields
+    private var positions: [String: Int] = [:]
+    private var defaults: [Value] = []
+
+    init(_ entity: Entity, in model: Model) { fields = ImportedFields(entity, in: model) }
+
+    mutating func firstRow(of value: Any) throws -> [Value] {
+        for name in ImportedFields.names(of: value) {
+            switch try fields.target(name) {
+            case .attribute(let column):
+                properties.append(name)
+                defaults.append(fields.entity.defaults[column])
+            case .related(let relationship, let unique):
+                guard case .toOne = relationship.kind else {
+                    throw FetchError.unknownProperty(entity: fields.entity.name, property: name)
+                }
+                properties.append("\(name).\(unique.definition.name)")
+                defaults.append(.null)
+            }
+            positions[name] = properties.count - 1
+        }
+        return try row(of: value)
+    }
+
+    mutating func row(of value: Any) throws -> [Value] {
+        var row = defaults
+        for field in try fields.fields(of: value) {
+            guard let position = positions[field.name] else {
+                throw FetchError.unknownProperty(entity: fields.entity.name, property: "\(field.name) in the first value")
+            }
+            row[position] = field.values.first ?? .null
+        }
+        return row
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import Synchronization
+import TestSupport
+import Testing
+
+/// Relationships by unique values in batches, and the progress and cancellation of imports (S137).
+@Suite struct BatchImportTests {
+    private static func options(_ rows: Int) -> BatchOptions {
+        var options = BatchOptions()
+        options.rowsPerSave = rows
+        return options
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S137: rows relate to earlier rows and saved objects by unique values`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Songs.model)
+        let coordinator = container.coordinator
+        try await coordinator.insert(into: "Disc", ["name"], rows: [["One"], ["Two"]])
+        for rowsPerSave in [1, 2, 100] {
+            let prefix = "\(rowsPerSave)-"
+            let rows: [[Value]] = [
+                [.string(prefix + "a"), "One", .null], [.string(prefix + "b"), "Two", .string(prefix + "a")],
+                [.string(prefix + "c"), .null, .string(prefix + "b")],
+            ]
+            try await coordinator.insert(
+                into: "Song", ["code", "disc.name", "original.code"], rows: rows, options: Self.options(rowsPerSave))
+            let shown = try await container.newBatchOperationContext().perform { context throws in
+                try context.find(unique: \Song.code, prefix + "c")?.original?.original?.disc?.name
+            }
+            #expect(shown == "One")
+        }
+        let error = await #expect(throws: BatchError.self) {
+            try await coordinator.insert(into: "Song", ["code", "disc.name"], rows: [["x", "Three"]])
+        }
+        #expect("\(error as Any)".contains("cannot set Song.disc.name: no Disc has the name \"Three\"."))
+        await #expect(throws: FetchError.self) {
+            try await coordinator.insert(into: "Song", ["code", "disc.songs"], rows: [["x", "Three"]])
+        }
+        await #expect(throws: FetchError.notUnique(entity: "Song", property: "title")) {
+            try await coordinator.insert(into: "Song", ["code", "original.title"], rows: [["x", "Three"]])
+        }
+        #expect(try coordinator.store.verify() == [])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S137: a batch update relates objects by a unique value`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Songs.model)
+        let coordinator = container.coordinator
+        try await coordinator.insert(into: "Disc", ["name"], rows: [["One"], ["Two"]])
+        try await coordinator.insert(
+            into: "Song", ["code", "plays"], rows: (0..<6).map { [.string("s\($0)"), .int(Int64($0))] })
+        let many = FetchRequest<Song>(where: #Predicate { $0.plays >= 3 })
+        let result = try await coordinator.batchUpdate(many, .set(\.disc, \.name, to: "Two"), .set(\.plays, to: 9))
+        #expect(result.updatedCount == 3)
+        try await coordinator.batchUpdate(
+            EntityFetchRequest("Song", matching: .compare("plays", .less, 3)), set: ["disc.name": "One"])
+        let discs = try await container.newBatchOperationContext().perform { context throws in
+            try context.fetch(FetchRequest<Disc>(sortBy: [.init(\.name)])).map { $0.songs.count }
+        }
+        #expect(discs == [3, 3])
+        let error = await #expect(throws: BatchError.self) {
+            try await coordinator.batchUpdate(many, .set(\.disc, \.name, to: "Three"))
+        }
+        #expect("\(error as Any)".contains("no Disc has the name \"Three\""))
+        #expect(try coordinator.store.verify() == [])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S137: an import reports its saves, and a cancelled one keeps whole saves only`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Songs.model)
+        let coordinator = container.coordinator
+        let reports = Mutex<[BatchProgress]>([])
+        let rows: [[Value]] = (0..<25).map { [.string("s\($0)")] }
+        try await coordinator.insert(into: "Song", ["code"], rows: rows, options: Self.options(10)) { progress in
+            reports.withLock { $0.append(progress) }
+        }
+        #expect(reports.withLock { $0.map(\.description) } == ["10 of 25 rows", "20 of 25 rows", "25 of 25 rows"])
+        // The import cancels its own task after the second save.
+        let many: [[Value]] = (100..<2100).map { [.string("s\($0)")] }
+        let task = Task { [coordinator] in
+            try await coordinator.insert(into: "Song", ["code"], rows: many, options: Self.options(10)) {
+                if $0.savedRows >= 20 { withUnsafeCurrentTask { $0?.cancel() } }
+            }
+        }
+        do {
+            _ = try await task.value
+            Issue.record("the import was not cancelled")
+        } catch BatchError.importStopped(let savedRows, let error) {
+            #expect(error is CancellationError)
+            #expect(savedRows == 20 || savedRows == 30)
+            let count = try await container.newBatchOperationContext().perform { try $0.count(FetchRequest<Song>()) }
+            #expect(count == 25 + savedRows)
+        }
+        let cancelled = Task { [coordinator] in
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await coordinator.insert(into: "Song", ["code"], rows: [["never"]])
+        }
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        #expect(try coordinator.store.verify() == [])
+    }
+}
