@@ -1,4 +1,5 @@
 import Dispatch
+import Platform
 import StoreInterface
 import TestSupport
 import Testing
@@ -139,16 +140,91 @@ import Testing
 
     // MARK: Saves of others
 
-    @Test func `S068: a new context sees what another connection has committed, without being told`() async throws {
-        _ = try await coordinator.titles()
+    /// Saves tracks with these numbers of plays by another connection.
+    private func saveElsewhere(_ kind: RowKind, _ plays: [ObjectKey: Int]) throws {
         let layer = Layer(schema: Music.model.storeSchema)
         let entity = try #require(Music.model.entity(named: "Track"))
-        let row = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
-        row.fill(with: entity.defaults)
-        row[Music.column("Track", "title")] = .string("elsewhere")
-        layer.put(row, entity: entity.number, key: 1 << 30)
+        for (key, plays) in plays {
+            let row = Row.make(kind: kind, layer: layer.id, columnCount: entity.columns.count)
+            if kind == .insert {
+                row.fill(with: entity.defaults)
+                row[Music.column("Track", "title")] = .string("elsewhere")
+            }
+            row[Music.column("Track", "plays")] = .int(Int64(plays))
+            layer.put(row, entity: entity.number, key: key)
+        }
         try store.saveElsewhere(layer)
+    }
+
+    @Test func `S068: a new context sees what another connection has committed, without being told`() async throws {
+        _ = try await coordinator.titles()
+        try saveElsewhere(.insert, [1 << 30: 0])
         #expect(try await coordinator.titles() == ["elsewhere"])
+    }
+
+    /// Catches: a context that shows a save before it has reported it. The next report then finds old positions by new values.
+    @Test(arguments: [false, true])
+    func `S145: results equal a fetch when a save arrives between a notice and the snapshot`(_ isOwnSave: Bool) async throws {
+        let request = EntityFetchRequest("Track", sortBy: [AttributeSort("plays")])
+        let context = coordinator.newBackgroundContext()
+        try saveElsewhere(.insert, [1 << 30: 10, 1 << 30 + 1: 20, 1 << 30 + 2: 30])
+        try writer.adoptExternalSaves()
+        let results = try await context.perform { context in
+            context.refreshAllObjects()
+            return try Unshared(Results(request, context: context))
+        }
+        for round in 0..<5 {
+            try saveElsewhere(.update, [1 << 30: 100 * round + 40])
+            try writer.adoptExternalSaves()
+            // The snapshot of the adopted state is not acquired yet, so that it contains this save too.
+            try saveElsewhere(.update, [1 << 30 + 1: 100 * round + 50])
+            if isOwnSave {
+                try await context.perform(andSave: .durable) { $0.insert("Artist")["name"] = .string("\(round)") }
+            }
+            await context.perform { context in
+                context.moving { context.advance(to: context.setup.writer.state) }
+            }
+            let (shown, fetched) = try await context.perform { context in
+                (results.value.snapshot.ids, try context.fetchIDs(request))
+            }
+            #expect(shown == fetched, "round \(round)")
+        }
+    }
+
+    /// `@unchecked Sendable` is safe because the results are used only inside `perform` of their context.
+    private final class Unshared<T>: @unchecked Sendable {
+        let value: T
+        init(_ value: T) { self.value = value }
+    }
+
+    @Test func `S068: a save of a sibling connection is published even if a commit runs when it arrives`() async throws {
+        let (isCommitting, mayCommit) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        store.fail { call, _ in
+            if call == .commit {
+                isCommitting.signal()
+                mayCommit.wait()
+            }
+            return nil
+        }
+        let context = coordinator.newBackgroundContext()
+        await context.perform { _ = $0.makeTrack("a") }
+        try saveElsewhere(.insert, [1 << 30: 0])
+        let newest = try store.snapshot().generation
+        async let saved: Void = context.save(.durable)
+        let writer = writer
+        let committed = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                isCommitting.wait()
+                DispatchQueue.global().async {
+                    CurrentThread.sleep(microseconds: 1000)
+                    mayCommit.signal()
+                }
+                writer.adoptSavesOfSibling()
+                continuation.resume(returning: writer.state.committed)
+            }
+        }
+        #expect(committed >= newest)
+        try await saved
     }
 
     @Test func `S062: a save whose commit fails leaves the store and the context as they were`() async throws {

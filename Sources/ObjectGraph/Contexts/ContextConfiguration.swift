@@ -13,6 +13,11 @@ struct ContextConfiguration: @unchecked Sendable {
     /// Whether the context reads the newest state at its first read, instead of the state at its creation.
     /// True for the container's own contexts.
     var beginsAtFirstRead = false
+    /// The number of the root, in a child that also follows the store: the main context of `.hybrid`. nil in other contexts.
+    ///
+    /// Such a child takes the saves of other roots from the writer, so that a read need not wait for its parent's merge (S068). It may thus
+    /// read a newer state than its parent.
+    var followedRoot: UInt64?
 
     /// A weak reference to a parent. Saving to a parent that was released throws (S078).
     struct ParentLink: Sendable {

@@ -24,7 +24,7 @@ extension ManagedObjectContext {
         let (views, sources) = observers.close()
         for source in sources { source.source?.end(layerStack.baseState.state) }
         for observer in views { observer.contextDidClose(error) }
-        if isRoot { setup.coordinator.unregister(number) }
+        if followsStore { setup.coordinator.unregister(number) }
     }
 
     /// Returns the state to read below the context's own layers. After closing, that state contains no objects from the store.

@@ -74,7 +74,7 @@ public final class ManagedObjectContext {
         cancelArrivals()
         for object in retained { registry.release(object) }
         giveBackKeys()
-        if isRoot { setup.coordinator.unregister(number) }
+        if followsStore { setup.coordinator.unregister(number) }
     }
 
     /// Returns unused keys, so that other contexts use them.
@@ -98,9 +98,9 @@ public final class ManagedObjectContext {
     /// Registers the context for saves of other contexts if it merges automatically.
     func follow() {
         guard automaticallyMergesChanges, let host else { return }
-        if isRoot {
-            setup.coordinator.register(host, number: number)
-        } else if setup.parent?.place.executor === place.executor {
+        if followsStore { setup.coordinator.register(host, number: number, root: setup.followedRoot) }
+        if isRoot { return }
+        if setup.parent?.place.executor === place.executor {
             setup.parent?.host?.runHere { $0.addFollower(host) }
         } else {
             setup.parent?.host?.enqueue { $0.addFollower(host) }
@@ -113,6 +113,9 @@ public final class ManagedObjectContext {
     }
 
     var isRoot: Bool { setup.parent == nil }
+
+    /// Whether the writer tells the context of saves.
+    var followsStore: Bool { isRoot || setup.followedRoot != nil }
 
     /// The coordinator of a root context; nil in a child.
     public var persistentStoreCoordinator: PersistentStoreCoordinator? { isRoot ? setup.coordinator : nil }

@@ -23,7 +23,7 @@ public final class PersistentStoreCoordinator: Sendable {
     /// Counts the requests between contexts; nil: with `Routing.snapshot` there are none.
     let hops: HopCounts?
     let traits: ModelCapabilities
-    private let contexts = Mutex<[UInt64: CoalescedNotifier]>([:])
+    private let contexts = Mutex<[UInt64: Follower]>([:])
     /// The queue on which notifiers wait for the end of their interval.
     private let signals = DispatchQueue(label: "strata.merges")
     private let listener = Mutex<UInt64>(0)
@@ -31,6 +31,12 @@ public final class PersistentStoreCoordinator: Sendable {
     let slowFetches = Mutex<SlowFetchLog?>(nil)
     /// Whether ``slowFetches`` is set, for contexts to read without a lock.
     let logsSlowFetches = Atomic(false)
+
+    private struct Follower {
+        let notifier: CoalescedNotifier
+        /// The number of the root if the context is its child, which receives the root's own saves from there.
+        let root: UInt64?
+    }
 
     /// Creates a coordinator on a store that is already open.
     ///
@@ -75,10 +81,11 @@ public final class PersistentStoreCoordinator: Sendable {
         try await writer.refresh()
     }
 
-    func register(_ host: any ContextExecutor, number: UInt64) {
+    /// - Parameter root: The number of the context's root; nil for a root.
+    func register(_ host: any ContextExecutor, number: UInt64, root: UInt64?) {
         contexts.withLock { contexts in
-            if contexts.count > 64 { contexts = contexts.filter { $0.value.isAlive } }
-            contexts[number] = CoalescedNotifier(host, queue: signals, clock: writer.clock)
+            if contexts.count > 64 { contexts = contexts.filter { $0.value.notifier.isAlive } }
+            contexts[number] = Follower(notifier: CoalescedNotifier(host, queue: signals, clock: writer.clock), root: root)
         }
     }
 
@@ -86,12 +93,12 @@ public final class PersistentStoreCoordinator: Sendable {
         _ = contexts.withLock { $0.removeValue(forKey: number) }
     }
 
-    /// Notifies all contexts except the one that saved.
+    /// Notifies all contexts except the one that saved, and its child.
     ///
     /// - Parameter origin: The number of the context that saved; 0 for none.
     func didSave(_ origin: UInt64) {
         let others = contexts.withLock { contexts in
-            contexts.compactMap { $0.key == origin ? nil : $0.value }
+            contexts.compactMap { $0.key == origin || $0.value.root == origin ? nil : $0.value.notifier }
         }
         for other in others { other.storeDidChange() }
     }

@@ -64,7 +64,11 @@ public final class PersistentContainer: Sendable {
         case .masterMainWorker, .hybrid:
             let root = BackgroundContext(Self.rootSetup(first, name: "master", merging: stack == .hybrid))
             master = root
-            let setup = try await root.run { $0.childSetup(name: "main", merging: stack == .hybrid) }
+            let setup = try await root.run { root in
+                var setup = root.childSetup(name: "main", merging: stack == .hybrid)
+                if stack == .hybrid { setup.followedRoot = root.number }
+                return setup
+            }
             main = await MainActor.run { MainContextHost(setup) }
         }
         bridges =
@@ -178,7 +182,7 @@ public final class PersistentContainer: Sendable {
                 // Saves that were learned from the other coordinator have the origin 0.
                 guard let to, origin != 0 else { return }
                 // Adopt the save now, so that the other coordinator's contexts are notified before the save returns (S068).
-                try? to.writer.adoptExternalSaves()
+                to.writer.adoptSavesOfSibling()
             }
         }
 

@@ -16,9 +16,13 @@ extension ManagedObjectContext {
 
     /// Merges one or more saves of other contexts in one move. Called on the context's executor (S093).
     func storeDidChange() {
-        guard isRoot, automaticallyMergesChanges, phase.closure == nil else { return }
+        guard followsStore, automaticallyMergesChanges, phase.closure == nil else { return }
         let newest = setup.writer.state
-        moving { moveOn(to: newest) }
+        if isRoot {
+            moving { moveOn(to: newest) }
+        } else if layerStack.baseState.route == nil {
+            moving { advance(to: newest) }
+        }
     }
 
     private func moveOn(to newest: StoreState) {
@@ -54,15 +58,22 @@ extension ManagedObjectContext {
         // Counts and values read earlier leave no registered object, but they must not change either. So check whether the snapshot was
         // read.
         let rests = showsNothing && (layerStack.baseState.state.base as? LazySnapshot).map { $0.current == nil } ?? false
+        if !rests, setup.writer.acquire(state)?.isEmpty != true { return move(to: state, after: []) }
         layerStack.baseState.state = rests ? setup.writer.resting(state) : state
-        if !rests { state.takeBase() }
         environment.lease.move(to: layerStack.baseState.state)
         layerStack.didMove(showsTheSame: true)
     }
 
+    /// Moves to a newer state of the store, below the same layers.
     func advance(to state: StoreState) {
         guard state.sequence > layerStack.baseState.state.sequence else { return }
-        let between = setup.writer.changes(after: layerStack.baseState.state, through: state)
+        move(to: state, after: setup.writer.changes(after: layerStack.baseState.state, through: state))
+    }
+
+    /// - Parameter counted: The saves between the two states; nil if they are unknown.
+    private func move(to state: StoreState, after counted: [ChangeSet]?) {
+        // Acquired before observers are told, because it may contain further saves of other connections.
+        let between = changes(counted, showing: state)
         var moved = layerStack.baseState
         moved.state = state
         moved.isPinned = false
@@ -73,6 +84,13 @@ extension ManagedObjectContext {
         }
         notify(changes, refreshed: refreshed)
         tellFollowers(changes)
+    }
+
+    /// Acquires the snapshot of a state to move to, if the context shows anything, and adds the saves that only the snapshot contains.
+    func changes(_ counted: [ChangeSet]?, showing state: StoreState) -> [ChangeSet]? {
+        if layerStack.baseState.route != nil || isRoot && showsNothing { return counted }
+        guard let counted, let more = setup.writer.acquire(state) else { return nil }
+        return counted + more
     }
 
     /// Makes a root context read another state of the store (S151). Unsaved changes stay on top.

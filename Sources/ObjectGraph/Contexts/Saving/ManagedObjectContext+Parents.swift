@@ -8,6 +8,8 @@ struct ChildChanges: Sendable {
     /// The parent's view revision that the child reads, and the parent's reset count for that revision.
     var parentViewRevision: UInt64
     var parentResetGeneration: UInt64
+    /// The store's state that the child reads, if it may be newer than the parent's: see ``ContextConfiguration/followedRoot``.
+    var newerState: StoreState?
     /// The child's name and author.
     var origin: SaveOrigin
     /// The child's updates of objects that were deleted when the child moved to its parent's state.
@@ -110,10 +112,15 @@ extension ManagedObjectContext {
         let revision = new.baseState.parentViewRevision
         guard revision >= max(base.parentViewRevision, base.earliestParentRevision) else { return }
         // Unsaved changes of the parent may also have come or gone. With the same revision, the parent has moved to an equal state.
-        let changes =
-            revision == base.parentViewRevision ? ChangeSet() : new.differsOnlyBySaves(from: base) ? changes : nil
-        let refreshed = showing(layerStack.view(movedTo: new.baseState), changes) {
-            move(to: new.baseState, changes.map { [$0] })
+        var target = new.baseState
+        target.state = newerState(than: target.state) ?? target.state
+        let isKnown = followsStore && target.state.sequence == base.state.sequence && target.parentLayers == base.parentLayers
+        let counted =
+            revision == base.parentViewRevision || isKnown
+            ? ChangeSet() : new.differsOnlyBySaves(from: base) ? changes : nil
+        let changes = self.changes(counted.map { [$0] }, showing: target.state).map(ChangeSet.union)
+        let refreshed = showing(layerStack.view(movedTo: target), changes) {
+            move(to: target, changes.map { [$0] })
             return refreshRegistered(changes)
         }
         notify(changes, refreshed: refreshed)
@@ -142,7 +149,16 @@ extension ManagedObjectContext {
         layer.seal()
         return ChildChanges(
             layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: layerStack.baseState.parentViewRevision,
-            parentResetGeneration: layerStack.baseState.parentResetGeneration, origin: origin, orphans: tracker.updatesOfDeleted)
+            parentResetGeneration: layerStack.baseState.parentResetGeneration, newerState: stateToReach, origin: origin,
+            orphans: tracker.updatesOfDeleted)
+    }
+
+    /// The state that the parent must reach before it accepts changes of this context.
+    private var stateToReach: StoreState? { setup.followedRoot == nil ? nil : layerStack.baseState.state }
+
+    /// Returns the state that this context reads if it follows the store and is ahead of a state of its parent.
+    private func newerState(than parent: StoreState) -> StoreState? {
+        stateToReach.flatMap { $0.sequence > parent.sequence ? $0 : nil }
     }
 
     nonisolated(nonsending) func pushOneLevel(_ push: ChildChanges) async throws -> ParentState {
@@ -186,7 +202,7 @@ extension ManagedObjectContext {
         if isLater {
             // The parent's announcement of a later state came first. That state contains the push.
         } else if place.showsTheSame {
-            moved.state = place.state
+            moved.state = newerState(than: place.state) ?? place.state
             moved.inherited = place.inherited
             moved.parentViewRevision = place.viewRevision
             moved.parentLayers = place.parentLayers
@@ -212,6 +228,7 @@ extension ManagedObjectContext {
     func take(_ push: ChildChanges) throws -> ParentState {
         if let route = layerStack.baseState.route { return try route.take(push, in: self) }
         try checkNotReset(push)
+        catchUp(with: push)
         var pushed = prepared(push)
         let (refreshed, changes) = changingObserved {
             if !observed.isEmpty {
@@ -271,7 +288,10 @@ extension ManagedObjectContext {
     private func takeThrough(_ group: [WaitingPush]) {
         let durability = group.map(\.durability).contains(.durable) ? .durable : group[0].durability
         do {
-            for waiting in group { try checkNotReset(waiting.push) }
+            for waiting in group {
+                try checkNotReset(waiting.push)
+                catchUp(with: waiting.push)
+            }
             if let route = layerStack.baseState.route {
                 return route.takeThrough(group.map(\.push), durability, in: self) { [self] in finish(group, $0) }
             }
@@ -369,6 +389,7 @@ extension ManagedObjectContext {
             var push = pushes[0]
             push.parentViewRevision = layerStack.baseState.parentViewRevision
             push.parentResetGeneration = layerStack.baseState.parentResetGeneration
+            push.newerState = stateToReach
             push.origin = push.origin.orAuthor(transactionAuthor)
             return push
         }
@@ -405,6 +426,11 @@ extension ManagedObjectContext {
             state: layerStack.baseState.state, inherited: layerStack.sealed.reversed() + layerStack.baseState.inherited,
             viewRevision: layerStack.revision, parentLayers: layerStack.sealed.map(\.id),
             showsTheSame: showsTheSame, taken: taken)
+    }
+
+    /// Moves to the state that a child has read, if that is newer.
+    private func catchUp(with push: ChildChanges) {
+        if let state = push.newerState { advance(to: state) }
     }
 
     func checkNotReset(_ push: ChildChanges) throws {

@@ -118,7 +118,9 @@ extension ManagedObjectContext {
     /// Applies the result of a save after the store has accepted the layers in flight.
     func didWrite(_ outcome: SaveOutcome, adopted: ChangeSet? = nil) {
         let old = layerStack.baseState.state
-        let between = setup.writer.changes(after: old, through: outcome.state)
+        let counted = setup.writer.changes(after: old, through: outcome.state)
+        let isWatched = !observers.views.isEmpty || !observed.isEmpty
+        let between = isWatched && outcome.state.sequence > old.sequence ? changes(counted, showing: outcome.state) : counted
         let others = between.map { $0.filter { $0.generation != outcome.changes.generation } }
         var moved = layerStack.baseState
         if outcome.state.sequence > old.sequence {

@@ -74,6 +74,16 @@ extension StoreWriter {
 
     // MARK: Saves of other connections
 
+    /// Acquires the snapshot of a state.
+    ///
+    /// - Returns: The saves of other connections that the snapshot contains and the state does not count, because they were committed before
+    ///   the snapshot was acquired. A context that shows them must report them. nil if they are unknown.
+    func acquire(_ state: StoreState) -> [ChangeSet]? {
+        state.takeBase()
+        guard state.pendingSaves == 0, state.base.generation > state.committed else { return [] }
+        return stored(after: state.committed, through: state.base.generation)
+    }
+
     /// Returns the newest state, including saves of other processes and connections. Never waits.
     func newestState() -> StoreState {
         let current = state
@@ -87,18 +97,34 @@ extension StoreWriter {
 
     /// Publishes the state after saves of other connections, if there are any.
     ///
-    /// May be called on any thread. A group of saves that is being written is published after it.
-    func adoptExternalSaves() throws {
+    /// May be called on any thread. During a commit this does nothing, because the group being written is published after those saves.
+    func adoptExternalSaves() throws { _ = try adoptsExternalSaves() }
+
+    /// - Returns: false if a commit is running, which will publish the saves.
+    private func adoptsExternalSaves() throws -> Bool {
         let base = try store.snapshot()
+        var isAdopted = true
         let (moved, listeners) = shared.withLock { shared -> (StoreState?, [SaveListeners.Call]) in
             // While saves are pending, no other process commits.
             let start = shared.state
-            guard base.generation > start.committed, start.pendingSaves == 0, !shared.isCommitting else { return (nil, []) }
+            guard base.generation > start.committed, start.pendingSaves == 0 else { return (nil, []) }
+            if shared.isCommitting {
+                isAdopted = false
+                return (nil, [])
+            }
             let moved = StoreState(base: lazySnapshot(after: base.generation), sequence: start.sequence.next)
             shared.state = moved
             shared.recent.append(.external(after: start.committed, through: base.generation), moved.sequence)
             return (moved, shared.listeners.all)
         }
         if let moved { for listener in listeners { listener(moved, 0) } }
+        return isAdopted
+    }
+
+    /// Publishes the state after saves of another connection of this process, after the group that is being written.
+    ///
+    /// Called on the queue of that connection's writer, which has no commit of its own then. So two writers cannot wait for each other.
+    func adoptSavesOfSibling() {
+        while (try? adoptsExternalSaves()) == false { CurrentThread.sleep(microseconds: 50) }
     }
 }

@@ -267,7 +267,7 @@ final class StoreWriter: Sendable {
         return changes
     }
 
-    private func stored(after old: Generation, through new: Generation) -> [ChangeSet]? {
+    func stored(after old: Generation, through new: Generation) -> [ChangeSet]? {
         guard new > old, let changes = try? store.history(after: old, limit: Int(clamping: new - old)) else { return nil }
         let wanted = changes.filter { $0.generation <= new }
         return wanted.isEmpty ? nil : wanted
