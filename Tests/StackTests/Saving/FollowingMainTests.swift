@@ -115,6 +115,13 @@ import Testing
         #expect(try await container.coordinator.verify().isEmpty)
     }
 
+    /// The root above main in `hybrid` resolves no conflicts. It has merged the other root's save a moment later.
+    private func repeatingConflicts(_ save: @MainActor () async throws -> Void) async throws {
+        while true {
+            do { return try await save() } catch SaveError.conflicts { await Task.yield() }
+        }
+    }
+
     @Test(arguments: combinations)
     func `S075, S107: nothing is lost when main, its children and other roots save at once`(
         _ combination: Combination
@@ -148,14 +155,14 @@ import Testing
             if round % 3 == 0 {
                 try await child.save()
             } else {
-                try await child.save(through: .store, .deferred(within: .seconds(30)))
+                try await repeatingConflicts { try await child.save(through: .store, .deferred(within: .seconds(30))) }
             }
             for (index, id) in ids.enumerated() {
                 #expect(main.object(with: id)["title"] == .string("\(index < 4 ? "main" : "child") \(round)"))
             }
         }
         try await roots
-        try await container.saveMain()
+        try await repeatingConflicts { try await container.saveMain() }
         for (index, id) in ids.enumerated() {
             #expect(main.object(with: id)["plays"] == .int(Int64(rounds)))
             #expect(main.object(with: id)["title"] == .string("\(index < 4 ? "main" : "child") \(rounds)"))
