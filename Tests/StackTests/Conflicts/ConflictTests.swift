@@ -180,6 +180,52 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `S100: a policy that resolves conflicts has none to resolve in an object that is only checked`(
+        _ kind: StoreKind
+    ) async throws {
+        for policy in [MergePolicy.storeTrump, .objectTrump, .overwrite, .rollback] {
+            let bed = try TestBed(kind)
+            let container = try await bed.container()
+            let (ours, id) = try await collision(container, policy)
+            try await ours.perform { context in
+                context.rollback()
+                context.detectConflicts(for: try context.existingObject(with: id))
+                context.makeTrack("unrelated")
+            }
+            try await ours.save()
+            #expect(try await ours.perform { try $0.trackTitles() } == ["theirs", "unrelated"])
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases, [SaveTarget?.none, .store])
+    func `S100: an unchanged object that a child checks is checked when the root saves`(
+        _ kind: StoreKind, _ target: SaveTarget?
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.nested)
+        let id = await MainActor.run { container.mainContext.makeTrack("base").objectID }
+        try await container.saveMain()
+        let child = await container.newBackgroundContext()
+        let other = container.newBatchOperationContext()
+        try await other.perform(andSave: .durable) { $0.object(with: id)["title"] = .string("theirs") }
+        try await child.perform { context in
+            context.detectConflicts(for: try context.existingObject(with: id))
+            context.makeTrack("unrelated")
+        }
+        await #expect(throws: SaveError.self) {
+            if let target {
+                try await child.save(through: target)
+            } else {
+                try await child.save()
+                try await container.saveMain()
+            }
+        }
+        await MainActor.run { container.mainContext.refreshAllObjects() }
+        try await child.save(through: .store)
+        #expect(try await container.read { try $0.trackTitles() } == ["theirs", "unrelated"])
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func S100_concurrentIncrementsWithErrorPolicyNeverLoseOne(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()

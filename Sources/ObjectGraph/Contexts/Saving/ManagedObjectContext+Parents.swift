@@ -14,6 +14,8 @@ struct ChildChanges: Sendable {
     var origin: SaveOrigin
     /// The child's updates of objects that were deleted when the child moved to its parent's state.
     var orphans = UpdatesOfDeletedObjects()
+    /// The unchanged objects that the save checks for conflicts.
+    var watched: Set<ObjectID> = []
 }
 
 /// A child's save through this context that waits for the running save.
@@ -150,7 +152,7 @@ extension ManagedObjectContext {
         return ChildChanges(
             layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: layerStack.baseState.parentViewRevision,
             parentResetGeneration: layerStack.baseState.parentResetGeneration, newerState: stateToReach, origin: origin,
-            orphans: tracker.updatesOfDeleted)
+            orphans: tracker.updatesOfDeleted, watched: tracker.watched)
     }
 
     /// The state that the parent must reach before it accepts changes of this context.
@@ -187,6 +189,7 @@ extension ManagedObjectContext {
             clean(written)
             return written
         }
+        tracker.watched.subtract(push.watched)
         // The merge policy of the root may have dropped or changed some values.
         if !observers.views.isEmpty { notify(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
         let taken = place.taken(of: push)
@@ -236,6 +239,7 @@ extension ManagedObjectContext {
                 // Observers may have changed objects.
                 if !layerStack.top.isEmpty { pushed = prepared(push) }
             }
+            tracker.watched.formUnion(push.watched)
             guard !pushed.taken.layer.isEmpty else { return ([ObjectID](), ChangeSet()) }
             layerStack.append(pushed.layers)
             let refreshed = pushed.layers.flatMap { showPushed($0) }
@@ -364,6 +368,7 @@ extension ManagedObjectContext {
                 request.mayHaveOrphans = true
             }
             request.origin = pushes[0].origin.orAuthor(transactionAuthor)
+            request.watched.formUnion(pushes.flatMap(\.watched))
             setup.writer.submit(request, origin: number) { result in
                 host.enqueue { _ in then(result.map { .written($0) }) }
             }
@@ -390,6 +395,7 @@ extension ManagedObjectContext {
             push.parentViewRevision = layerStack.baseState.parentViewRevision
             push.parentResetGeneration = layerStack.baseState.parentResetGeneration
             push.newerState = stateToReach
+            push.watched.formUnion(tracker.watched)
             push.origin = push.origin.orAuthor(transactionAuthor)
             return push
         }
@@ -398,6 +404,7 @@ extension ManagedObjectContext {
             [push.layer] + layersAbove([push.layer], pushes.map(\.layer)), schema: storedModel.storeSchema)
         push.layer.seal()
         push.changes = ChangeSet.union([push.changes] + pushes.map(\.changes))
+        push.watched.formUnion(pushes.flatMap(\.watched))
         push.origin = pushes[0].origin.orAuthor(transactionAuthor)
         return push
     }

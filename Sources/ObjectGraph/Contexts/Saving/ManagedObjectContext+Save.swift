@@ -57,7 +57,14 @@ extension ManagedObjectContext {
     }
 
     /// Includes an unchanged object in the version check of the next save (S100).
-    public func detectConflicts(for object: ManagedObject) { tracker.watched.insert(object.objectID) }
+    ///
+    /// Use this for an object on which a decision rests. If another context has changed or deleted it, the save throws
+    /// ``SaveError/conflicts(_:)`` under the policy `.error`, and a custom policy decides. The other policies have nothing to resolve, because
+    /// this context has no change of the object. In a child, the object is checked when its root saves.
+    public func detectConflicts(for object: ManagedObject) {
+        checkIsolation()
+        tracker.watched.insert(object.objectID)
+    }
 
     // MARK: One save at a time
 
@@ -107,7 +114,7 @@ extension ManagedObjectContext {
 
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
         SaveRequest(
-            layers: layers, base: layerStack.baseState.state, watched: Array(tracker.watched), policy: mergePolicy,
+            layers: layers, base: layerStack.baseState.state, watched: tracker.watched, policy: mergePolicy,
             durability: durability,
             origin: origin, preserved: traits.preserved, rules: traits.rules, mayHaveOrphans: !tracker.updatesOfDeleted.isEmpty)
     }

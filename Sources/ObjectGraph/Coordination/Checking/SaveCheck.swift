@@ -80,10 +80,11 @@ struct SaveCheck {
             guard try !numbers.areSame(base.version(id.entity, id.key), theirs) else { continue }
             let found = try conflict(nil, id.entity, id.key, isInStore: theirs != nil)
             if request.isPreview { met.append(found) }
-            if case .custom = request.policy {
-                contested.append(Contested(conflict: found, row: nil, isInStore: theirs != nil))
-            } else {
-                conflicts.append(found)
+            switch request.policy {
+            case .error: conflicts.append(found)
+            case .custom: contested.append(Contested(conflict: found, row: nil, isInStore: theirs != nil))
+            // The context has no change of the object that could be kept or dropped.
+            case .storeTrump, .objectTrump, .overwrite, .rollback: break
             }
         }
     }

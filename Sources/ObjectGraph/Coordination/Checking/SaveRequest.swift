@@ -7,7 +7,7 @@ struct SaveRequest: Sendable {
     /// The state that the context read.
     var base: StoreState
     /// Unchanged objects that the save must also check for conflicts.
-    var watched: [ObjectID]
+    var watched: Set<ObjectID>
     var policy: MergePolicy
     var durability: Durability
     var origin: SaveOrigin
