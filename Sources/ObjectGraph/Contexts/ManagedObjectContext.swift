@@ -75,6 +75,7 @@ public final class ManagedObjectContext {
         for object in retained { registry.release(object) }
         giveBackKeys()
         if followsStore { setup.coordinator.unregister(number) }
+        place.confinement?.close()
     }
 
     /// Returns unused keys, so that other contexts use them.
@@ -95,9 +96,9 @@ public final class ManagedObjectContext {
 
     var host: (any ContextExecutor)? { place.host }
 
-    /// Registers the context for saves of other contexts if it merges automatically.
+    /// Registers the context for saves of other contexts if it merges automatically. A confined context looks for them itself.
     func follow() {
-        guard automaticallyMergesChanges, let host else { return }
+        guard automaticallyMergesChanges, place.confinement == nil, let host else { return }
         if followsStore { setup.coordinator.register(host, number: number, root: setup.followedRoot) }
         if isRoot { return }
         if setup.parent?.place.executor === place.executor {
@@ -151,6 +152,7 @@ public final class ManagedObjectContext {
     /// Returns the keys that match a lowered query, including unsaved changes.
     package func keys(matching query: StoreQuery) throws -> [ObjectKey] {
         checkIsolation()
+        prepareRequest()
         return try layerStack.view.keys(query)
     }
 

@@ -14,7 +14,13 @@ extension PersistentStoreCoordinator {
     /// Closes every context of this coordinator, each on its executor after its running saves.
     func closeContexts() async {
         await withTaskGroup(of: Void.self) { group in
-            for host in writer.pins.places().compactMap(\.host) {
+            for place in writer.pins.places() {
+                guard let host = place.host else { continue }
+                if place.confinement != nil {
+                    // Its next use closes a confined context. That may never come, so it is not awaited.
+                    host.enqueue { [self] context in if context.setup.coordinator === self { context.close {} } }
+                    continue
+                }
                 group.addTask { [self] in
                     await withCheckedContinuation { continuation in
                         let isEnqueued = host.enqueue { context in

@@ -75,6 +75,12 @@ public final class PersistentStoreCoordinator: Sendable {
         try await writer.flush()
     }
 
+    /// Waits, blocking the calling thread, until every save made so far is on disk.
+    package func flushNow() throws {
+        try checkOpen()
+        try writer.flushAndWait()
+    }
+
     /// Looks for saves of other processes and connections, and notifies the contexts if there are any.
     public func refresh() async throws {
         try checkOpen()

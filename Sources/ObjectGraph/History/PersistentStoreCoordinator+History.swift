@@ -20,29 +20,32 @@ extension PersistentStoreCoordinator {
     /// - Throws: ``HistoryError`` if the token belongs to another store or copy, or is older than the kept history; `StoreError`.
     public func history(_ request: HistoryRequest = HistoryRequest()) async throws -> [HistoryTransaction] {
         try checkOpen()
+        return try await offExecutor { [self] in try historyNow(request) }
+    }
+
+    /// Returns the saves that a request selects, as ``history(_:)`` does, on the calling thread.
+    package func historyNow(_ request: HistoryRequest = HistoryRequest()) throws -> [HistoryTransaction] {
+        try checkOpen()
         guard writer.capabilities.contains(.history) else {
             throw StoreError(.unsupported, "cannot read the history of \(name): its store keeps none. Use a store with a history")
         }
-        let start = try request.after?.place(in: store)
+        var place = try request.after?.place(in: store)
         let wanted = request.entities.map { names in Set(names.compactMap { model.entity(named: $0)?.number }) }
-        return try await offExecutor { [self] in
-            var found: [HistoryTransaction] = []
-            var place = start
-            let limit = request.limit ?? .max
-            // Read in parts, so that a request with a limit does not read the whole of a long history.
-            while found.count < limit {
-                guard let part = try store.history(after: place, limit: Self.historyPart) else {
-                    throw HistoryError.tokenExpired(HistoryToken(store, place ?? 0))
-                }
-                for changes in part where found.count < limit && request.takes(changes.origin) {
-                    guard let chosen = wanted.map({ changes.restricted(to: $0, contextModel) }) ?? changes else { continue }
-                    found.append(HistoryTransaction(chosen, model: contextModel, in: store))
-                }
-                guard part.count == Self.historyPart, let last = part.last else { break }
-                place = last.generation
+        var found: [HistoryTransaction] = []
+        let limit = request.limit ?? .max
+        // Read in parts, so that a request with a limit does not read the whole of a long history.
+        while found.count < limit {
+            guard let part = try store.history(after: place, limit: Self.historyPart) else {
+                throw HistoryError.tokenExpired(HistoryToken(store, place ?? 0))
             }
-            return found
+            for changes in part where found.count < limit && request.takes(changes.origin) {
+                guard let chosen = wanted.map({ changes.restricted(to: $0, contextModel) }) ?? changes else { continue }
+                found.append(HistoryTransaction(chosen, model: contextModel, in: store))
+            }
+            guard part.count == Self.historyPart, let last = part.last else { break }
+            place = last.generation
         }
+        return found
     }
 
     /// Deletes the saves up to a token from the history. Call this when all readers have processed them.
@@ -65,13 +68,25 @@ extension PersistentStoreCoordinator {
         return try await writer.deleteHistory(.before(time: SaveOrigin.time(of: date)))
     }
 
+    /// Deletes the saves up to a token from the history, and blocks until they are deleted.
+    @discardableResult
+    package func deleteHistoryNow(before token: HistoryToken) throws -> Int {
+        try checkOpen()
+        return try writer.deleteHistoryAndWait(.through(token.place(in: store)))
+    }
+
+    /// Deletes the saves made before a date from the history, and blocks until they are deleted.
+    @discardableResult
+    package func deleteHistoryNow(before date: Date) throws -> Int {
+        try checkOpen()
+        return try writer.deleteHistoryAndWait(.before(time: SaveOrigin.time(of: date)))
+    }
+
     private static let historyPart = 1024
 
     /// Runs blocking work on a background queue.
     func offExecutor<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
-        try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }
-        }
+        try await DispatchQueue.blocking(body)
     }
 }
 

@@ -42,6 +42,14 @@ public struct Model: Sendable {
                 types.map { ($0.entityDescription.name, $0) }, uniquingKeysWith: { first, _ in first }))
     }
 
+    /// Creates a model from descriptions, with the classes of the entities that have one, by entity name. Throws ``ModelError`` if the
+    /// descriptions are inconsistent.
+    package init(
+        _ entities: [EntityDescription], types: [String: any PersistentModel.Type], version: SchemaVersion = SchemaVersion()
+    ) throws(ModelError) {
+        try self.init(entities, version, types: types)
+    }
+
     /// A model without entities, for a container that holds only keyed collections.
     static let empty = Model(entities: [], storeSchema: StoreSchema(entities: []), types: [:])
 

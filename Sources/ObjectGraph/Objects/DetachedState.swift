@@ -1,3 +1,4 @@
+import StoreInterface
 import Synchronization
 
 /// The relationships of an object that is not yet in a context. They refer to objects, because detached objects have no keys.
@@ -12,6 +13,8 @@ final class DetachedState {
     fileprivate var referrers: [Unmanaged<ManagedObject>] = []
     /// The detached objects that are or were related to this object, directly or indirectly; nil if there are none.
     fileprivate(set) var graph: DetachedGraph?
+    /// The key of the object's provisional id; 0 before its first use. See ``ManagedObject/identifier``.
+    private(set) var provisionalKey: ObjectKey = 0
     /// The address of the model's anchor, if the model's initializer has set a relationship.
     var anchorAddress: UnsafeRawPointer?
     /// Unmanaged is safe, because a context clears this reference before it is released.
@@ -51,6 +54,14 @@ final class DetachedState {
         graph?.arrival = nil
         graph?.dissolveIfUnused()
     }
+
+    /// Returns the key of the object's provisional id, which no other object of the process has.
+    func takeProvisionalKey() -> ObjectKey {
+        if provisionalKey == 0 { provisionalKey = Self.lastProvisionalKey.wrappingAdd(1, ordering: .relaxed).newValue }
+        return provisionalKey
+    }
+
+    private static let lastProvisionalKey = Atomic<ObjectKey>(0)
 
     var hasRelations: Bool { !toOne.isEmpty || !toMany.isEmpty }
 

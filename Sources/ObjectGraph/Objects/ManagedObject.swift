@@ -116,7 +116,11 @@ public final class ManagedObject {
         guard let contextReference, state == .registered else { stopWithoutContext() }
         return contextReference._withUnsafeGuaranteedRef { context in
             context.checkAccess()
-            return body(context)
+            #if DEBUG
+                return context.occupied { body(context) }
+            #else
+                return body(context)
+            #endif
         }
     }
 

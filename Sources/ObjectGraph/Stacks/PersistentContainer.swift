@@ -1,4 +1,3 @@
-import Dispatch
 internal import Platform
 import StoreInterface
 
@@ -40,36 +39,52 @@ public final class PersistentContainer: Sendable {
     ///   - progress: A closure called on any thread while the plan's stages run. Cancelling the task stops a migration between its
     ///     steps.
     /// - Throws: `StoreError` if the store cannot be opened with the model.
-    public init(
+    public convenience init(
         model: Model, store: StoreDescription, stack: ContextStack = .siblings, migrationPlan: MigrationPlan? = nil,
         allowsDataLoss: Set<String> = [], progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
     ) async throws {
-        var schema = model.storeSchema.withKeyedValues
-        schema.migration.allowedLoss = .named(allowsDataLoss)
-        if let migrationPlan {
-            schema.migration.way = try await PlannedMigration(
-                plan: migrationPlan, model: model, store: store, allowedLoss: .named(allowsDataLoss), progress: progress
-            ).run()
-        }
-        self.model = model
-        self.stack = stack
-        let (first, second) = try await Self.open(model, schema, store, stack)
+        let opening = Opening(model, store, stack, migrationPlan, allowsDataLoss, progress)
+        self.init(opening, try await opening.run())
+        await MainActor.run { _ = main.context }
+    }
+
+    /// Opens the store as ``init(model:store:stack:migrationPlan:allowsDataLoss:progress:)`` does, and blocks the calling thread until it
+    /// is open. A migration may take long.
+    ///
+    /// The main context is created when it is first used.
+    package convenience init(
+        openingSynchronously model: Model, store: StoreDescription, stack: ContextStack = .siblings,
+        migrationPlan: MigrationPlan? = nil, allowsDataLoss: Set<String> = [],
+        progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
+    ) throws {
+        let opening = Opening(model, store, stack, migrationPlan, allowsDataLoss, progress)
+        self.init(opening, try opening.runNow())
+    }
+
+    private init(_ opening: Opening, _ coordinators: Opening.Coordinators) {
+        let (first, second) = coordinators
+        model = opening.model
+        stack = opening.stack
         coordinator = first
         backgroundCoordinator = second
+        let merging = stack != .nested
         switch stack {
         case .nested, .siblings, .split:
             master = nil
-            let setup = Self.rootSetup(first, name: "main", merging: stack != .nested)
-            main = await MainActor.run { MainContextHost(setup) }
+            main = MainContextHost { Self.rootSetup(first, name: "main", merging: merging) }
         case .masterMainWorker, .hybrid:
-            let root = BackgroundContext(Self.rootSetup(first, name: "master", merging: stack == .hybrid))
+            let merging = stack == .hybrid
+            let root = BackgroundContext(Self.rootSetup(first, name: "master", merging: merging))
             master = root
-            let setup = try await root.run { root in
-                var setup = root.childSetup(name: "main", merging: stack == .hybrid)
-                if stack == .hybrid { setup.followedRoot = root.number }
+            main = MainContextHost {
+                let setup = try? root.wait { root in
+                    var setup = root.childSetup(name: "main", merging: merging)
+                    if merging { setup.followedRoot = root.number }
+                    return setup
+                }
+                guard let setup else { preconditionFailure("the context of a container exists as long as the container") }
                 return setup
             }
-            main = await MainActor.run { MainContextHost(setup) }
         }
         bridges =
             first.writer === second.writer
@@ -116,52 +131,29 @@ public final class PersistentContainer: Sendable {
         backgroundCoordinator.newBackgroundContext(name: name)
     }
 
+    /// Creates a confined context: a root context without an executor of its own, to be used on any thread, but on one at a time.
+    ///
+    /// Debug builds stop the program when two threads use it at one time. Without unsaved changes, each request, save and refresh first moves
+    /// the context to the newest state. With unsaved changes, it does so if it merges automatically. Between requests it reads one state.
+    /// It has no children, and live results of it are updated at its requests. Closing the container does not wait for it: it closes at its
+    /// next request, and until then it keeps the file open.
+    package func makeConfinedContext(name: String = "confined", merging: Bool = false) -> sending ManagedObjectContext {
+        ConfinedExecutor.makeContext(Self.rootSetup(coordinator, name: name, merging: merging))
+    }
+
     /// Waits until every save made so far is on disk.
     public func flush() async throws {
         try await coordinator.flush()
         if backgroundCoordinator !== coordinator { try await backgroundCoordinator.flush() }
     }
 
+    /// Waits, blocking the calling thread, until every save made so far is on disk.
+    package func flushNow() throws {
+        try coordinator.flushNow()
+        if backgroundCoordinator !== coordinator { try backgroundCoordinator.flushNow() }
+    }
+
     // MARK: Building
-
-    private static func open(
-        _ model: Model, _ schema: StoreSchema, _ store: StoreDescription, _ stack: ContextStack
-    ) async throws -> (PersistentStoreCoordinator, PersistentStoreCoordinator) {
-        try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async {
-                continuation.resume(with: Result { try openNow(model, schema, store, stack) })
-            }
-        }
-    }
-
-    private static func openNow(
-        _ model: Model, _ schema: StoreSchema, _ description: StoreDescription, _ stack: ContextStack
-    ) throws -> (PersistentStoreCoordinator, PersistentStoreCoordinator) {
-        for _ in 0..<200 {
-            do {
-                return try openOnce(model, schema, description, stack)
-            } catch let error as StoreError where error.code == .closed {
-                // Another container of this process is about to close the same store.
-                CurrentThread.sleep(microseconds: 10_000)
-            }
-        }
-        return try openOnce(model, schema, description, stack)
-    }
-
-    private static func openOnce(
-        _ model: Model, _ schema: StoreSchema, _ description: StoreDescription, _ stack: ContextStack
-    ) throws -> (PersistentStoreCoordinator, PersistentStoreCoordinator) {
-        let store = try description.open(schema)
-        let first = try PersistentStoreCoordinator(
-            model: model, store: store, routing: description.routing, name: "coordinator")
-        guard stack == .split || stack == .hybrid else { return (first, first) }
-        let again = try description.open(schema)
-        // A memory store is new each time it is opened. Then both coordinators use the first.
-        let second = try PersistentStoreCoordinator(
-            model: model, store: again.identity == store.identity ? again : store, routing: description.routing,
-            name: "background coordinator")
-        return (first, second)
-    }
 
     private static func rootSetup(
         _ coordinator: PersistentStoreCoordinator, name: String, merging: Bool

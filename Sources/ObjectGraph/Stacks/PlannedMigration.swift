@@ -1,8 +1,9 @@
 import Dispatch
+internal import Platform
 import StoreInterface
 
 /// Runs the stages of a plan on a copy of a file, then replaces the file with the copy.
-struct PlannedMigration {
+struct PlannedMigration: Sendable {
     let plan: MigrationPlan
     let model: Model
     let store: StoreDescription
@@ -10,100 +11,164 @@ struct PlannedMigration {
     let allowedLoss: SchemaMigration.AllowedLoss
     let progress: @Sendable (MigrationProgress) -> Void
 
-    /// Runs the plan's stages if one of them is custom.
+    /// The work of a plan for one file.
+    private enum Work: Sendable {
+        /// Opening migrates the file through these schemas, from the file's to the model's.
+        case opening([StoreSchema])
+        /// These steps migrate a copy of the file.
+        case steps([Step], CopiedFile)
+    }
+
+    /// A part of the work, which blocks. Between two steps, a migration can be stopped.
+    private struct Step: Sendable {
+        let activity: String
+        let run: @Sendable () throws -> Void
+    }
+
+    /// The copy of the file, once a step has made it.
+    private final class CopiedFile: Sendable {
+        private let made = Mutex<(any MigrationCopy)?>(nil)
+
+        func make(of file: any MigratableFile) throws {
+            let copy = try file.makeCopy()
+            made.withLock { $0 = copy }
+        }
+
+        func use<R>(_ body: (any MigrationCopy) throws -> R) throws -> R {
+            guard let copy = made.withLock({ $0 }) else { preconditionFailure("the first step makes the copy") }
+            return try body(copy)
+        }
+
+        func discard() { made.withLock { $0 }?.discard() }
+    }
+
+    /// Runs the plan's stages if one of them is custom. Each step runs on a background thread, and `progress` in the calling task.
     ///
     /// - Returns: The schemas through which opening must migrate the file, if all stages are lightweight: from the file's to the
     ///   model's. Empty if there are no stages, or if they have run.
     /// - Throws: `StoreError`, errors of a stage's closures, `CancellationError`. Then the file is unchanged.
     func run() async throws -> [StoreSchema] {
-        guard let file = store.migration, let found = try await Self.blocking({ try file.storedSchema() }) else { return [] }
+        switch try await DispatchQueue.blocking({ try work() }) {
+        case .opening(let way): return way
+        case .steps(let steps, let copy):
+            do {
+                for (number, step) in steps.enumerated() {
+                    try willRun(step, number, of: steps.count)
+                    try await DispatchQueue.blocking(step.run)
+                }
+            } catch {
+                try? await DispatchQueue.blocking { copy.discard() }
+                throw error
+            }
+            didRun(steps.count)
+            return []
+        }
+    }
+
+    /// Runs the plan's stages as ``run()`` does, on the calling thread.
+    func runNow() throws -> [StoreSchema] {
+        switch try work() {
+        case .opening(let way): return way
+        case .steps(let steps, let copy):
+            do {
+                for (number, step) in steps.enumerated() {
+                    try willRun(step, number, of: steps.count)
+                    try step.run()
+                }
+            } catch {
+                copy.discard()
+                throw error
+            }
+            didRun(steps.count)
+            return []
+        }
+    }
+
+    private func willRun(_ step: Step, _ number: Int, of total: Int) throws {
+        try Task.checkCancellation()
+        progress(MigrationProgress(activity: step.activity, completed: number, total: total))
+    }
+
+    private func didRun(_ total: Int) { progress(MigrationProgress(activity: "done", completed: total, total: total)) }
+
+    private func work() throws -> Work {
+        guard let file = store.migration, let found = try file.storedSchema() else { return .opening([]) }
         let stages = try plan.stages(from: found, to: model)
         guard stages.contains(where: \.isCustom) else {
-            return stages.prefix(1).map(\.source.storeSchema) + stages.map(\.target.storeSchema)
+            return .opening(stages.prefix(1).map(\.source.storeSchema) + stages.map(\.target.storeSchema))
         }
-        // Report one step before, one during and one after each stage. The duration of a stage's work is unknown.
-        let total = 2 + 3 * stages.count
-        func report(_ activity: String, _ step: Int) throws {
-            try Task.checkCancellation()
-            progress(MigrationProgress(activity: activity, completed: step, total: total))
+        let copy = CopiedFile()
+        // One step before, one during and one after each stage. The duration of a stage's work is unknown.
+        var steps = [Step(activity: "copying the file") { try copy.make(of: file) }]
+        for stage in stages {
+            let name = "from \(stage.source.version) to \(stage.target.version)"
+            steps.append(
+                Step(activity: "before the change \(name)") {
+                    if let work = stage.willMigrate { try copy.use { try Self.work(work, stage.source, $0.store) } }
+                })
+            steps.append(Step(activity: "the change \(name)") { try copy.use { try evolve(stage, $0.store) } })
+            steps.append(
+                Step(activity: "after the change \(name)") {
+                    if let work = stage.didMigrate { try copy.use { try Self.work(work, stage.target, $0.store) } }
+                })
         }
-        try report("copying the file", 0)
-        let copy = try await Self.blocking { try file.makeCopy() }
-        do {
-            for (number, stage) in stages.enumerated() {
-                let name = "from \(stage.source.version) to \(stage.target.version)"
-                try report("before the change \(name)", 1 + 3 * number)
-                if let work = stage.willMigrate { try await Self.work(work, stage.source, copy.store) }
-                try report("the change \(name)", 2 + 3 * number)
-                try await evolve(stage, copy.store)
-                try report("after the change \(name)", 3 + 3 * number)
-                if let work = stage.didMigrate { try await Self.work(work, stage.target, copy.store) }
-            }
-            try report("replacing the file with the copy", total - 1)
-            try await Self.blocking { try copy.replaceOriginal() }
-        } catch {
-            try? await Self.blocking { copy.discard() }
-            throw error
-        }
-        progress(MigrationProgress(activity: "done", completed: total, total: total))
-        return []
+        steps.append(Step(activity: "replacing the file with the copy") { try copy.use { try $0.replaceOriginal() } })
+        return .steps(steps, copy)
     }
 
     /// Opens the copy with the new model. For a custom stage, it is first opened without the properties that the stage converts.
-    private func evolve(_ stage: MigrationStage, _ store: StoreDescription) async throws {
+    private func evolve(_ stage: MigrationStage, _ store: StoreDescription) throws {
         var target = stage.target.storeSchema
         target.migration.allowedLoss = stage.isCustom ? .everything : allowedLoss
         let plain = stage.isCustom ? target.withoutConversions(from: stage.source.storeSchema) : target
         for schema in plain.withoutHints == target.withoutHints ? [target] : [plain, target] {
-            try await Self.closing { try store.open(schema) }
+            try Self.closing { try store.open(schema) }
         }
     }
 
-    private static func work(_ work: @escaping MigrationStage.Work, _ model: Model, _ description: StoreDescription) async throws
-    {
+    private static func work(_ work: MigrationStage.Work, _ model: Model, _ description: StoreDescription) throws {
         let end = Released()
         do {
-            let store = try await blocking { try description.open(model.storeSchema) }
+            let store = try description.open(model.storeSchema)
             end.watch(store)
-            let coordinator = try await blocking {
-                try PersistentStoreCoordinator(
-                    model: model, store: store, routing: description.routing, name: "migration")
-            }
-            let context = coordinator.newBackgroundContext(name: "migration")
-            try await context.perform { context in try work(context) }
-            try await context.save(.durable)
-            try await coordinator.finishMigration()
+            let coordinator = try PersistentStoreCoordinator(
+                model: model, store: store, routing: description.routing, name: "migration")
+            let context = ConfinedExecutor.makeContext(coordinator.rootSetup(name: "migration", merging: false))
+            try work(context)
+            try context.saveNow(.durable)
+            try coordinator.writer.finishMigrationAndWait()
         }
-        try await end.wait()
+        try end.wait()
     }
 
-    private static func closing(_ open: @escaping @Sendable () throws -> any ObjectStore) async throws {
+    private static func closing(_ open: () throws -> any ObjectStore) throws {
         let end = Released()
-        try await blocking {
+        do {
             let store = try open()
             end.watch(store)
             while try store.continueMigration() != nil {}
         }
-        try await end.wait()
+        try end.wait()
     }
+}
 
-    private static func blocking<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+extension DispatchQueue {
+    /// Runs blocking work on a background thread.
+    static func blocking<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
         try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }
+            global().async { continuation.resume(with: Result { try body() }) }
         }
     }
 }
 
 /// Waits until a store is closed. Its writer releases it on a queue of its own.
-///
-/// `@unchecked Sendable` is safe because the reference is written once, before the wait.
-private final class Released: @unchecked Sendable {
+private final class Released {
     private weak var store: (any ObjectStore)?
 
     func watch(_ store: any ObjectStore) { self.store = store }
 
-    func wait() async throws {
-        for _ in 0..<2000 where store != nil { try await Task.sleep(for: .milliseconds(5)) }
+    func wait() throws {
+        for _ in 0..<2000 where store != nil { CurrentThread.sleep(microseconds: 5_000) }
         guard store == nil else {
             throw StoreError(
                 .inUseElsewhere, "a migration stage failed: its closure kept the context. Release the context and its objects.")

@@ -50,6 +50,14 @@ import StoreInterface
         // end
     }
 
+    static func lookingUp(_ context: ManagedObjectContext, _ selection: [ObjectID]) {
+        // Sources/ObjectGraph/Contexts/Changes/ManagedObjectContext+Objects.swift
+        for id in selection {
+            if let track = context.model(for: id) as? Track { track.playCount += 1 }
+        }
+        // end
+    }
+
     static func performing(_ importer: BackgroundContext, _ url: Lines) async throws {
         // Sources/ObjectGraph/Contexts/Executors/BackgroundContext.swift
         try await importer.perform { _, context in

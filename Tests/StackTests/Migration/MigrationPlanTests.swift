@@ -73,6 +73,7 @@ enum People {
         let container = try await bed.container(model: try first())
         let rows = (0..<count).map { [Value.string("G\($0) F\($0 % 10)"), .int(Int64($0))] }
         try await container.coordinator.insert(into: "Person", ["name", "zip"], rows: rows)
+        try await container.close()
     }
 
     /// Whether the store shows the result of the stages, and not the state before.

@@ -3,7 +3,16 @@ import StoreInterface
 /// A record of the objects that changed in a context since changes were last processed. Empty unless the context has observers.
 struct ChangeLog {
     /// Whether the context has observers. Without observers, changes are counted but not recorded.
-    var isOn = false
+    var isOn = false {
+        didSet { isWatching = isOn || onFirstUnsavedChange != nil && !hasUnsavedChange }
+    }
+    /// Whether a change needs more than to be counted.
+    private var isWatching = false
+    /// A closure called at the first change after ``forgetUnsavedChange()``; nil for none. It must not use the context.
+    var onFirstUnsavedChange: (() -> Void)? {
+        didSet { forgetUnsavedChange() }
+    }
+    private var hasUnsavedChange = false
     /// The number of changes, recorded or not.
     private(set) var count = 0
     /// A closure called when the first change is recorded in the empty log; nil for none. It must not change the log.
@@ -22,16 +31,37 @@ struct ChangeLog {
     @inline(__always)
     mutating func note(_ entity: Int, _ key: ObjectKey) {
         count &+= 1
-        guard isOn else { return }
+        guard isWatching, records() else { return }
         if let onFirstChange, isEmpty { onFirstChange() }
         touched.insert(ObjectAddress(entity: entity, key: key))
     }
 
     mutating func noteLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey) {
         count &+= 1
-        guard isOn else { return }
+        guard isWatching, records() else { return }
         if let onFirstChange, isEmpty { onFirstChange() }
         links.insert(ChangedPair(link: link, source: source, destination: destination))
+    }
+
+    /// Reports the first unsaved change. Returns whether changes are recorded.
+    @inline(never)
+    private mutating func records() -> Bool {
+        noteUnsavedChange()
+        return isOn
+    }
+
+    /// Calls ``onFirstUnsavedChange`` if there was no change since ``forgetUnsavedChange()``.
+    mutating func noteUnsavedChange() {
+        guard !hasUnsavedChange, let onFirstUnsavedChange else { return }
+        hasUnsavedChange = true
+        isWatching = isOn
+        onFirstUnsavedChange()
+    }
+
+    /// Makes the next change the first one.
+    mutating func forgetUnsavedChange() {
+        hasUnsavedChange = false
+        isWatching = isOn || onFirstUnsavedChange != nil
     }
 
     /// Returns the recorded objects as a change set and empties the log.

@@ -8,6 +8,8 @@ struct ChangeTracker {
     var updatesOfDeleted = UpdatesOfDeletedObjects()
     /// Objects that the next save checks for conflicts although they are unchanged.
     var watched: Set<ObjectID> = []
+    /// The addresses of unsaved objects that had a provisional id before their insertion, by its key.
+    var provisional: [ObjectKey: ObjectAddress] = [:]
     /// The changes of keyed collections.
     var keyed = KeyedChanges()
     /// The allocated keys that new objects have not used yet, by entity.

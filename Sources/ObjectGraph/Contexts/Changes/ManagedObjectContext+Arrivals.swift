@@ -9,6 +9,7 @@ extension ManagedObjectContext {
     func awaitArrival(of object: ManagedObject, _ state: DetachedState) {
         state.awaitArrival(in: self)
         phase.arrivals.append(object)
+        tracker.log.noteUnsavedChange()
     }
 
     /// Inserts the objects that wait. Call this before anything that could show whether they are inserted.
@@ -82,6 +83,7 @@ extension ManagedObjectContext {
         object.entityNumber = Int32(entity.number)
         object.key = nextKey(entity.number)
         object.state = .registered
+        noteProvisionalID(of: object, relations)
         row.layer = layerStack.top.id
         if row.set.count < row.columnCount {
             row.fill(with: entity.defaults)

@@ -95,7 +95,7 @@ extension ManagedObjectContext {
     /// Returns the registered object with this id, or nil. Never reads the store (S004).
     public func registeredObject(for id: ObjectID) -> ManagedObject? {
         checkIsolation()
-        guard id.store == storeIdentity, id.entity < storedModel.entities.count else { return nil }
+        guard id.store == storeIdentity, model.entities.indices.contains(id.entity) else { return nil }
         return registry.object(id.entity, id.key)
     }
 
@@ -110,11 +110,39 @@ extension ManagedObjectContext {
         return object(id.entity, id.key)
     }
 
+    /// Returns the typed object with this id, whatever its entity: the registered object, or a new fault. Does no I/O.
+    ///
+    /// If no such object exists, the returned object reads as deleted (S022). To check, use ``existingObject(with:)``.
+    ///
+    /// ```swift
+    /// for id in selection {
+    ///     if let track = context.model(for: id) as? Track { track.playCount += 1 }
+    /// }
+    /// ```
+    /// - Returns: The object; nil if the id belongs to another store, or if its entity has no class in the model.
+    public func model(for id: ObjectID) -> (any PersistentModel)? {
+        checkIsolation()
+        let id = finalID(id)
+        guard id.store == storeIdentity, model.entities.indices.contains(id.entity) else { return nil }
+        return typed(object(id.entity, id.key))
+    }
+
+    /// Returns the typed object with this id if it is registered in the context. Never reads the store (S004).
+    ///
+    /// - Returns: The object; nil if the context does not have it, or if its entity has no class in the model.
+    public func registeredModel(for id: ObjectID) -> (any PersistentModel)? { registeredObject(for: finalID(id)).flatMap(typed) }
+
+    private func typed(_ object: ManagedObject) -> (any PersistentModel)? {
+        func wrap<M: PersistentModel>(_ type: M.Type) -> any PersistentModel { wrapped(object, as: type) }
+        return model.type(of: model.entities[object.entity]).map { wrap($0) }
+    }
+
     /// Returns the object with this id after checking that it exists (S005).
     ///
     /// - Throws: ``ContextError/objectNotFound(_:)`` if there is no such object.
     public func existingObject(with id: ObjectID) throws -> ManagedObject {
         checkIsolation()
+        prepareRequest()
         try checkOpen()
         guard id.store == storeIdentity, id.entity < storedModel.entities.count, try exists(id.entity, id.key) else {
             throw ContextError.objectNotFound(id)

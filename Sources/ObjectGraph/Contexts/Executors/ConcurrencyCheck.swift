@@ -19,6 +19,8 @@ enum ConcurrencyCheck {
             precondition(
                 executor.isCurrent,
                 "the context \(context.name) is used off its executor; use perform, and pass ids, not objects")
+        } else if let confinement = context.place.confinement {
+            confinement.check(context.name)
         } else {
             MainActor.preconditionIsolated(
                 "the context \(context.name) belongs to the main actor and is used off it; pass ids, not objects")

@@ -43,12 +43,23 @@ extension ContextExecutor {
 
 /// A context's weak reference to its host. The host is created after the context and retains it.
 final class ContextAddress: Sendable {
-    /// The executor of the context; nil for the main actor.
+    /// The executor of the context; nil for the main actor and for a confined context.
     let executor: QueueExecutor?
+    /// The host of a confined context, which the context retains; otherwise nil.
+    let confinement: ConfinedExecutor?
     private let box = Mutex<WeakContext>(WeakContext(host: nil))
     private let retained = Mutex<ChildExecutor?>(nil)
 
-    init(executor: QueueExecutor?) { self.executor = executor }
+    init(executor: QueueExecutor?) {
+        self.executor = executor
+        confinement = nil
+    }
+
+    init(confinement: ConfinedExecutor) {
+        executor = nil
+        self.confinement = confinement
+        host = confinement
+    }
 
     /// Sets the host of a context that is not retained by its host, and retains the host.
     func retain(_ host: ChildExecutor) {
@@ -62,16 +73,24 @@ final class ContextAddress: Sendable {
     }
 }
 
-/// The host of a context on the main actor.
+/// The host of a context on the main actor. The context is created at its first use.
 @MainActor
 final class MainContextHost: ContextExecutor {
-    let context: ManagedObjectContext
+    private(set) lazy var context = makeContext()
+    /// Returns the configuration of the context; nil once the context exists.
+    private var setup: (@Sendable () -> ContextConfiguration)?
 
-    init(_ setup: ContextConfiguration) {
+    nonisolated init(_ setup: @escaping @Sendable () -> ContextConfiguration) { self.setup = setup }
+
+    private func makeContext() -> ManagedObjectContext {
+        guard let setup = setup?() else { preconditionFailure("the main context is used while it is being created") }
+        self.setup = nil
         let place = ContextAddress(executor: nil)
-        context = ManagedObjectContext(setup, place: place)
+        let context = ManagedObjectContext(setup, place: place)
         place.host = self
         context.follow()
+        if setup.coordinator.isClosed { context.close {} }
+        return context
     }
 
     @discardableResult

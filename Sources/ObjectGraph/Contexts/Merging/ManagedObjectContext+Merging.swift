@@ -25,6 +25,20 @@ extension ManagedObjectContext {
         }
     }
 
+    /// Prepares a confined context for a request: runs the jobs that wait for it, and moves it to the newest state if it has no unsaved
+    /// changes, or merges automatically. Other contexts are moved by jobs on their executors.
+    @inline(__always)
+    func prepareRequest() {
+        if let confinement = place.confinement, !phase.isMoving { catchUp(confinement) }
+    }
+
+    @inline(never)
+    private func catchUp(_ confinement: ConfinedExecutor) {
+        confinement.runJobs(in: self)
+        guard phase.closure == nil, !layerStack.baseState.isPinned, automaticallyMergesChanges || !hasChanges else { return }
+        moving { moveOn(to: setup.writer.newestState()) }
+    }
+
     private func moveOn(to newest: StoreState) {
         if newest.sequence == layerStack.baseState.state.sequence { renewSnapshot(newest) } else { advance(to: newest) }
     }
@@ -46,7 +60,7 @@ extension ManagedObjectContext {
         let wasMoving = phase.isMoving
         phase.isMoving = true
         defer { phase.isMoving = wasMoving }
-        return try body()
+        return try occupied(body)
     }
 
     /// Moves to a newer snapshot of the same saves, as after a compaction.
@@ -154,6 +168,7 @@ extension ManagedObjectContext {
     /// `refreshFromParent()`.
     public func refreshAllObjects() {
         checkIsolation()
+        prepareRequest()
         layerStack.baseState.route?.forget(nil)
         if isRoot { moving { advance(to: setup.writer.newestState()) } }
     }
@@ -172,6 +187,8 @@ extension ManagedObjectContext {
     public func rollback() {
         checkIsolation()
         tracker.keyed = KeyedChanges()
+        tracker.log.forgetUnsavedChange()
+        if !layerStack.hasTakenLayers { tracker.provisional = [:] }
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
         let (changes, refreshed) = showing(layerStack.viewWithoutChanges, nil, forgetsInserted: true) {
             let affected = layerStack.dropChanges()
@@ -212,6 +229,8 @@ extension ManagedObjectContext {
         tracker.keyed = KeyedChanges()
         tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
         tracker.log.removeAll()
+        tracker.provisional = [:]
+        tracker.log.forgetUnsavedChange()
         observed.removeAll()
         registry.forEach { object in
             registry.forget(object)

@@ -121,7 +121,17 @@ extension ManagedObjectContext {
     /// observers immediately.
     public func processPendingChanges() {
         checkIsolation()
+        prepareRequest()
         if !tracker.log.isEmpty { notify(ChangeSet(), refreshed: []) }
+    }
+
+    /// A closure called when unsaved changes begin: at the first change after it was set, and at the first change after each end of a save,
+    /// rollback and reset. nil for none.
+    ///
+    /// It runs on the context's executor, in the middle of the change. It must not use the context, only schedule work that does.
+    package var onFirstUnsavedChange: (() -> Void)? {
+        get { tracker.log.onFirstUnsavedChange }
+        set { tracker.log.onFirstUnsavedChange = newValue }
     }
 
     /// Processes later changes without a call of ``processPendingChanges()``: each time after the executor's job that made them.

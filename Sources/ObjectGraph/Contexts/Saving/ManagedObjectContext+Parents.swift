@@ -74,6 +74,9 @@ extension ManagedObjectContext {
 
     func childSetup(name: String, merging: Bool = false) -> ContextConfiguration {
         checkIsolation()
+        precondition(
+            place.confinement == nil,
+            "cannot create a child of the context \(self.name): it has no executor. Create another context of the container")
         return ContextConfiguration(
             name: name, coordinator: setup.coordinator, baseState: baseStateForChild(),
             parent: .init(place: place, name: self.name), automaticallyMergesChanges: merging)
@@ -242,6 +245,7 @@ extension ManagedObjectContext {
             tracker.watched.formUnion(push.watched)
             guard !pushed.taken.layer.isEmpty else { return ([ObjectID](), ChangeSet()) }
             layerStack.append(pushed.layers)
+            tracker.log.noteUnsavedChange()
             let refreshed = pushed.layers.flatMap { showPushed($0) }
             if !pushed.showsTheSame { settlePairs(of: pushed.layers) }
             foldIfLong()

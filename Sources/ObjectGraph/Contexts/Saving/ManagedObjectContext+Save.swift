@@ -76,6 +76,8 @@ extension ManagedObjectContext {
     /// Ends the running save and starts the next one that waits.
     func endSave() {
         layerStack.endSave()
+        if !hasUnsavedLayers { tracker.provisional = [:] }
+        tracker.log.forgetUnsavedChange()
         tracker.updatesOfDeleted.forgetCompletions()
         phase.saveGate.leave()?()
     }

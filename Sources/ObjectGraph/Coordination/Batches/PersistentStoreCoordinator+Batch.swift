@@ -101,10 +101,35 @@ extension PersistentStoreCoordinator {
     }
 
     private func batchDelete(_ query: StoreQuery, _ options: BatchOptions) async throws -> BatchResult {
+        try await result(query.entity, options, deletions(query))
+    }
+
+    /// Deletes objects as ``batchDelete(_:options:)-(EntityFetchRequest,_)`` does, and blocks until other contexts can see it.
+    @discardableResult
+    package func batchDeleteNow(_ request: EntityFetchRequest, options: BatchOptions = BatchOptions()) throws -> BatchResult {
+        try batchDeleteNow(request.storeQuery(in: requestScope), options)
+    }
+
+    /// Deletes objects as ``batchDelete(_:options:)-(FetchRequest<M>,_)`` does, and blocks until other contexts can see it.
+    @discardableResult
+    package func batchDeleteNow<M: PersistentModel>(
+        _ request: FetchRequest<M>, options: BatchOptions = BatchOptions()
+    ) throws -> BatchResult {
+        try batchDeleteNow(request.storeQuery(in: requestScope), options)
+    }
+
+    private func batchDeleteNow(_ query: StoreQuery, _ options: BatchOptions) throws -> BatchResult {
+        try checkOpen()
+        var result = BatchResult(entity: query.entity, store: store.identity)
+        result.add(try writer.submitAndWait(request(options, deletions(query)), origin: .max).changes)
+        return result
+    }
+
+    /// Returns a closure that makes the layer of a batch deletion. The check of every save follows the delete rules.
+    private func deletions(_ query: StoreQuery) -> @Sendable (StoreState) throws -> Layer {
         let schema = contextModel.storeSchema
         let columnCount = contextModel.entities[query.entity].columns.count
-        // The check of every save follows the delete rules.
-        return try await result(query.entity, options) { state in
+        return { state in
             let layer = Layer(schema: schema)
             for key in try state.view.keys(query) {
                 layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: columnCount), entity: query.entity, key: key)
@@ -124,15 +149,19 @@ extension PersistentStoreCoordinator {
     private func submit(
         _ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
     ) async throws -> ChangeSet {
-        let request = SaveRequest(
-            layers: [], base: writer.state, watched: [], policy: .error, durability: options.durability,
-            origin: SaveOrigin(author: options.author, contextName: "batch"), preserved: traits.preserved,
-            rules: traits.rules, make: make)
+        let request = request(options, make)
         try checkOpen()
         return try await withCheckedThrowingContinuation { continuation in
             // No context is the origin, so all contexts are notified, and other coordinators on the file too.
             writer.submit(request, origin: .max) { result in continuation.resume(with: result.map(\.changes)) }
         }
+    }
+
+    private func request(_ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer) -> SaveRequest {
+        SaveRequest(
+            layers: [], base: writer.state, watched: [], policy: .error, durability: options.durability,
+            origin: SaveOrigin(author: options.author, contextName: "batch"), preserved: traits.preserved,
+            rules: traits.rules, make: make)
     }
 }
 

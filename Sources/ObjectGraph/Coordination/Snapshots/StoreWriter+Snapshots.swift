@@ -133,7 +133,10 @@ extension StoreWriter {
                 let holders = place < live.count ? live[place].holders : []
                 let advances = budget.responses.contains(.advanceCleanContexts)
                 warn(snapshot, advances ? "; clean contexts are advanced" : "")
-                if advances { for holder in holders { holder.place?.host?.enqueue { $0.advanceIfClean() } } }
+                // A confined context moves at its next request.
+                for case let place? in holders.map(\.place) where advances && place.confinement == nil {
+                    place.host?.enqueue { $0.advanceIfClean() }
+                }
             }
         } catch {
             Self.log.warning("checking the snapshot budget failed: \(error)")

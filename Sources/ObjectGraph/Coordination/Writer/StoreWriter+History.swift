@@ -8,11 +8,23 @@ extension StoreWriter {
     func deleteHistory(_ cut: HistoryCut) async throws -> Int {
         var total = 0
         while true {
-            let count = try await onQueue { writer in
-                try writer.transaction { try $0.deleteHistory(cut, limit: Self.deletedAtOnce) }
-            }
+            let count = try await onQueue { try $0.deleteSome(cut) }
             total += count
             if count < Self.deletedAtOnce { return total }
         }
+    }
+
+    /// Deletes the beginning of the history as ``deleteHistory(_:)`` does. Blocks; do not call it on the writer's queues.
+    func deleteHistoryAndWait(_ cut: HistoryCut) throws -> Int {
+        var total = 0
+        while true {
+            let count = try queue.sync { try deleteSome(cut) }
+            total += count
+            if count < Self.deletedAtOnce { return total }
+        }
+    }
+
+    private func deleteSome(_ cut: HistoryCut) throws -> Int {
+        try transaction { try $0.deleteHistory(cut, limit: Self.deletedAtOnce) }
     }
 }

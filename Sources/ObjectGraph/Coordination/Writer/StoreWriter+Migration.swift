@@ -10,7 +10,7 @@ extension StoreWriter {
         var isRunning = false
         /// The error that stopped the work. It continues at the next open, or at the next call that waits for its end.
         var failure: (any Error)?
-        var waiting: [CheckedContinuation<Void, any Error>] = []
+        var waiting: [@Sendable (Result<Void, any Error>) -> Void] = []
     }
 
     /// Does the work that opening with a changed schema left for later, in small transactions between saves.
@@ -51,23 +51,37 @@ extension StoreWriter {
         // Contexts created later read through the new indexes: the queue renews the state before it resumes the callers.
         if worked { renewSnapshot() }
         queue.async {
-            for continuation in waiting {
-                if let failure { continuation.resume(throwing: failure) } else { continuation.resume() }
-            }
+            for done in waiting { done(failure.map(Result.failure) ?? .success(())) }
         }
     }
 
     func finishMigration() async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            let (isDone, mustStart) = migration.withLock { migration in
-                guard migration.isRunning || migration.failure != nil else { return (true, false) }
-                migration.waiting.append(continuation)
-                return (false, !migration.isRunning)
-            }
-            if isDone { continuation.resume() }
-            // Try again, because the cause of the failure may be gone.
-            if mustStart { startMigration() }
+        try await withCheckedThrowingContinuation { continuation in whenMigrated { continuation.resume(with: $0) } }
+    }
+
+    /// Waits until the work is complete. Blocks; do not call it on the writer's queues.
+    func finishMigrationAndWait() throws {
+        let end = DispatchSemaphore(value: 0)
+        // The variable is set before the semaphore is signalled.
+        nonisolated(unsafe) var result: Result<Void, any Error> = .success(())
+        whenMigrated {
+            result = $0
+            end.signal()
         }
+        end.wait()
+        try result.get()
+    }
+
+    /// Calls `done` when the work is complete, or has failed: at once, or on the queue.
+    private func whenMigrated(_ done: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+        let (isDone, mustStart) = migration.withLock { migration in
+            guard migration.isRunning || migration.failure != nil else { return (true, false) }
+            migration.waiting.append(done)
+            return (false, !migration.isRunning)
+        }
+        if isDone { done(.success(())) }
+        // Try again, because the cause of the failure may be gone.
+        if mustStart { startMigration() }
     }
 }
 

@@ -93,10 +93,14 @@ final class StoreWriter: Sendable {
         _ request: SaveRequest, origin: UInt64,
         completion: @escaping @Sendable (Result<SaveOutcome, any Error>) -> Void
     ) {
-        // Refuse the save now, because a deferred save would be refused only when it is written.
-        if isRetired { return queue.async { [store] in completion(.failure(StoreError.closed(store.name))) } }
-        if store.isReadOnly { return queue.async { [store] in completion(.failure(StoreError.openReadOnly(store.name))) } }
+        if let refusal { return queue.async { completion(.failure(refusal)) } }
         enqueue(SaveJob(request: request, origin: origin, completion: completion))
+    }
+
+    /// The error of every save now; nil if saves are accepted. A deferred save would otherwise be refused only when it is written.
+    var refusal: StoreError? {
+        if isRetired { return StoreError.closed(store.name) }
+        return store.isReadOnly ? StoreError.openReadOnly(store.name) : nil
     }
 
     /// Waits until all earlier saves are on disk.

@@ -68,15 +68,18 @@ extension ManagedObjectContext {
     /// Runs a query on the context's view, and logs it if it is slow and the program wants that.
     func answer<R>(_ query: StoreQuery, _ includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R) throws -> R {
         let view = view(includesPendingChanges)
-        guard setup.coordinator.logsSlowFetches.load(ordering: .relaxed),
-            let log = setup.coordinator.slowFetches.withLock({ $0 })
-        else { return try ask(view) }
-        return try log.timing(query, in: self, view) { try ask(view) }
+        return try occupied {
+            guard setup.coordinator.logsSlowFetches.load(ordering: .relaxed),
+                let log = setup.coordinator.slowFetches.withLock({ $0 })
+            else { return try ask(view) }
+            return try log.timing(query, in: self, view) { try ask(view) }
+        }
     }
 
     /// Returns the context's view. Without pending changes, it leaves out the context's own layers.
     private func view(_ includesPendingChanges: Bool) -> LayeredView {
         checkIsolation()
+        prepareRequest()
         let view = layerStack.view
         if includesPendingChanges { return view }
         return LayeredView(base: view.base, layers: Array(view.layers.dropFirst(layerStack.sealed.count + 1)))

@@ -119,16 +119,3 @@ extension ManagedObjectContext {
         return values
     }
 }
-
-extension StoreWriter {
-    /// Saves and waits, blocking the calling thread.
-    fileprivate func submitAndWait(_ request: SaveRequest, origin: UInt64) throws -> SaveOutcome {
-        let box = Mutex<Result<SaveOutcome, any Error>?>(nil)
-        submit(request, origin: origin) { result in box.withLock { $0 = result } }
-        queue.sync {}
-        guard let result = box.withLock({ $0 }) else {
-            throw StoreError(.internalInconsistency, "the writer did not answer a save; report this as a bug")
-        }
-        return try result.get()
-    }
-}

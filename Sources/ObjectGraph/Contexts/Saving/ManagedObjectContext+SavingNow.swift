@@ -1,0 +1,74 @@
+import StoreInterface
+
+/// Saving without suspension, for code that cannot be asynchronous.
+extension ManagedObjectContext {
+    /// Saves a root context and returns when all other contexts can see the changes.
+    ///
+    /// The steps are those of ``save(_:)``. The calling thread waits for the saves that the writer is processing, and for its own check. With
+    /// `.deferred` it does not wait for the disk, unless an earlier save does: a group of durable saves that is being written, or deferred
+    /// saves that fill the memory.
+    ///
+    /// A child of a context with the same executor saves to its parent.
+    ///
+    /// - Throws: ``SaveError`` or the store's error, as `save` does. `StoreError` `.unsupported` during another save of the context, and in
+    ///   a child whose parent has another executor. Then the context and the store are unchanged.
+    package func saveNow(_ durability: Durability = .deferred) throws {
+        checkIsolation()
+        // The context does not move to the newest state, because the check compares with the state that the program has seen.
+        if !phase.isMoving { place.confinement?.runJobs(in: self) }
+        guard phase.saveGate.enterIfIdle() else {
+            throw StoreError(
+                .unsupported,
+                "cannot save \(name) now: another save of it is running. Wait for that save, or use the asynchronous save")
+        }
+        defer { endSave() }
+        try checkOpen()
+        guard isRoot else { return try saveToParentNow() }
+        guard try moving(prepareSave) else { return }
+        try setup.coordinator.checkOpen()
+        let request = saveRequest(layerStack.sealed, durability)
+        let outcome =
+            if let route = layerStack.baseState.route { try route.write(request, origin: number, to: setup.writer) } else {
+                try occupied { try setup.writer.submitAndWait(request, origin: number) }
+            }
+        moving { didWrite(outcome) }
+    }
+
+    private func saveToParentNow() throws {
+        guard let link = setup.parent else { return }
+        guard link.place.executor === place.executor else {
+            throw StoreError(
+                .unsupported,
+                "cannot save \(name) now: its parent \(link.name) has another executor. Use the asynchronous save")
+        }
+        guard let parent = link.host else { throw SaveError.parentGone(context: name) }
+        guard try moving(prepareSave) else { return }
+        let push = makePush()
+        var result: Result<ParentState, any Error>?
+        parent.runHere { parent in result = Result { try parent.moving { try parent.take(push) } } }
+        guard let result else { throw SaveError.parentGone(context: name) }
+        let state = try result.get()
+        moving { didPush(push, state) }
+    }
+}
+
+extension StoreWriter {
+    /// Submits a save and waits until it is published or refused. Blocks; do not call it on the writer's queues.
+    func submitAndWait(_ request: SaveRequest, origin: UInt64) throws -> SaveOutcome {
+        if let refusal { throw refusal }
+        return try process(request, origin: origin)
+    }
+
+    /// Waits until all earlier saves are on disk. Blocks; do not call it on the writer's queues.
+    func flushAndWait() throws { _ = try process(nil, origin: 0) }
+
+    private func process(_ request: SaveRequest?, origin: UInt64) throws -> SaveOutcome {
+        // The variable is set on the queue, before `sync` returns.
+        nonisolated(unsafe) var result: Result<SaveOutcome, any Error>?
+        shared.withLock { $0.waiting.append(SaveJob(request: request, origin: origin) { result = $0 }) }
+        // If the queue is idle, the calling thread processes the job. Otherwise an earlier block may process it first.
+        queue.sync { drain() }
+        guard let result else { preconditionFailure("the writer has lost a save") }
+        return try result.get()
+    }
+}

@@ -1,0 +1,43 @@
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Identifiers of new objects, for the layer with SwiftData's spelling, in which every object has one at any time.
+extension ManagedObject {
+    /// The object's id, or a provisional id while the object is detached.
+    ///
+    /// A provisional id stays the same until the object is inserted, which gives the object its final id. Until the save of the insertion,
+    /// ``ManagedObjectContext/model(for:)`` and ``ManagedObjectContext/registeredModel(for:)`` find the object by both ids.
+    package var identifier: ObjectID {
+        arrive()
+        guard state == .detached, let detachedState else { return objectID }
+        return ObjectID(store: .provisional, entity: 0, key: detachedState.takeProvisionalKey())
+    }
+
+    /// A Boolean value that indicates whether the object's record is gone: its deletion was saved, by this context or another one.
+    package var isGone: Bool { state == .registered && isDeleted && row == nil }
+}
+
+extension StoreIdentity {
+    /// The store of provisional ids. It differs from process to process, so that no process mistakes the ids of another one for its own.
+    package static let provisional = StoreIdentity(UUID())
+}
+
+extension ManagedObjectContext {
+    /// Remembers the provisional id of an object that is being inserted, if it has one.
+    @inline(__always)
+    func noteProvisionalID(of object: ManagedObject, _ relations: DetachedState) {
+        guard relations.provisionalKey != 0 else { return }
+        tracker.provisional[relations.provisionalKey] = ObjectAddress(entity: object.entity, key: object.key)
+    }
+
+    /// Returns the final id of an inserted object with a provisional id. Returns other ids unchanged.
+    func finalID(_ id: ObjectID) -> ObjectID {
+        guard id.store == .provisional, let address = tracker.provisional[id.key] else { return id }
+        return ObjectID(store: storeIdentity, entity: address.entity, key: address.key)
+    }
+}
