@@ -9,7 +9,7 @@ KILLS ?= 10000
 # SEED=n repeats a run of crashes.
 CRASH_SEED := $(if $(SEED),seed=$(SEED))
 SOURCES := $(wildcard Package.swift Sources Tests Examples Benchmarks fuzz)
-DOCUMENTED := StoreInterface ObjectGraph LMDBStore Strata
+DOCUMENTED := StoreInterface ObjectGraph LMDBStore Strata StrataSwiftData
 # Progress for people; in a log, errors only.
 QUIET := $(shell test -t 2 || echo --quiet)
 # Leaves the macros out of the manifest, and with them swift-syntax, which takes minutes to compile.

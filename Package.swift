@@ -121,6 +121,7 @@ let package = Package(
 
 if withMacros {
     package.products.insert(.library(name: "Strata", targets: ["Strata"]), at: 0)
+    package.products.insert(.library(name: "StrataSwiftData", targets: ["StrataSwiftData"]), at: 1)
     package.dependencies += [
         .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1")
     ]
@@ -135,12 +136,20 @@ if withMacros {
         .target(
             name: "Strata",
             dependencies: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "StrataMacros"]),
+        // Layer 7: SwiftData's names.
+        .target(
+            name: "StrataSwiftData",
+            dependencies: [
+                "ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "Platform", "StrataMacros",
+                .product(name: "Logging", package: "swift-log"),
+            ]),
         .testTarget(
             name: "StrataMacrosTests",
             dependencies: [
                 "StrataMacros", .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
             ]),
         .testTarget(name: "StrataTests", dependencies: ["Strata", "SQLiteStore", "TestSupport"]),
+        .testTarget(name: "StrataSwiftDataTests", dependencies: ["StrataSwiftData"]),
     ]
 }
 

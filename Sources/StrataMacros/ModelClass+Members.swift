@@ -3,14 +3,17 @@ import SwiftSyntaxBuilder
 
 /// The members that `@Model` adds.
 extension ModelClass {
+    /// The text before the name of a type.
+    private var types: String { spelling.types }
+
     var members: [DeclSyntax] {
         if isGeneric { return stubs }
         var members: [DeclSyntax] = [
-            "@exclusivity(unchecked) private var \(raw: anchorName) = ModelAnchor(for: \(raw: sourceName).detachedEntity)",
+            "@exclusivity(unchecked) private var \(raw: anchorName) = \(raw: types)ModelAnchor(for: \(raw: sourceName).detachedEntity)",
             managedObject,
             description,
             "\(raw: access)static var entityName: String { \"\(raw: name)\" }",
-            "private static let detachedEntity = DetachedEntity(entityDescription)",
+            "private static let detachedEntity = \(raw: types)DetachedEntity(entityDescription)",
             columns,
             wrappingInitializer,
             placeholderInitializer,
@@ -23,11 +26,11 @@ extension ModelClass {
     /// Members that only satisfy the compiler, for a class whose mistake prevents others.
     private var stubs: [DeclSyntax] {
         [
-            "\(raw: access)var managedObject: ManagedObject { fatalError() }",
-            "\(raw: access)static var entityDescription: EntityDescription { fatalError() }",
+            "\(raw: access)var managedObject: \(raw: types)ManagedObject { fatalError() }",
+            "\(raw: access)static var entityDescription: \(raw: types)EntityDescription { fatalError() }",
             "\(raw: access)static var entityName: String { fatalError() }",
             "\(raw: access)static var columnsByKeyPath: [AnyKeyPath: String] { fatalError() }",
-            "\(raw: access)\(raw: required)init(managedObject: ManagedObject) { fatalError() }",
+            "\(raw: access)\(raw: required)init(managedObject: \(raw: types)ManagedObject) { fatalError() }",
         ]
     }
 
@@ -35,10 +38,10 @@ extension ModelClass {
     private var managedObject: DeclSyntax {
         let name = "managedObject"
         guard misusedNames.contains(name) else {
-            return "\(raw: access)var managedObject: ManagedObject { \(raw: anchorName).object }"
+            return "\(raw: access)var managedObject: \(raw: types)ManagedObject { \(raw: anchorName).object }"
         }
         return """
-            @_implements(PersistentModel, managedObject) \(raw: access)var __$managedObject: ManagedObject { \
+            @_implements(\(raw: types)PersistentModel, managedObject) \(raw: access)var __$managedObject: \(raw: types)ManagedObject { \
             \(raw: anchorName).object }
             """
     }
@@ -46,19 +49,19 @@ extension ModelClass {
     /// The description of the entity. Its properties are added one by one, because the compiler would take long to choose the
     /// overloads of many properties in one expression.
     private var description: DeclSyntax {
-        guard persisted.contains(where: { $0.kind.access == .byType }) else {
+        guard persisted.contains(where: { $0.isDescribedByType(spelling) }) else {
             return """
-                \(raw: access)static let entityDescription: EntityDescription = EntityDescription(
+                \(raw: access)static let entityDescription: \(raw: types)EntityDescription = \(raw: types)EntityDescription(
                     name: "\(raw: name)",
                     properties: [
-                        \(raw: persisted.map { $0.description(in: sourceName) + "," }.joined(separator: "\n        "))
+                        \(raw: persisted.map { $0.description(in: sourceName, spelling) + "," }.joined(separator: "\n        "))
                     ]\(raw: indexArgument)\(raw: formerNameArgument))
                 """
         }
-        let lines = persisted.map { "description.properties.append(\($0.description(in: sourceName)))" } + columnCheck
+        let lines = persisted.map { "description.properties.append(\($0.description(in: sourceName, spelling)))" } + columnCheck
         return """
-            \(raw: access)static let entityDescription: EntityDescription = {
-                var description = EntityDescription(
+            \(raw: access)static let entityDescription: \(raw: types)EntityDescription = {
+                var description = \(raw: types)EntityDescription(
                     name: "\(raw: name)", properties: []\(raw: indexArgument)\(raw: formerNameArgument))
                 \(raw: lines.joined(separator: "\n    "))
                 return description
@@ -80,7 +83,8 @@ extension ModelClass {
 
     private var indexArgument: String {
         guard !indexes.isEmpty else { return "" }
-        return ",\n    indexes: [\n        " + indexes.map { $0.description + "," }.joined(separator: "\n        ") + "\n    ]"
+        return ",\n    indexes: [\n        " + indexes.map { $0.description(spelling) + "," }.joined(separator: "\n        ")
+            + "\n    ]"
     }
 
     /// The dictionary of columns by key path. `nonisolated(unsafe)` is right because it is created once and never changed,
@@ -96,15 +100,15 @@ extension ModelClass {
 
     private var wrappingInitializer: DeclSyntax {
         """
-        \(raw: access)\(raw: required)convenience init(managedObject: ManagedObject) {
-            ModelAnchor.wrapNext(managedObject)
+        \(raw: access)\(raw: required)convenience init(managedObject: \(raw: types)ManagedObject) {
+            \(raw: types)ModelAnchor.wrapNext(managedObject)
             self.init(wrapping: ())
         }
         """
     }
 
     private var placeholderInitializer: DeclSyntax {
-        let assignments = persisted.filter(\.needsValue).map { "\(placeholderName(of: $0.name)) = ModelPlaceholder()" }
+        let assignments = persisted.filter(\.needsValue).map { "\(placeholderName(of: $0.name)) = \(types)ModelPlaceholder()" }
         return """
             private init(wrapping: Void) {
                 \(raw: misuses.isEmpty ? assignments.joined(separator: "\n    ") : "fatalError()")
@@ -136,15 +140,37 @@ extension ModelProperty {
     }
 
     /// Returns the property as an expression of type `PropertyDescription`.
-    fileprivate func description(in model: String) -> String {
+    fileprivate func description(in model: String, _ spelling: Spelling) -> String {
         let path = "\\\(model).\(sourceName)"
+        if isDescribedByType(spelling) {
+            return
+                "\(spelling.types)PropertyDescription.\(describingFunction(spelling))(\(arguments(["\"\(name)\"", "of: \(path)"])))"
+        }
         switch kind.access {
-        case .plain: return ".attribute(AttributeDescription(\(arguments(["\"\(name)\"", "of: \(path)"]))))"
+        case .byType: return ""
+        case .plain: return ".attribute(\(spelling.types)AttributeDescription(\(arguments(["\"\(name)\"", "of: \(path)"]))))"
         case .toOne(let destination): return ".relationship(RelationshipDescription(\(arguments(destination, ".toOne"))))"
         case .toMany(let destination): return ".relationship(RelationshipDescription(\(arguments(destination, ".toMany"))))"
-        case .byType:
-            let function = if case .relationship = marker { "related" } else { "property" }
-            return "PropertyDescription.\(function)(\(arguments(["\"\(name)\"", "of: \(path)"])))"
+        }
+    }
+
+    /// The function that describes the property by its type.
+    private func describingFunction(_ spelling: Spelling) -> String {
+        guard case .relationship = marker else { return "property" }
+        return spelling == .strata ? "related" : "_relationship"
+    }
+
+    /// Whether the compiler chooses the description and the accessors by the property's type.
+    ///
+    /// In models for SwiftData, it does for each relationship: the destination is often named by an alias of a class in a versioned
+    /// schema. The accessors of Strata's own models would not compile: while the compiler expands a model whose `@Relationship` names a
+    /// property of a class in another file, it does not find the conformance of that class to a protocol which refines Strata's, unless it
+    /// has looked for another conformance before.
+    fileprivate func isDescribedByType(_ spelling: Spelling) -> Bool {
+        switch kind.access {
+        case .byType: true
+        case .plain: false
+        case .toOne, .toMany: spelling == .swiftData
         }
     }
 
@@ -181,18 +207,18 @@ extension ModelProperty {
     }
 
     /// The macro that writes the property's accessors, with its numbers as arguments.
-    var accessorMacro: AttributeSyntax? {
+    func accessorMacro(_ spelling: Spelling) -> AttributeSyntax? {
         if isTransient { return nil }
         func number(_ text: String?) -> String { text.map { Int($0) == nil ? "\"\($0)\"" : $0 } ?? "0" }
-        switch kind.access {
-        case .plain: return "@PersistedAttribute(\(raw: number(column)))"
-        case .toOne: return "@PersistedToOne(\(raw: number(relationship)), column: \(raw: number(column)))"
-        case .toMany: return "@PersistedToMany(\(raw: number(relationship)))"
+        switch isDescribedByType(spelling) ? .byType : kind.access {
+        case .plain: return "@\(raw: spelling.macros)PersistedAttribute(\(raw: number(column)))"
+        case .toOne: return "@\(raw: spelling.macros)PersistedToOne(\(raw: number(relationship)), column: \(raw: number(column)))"
+        case .toMany: return "@\(raw: spelling.macros)PersistedToMany(\(raw: number(relationship)))"
         case .byType:
             // A relationship without a column gets any number: it is not used.
             let column = column ?? "0"
-            guard let relationship else { return "@PersistedProperty(\"\(raw: column)\")" }
-            return "@PersistedProperty(\"\(raw: column)\", \"\(raw: relationship)\")"
+            guard let relationship else { return "@\(raw: spelling.macros)PersistedProperty(\"\(raw: column)\")" }
+            return "@\(raw: spelling.macros)PersistedProperty(\"\(raw: column)\", \"\(raw: relationship)\")"
         }
     }
 }

@@ -9,13 +9,15 @@ extension ModelClass {
         /// "column" or "relationship", the name of the function that counts.
         let name: String
         let count: KeyPath<PropertyKind, PropertyKind.Count>
+        let spelling: Spelling
         private var number = "0"
         /// The last property whose type decides whether it counts.
         private var undecided: String?
         private var others = 0
         private(set) var lines: [String] = []
 
-        init(_ name: String, _ count: KeyPath<PropertyKind, PropertyKind.Count>) {
+        init(_ name: String, _ count: KeyPath<PropertyKind, PropertyKind.Count>, _ spelling: Spelling) {
+            self.spelling = spelling
             self.name = name
             self.count = count
         }
@@ -29,7 +31,7 @@ extension ModelClass {
                 own = "\(ModelClass.namespace).\(name)\(lines.count)"
                 lines.append(
                     "@inline(__always) static var \(name)\(lines.count): Int { "
-                        + "PropertyNumber.\(name)(\(number), \(undecided), then: \(others)) }")
+                        + "\(spelling.types)PropertyNumber.\(name)(\(number), \(undecided), then: \(others)) }")
             } else {
                 own = "\(others)"
             }
@@ -47,9 +49,9 @@ extension ModelClass {
     }
 
     /// Sets the numbers of all properties, and returns the nested type that computes those that are no literals.
-    static func number(_ properties: inout [ModelProperty], of model: String) -> String? {
-        var columns = Counter("column", \.columns)
-        var relationships = Counter("relationship", \.relationships)
+    static func number(_ properties: inout [ModelProperty], of model: String, _ spelling: Spelling) -> String? {
+        var columns = Counter("column", \.columns, spelling)
+        var relationships = Counter("relationship", \.relationships, spelling)
         for position in properties.indices where !properties[position].isTransient {
             properties[position].column = columns.next(properties[position], in: model)
             properties[position].relationship = relationships.next(properties[position], in: model)

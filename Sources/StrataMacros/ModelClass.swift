@@ -3,6 +3,8 @@ import SwiftSyntax
 
 /// A class with `@Model`, read from its source text: its stored properties with their numbers, and its errors.
 struct ModelClass {
+    /// The product whose names the members contain.
+    let spelling: Spelling
     let name: String
     /// The name in the source, with backticks if it needs them.
     let sourceName: String
@@ -23,7 +25,8 @@ struct ModelClass {
     /// Whether the class has a designated initializer, so that the macro adds none.
     let hasInitializer: Bool
 
-    init(_ declaration: ClassDeclSyntax) {
+    init(_ declaration: ClassDeclSyntax, _ spelling: Spelling = .strata) {
+        self.spelling = spelling
         name = declaration.name.plainName
         sourceName = declaration.name.text
         let modifiers = declaration.modifiers.map(\.name.text)
@@ -40,12 +43,12 @@ struct ModelClass {
         readFormerName(declaration)
         for member in declaration.memberBlock.members {
             guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isStoredInInstances else { continue }
-            var reader = PropertyReader(variable)
+            var reader = PropertyReader(variable, spelling)
             let property = reader.read()
             misuses += reader.misuses
             if let property { properties.append(property) } else { misusedNames.formUnion(variable.names) }
         }
-        numbers = Self.number(&properties, of: sourceName)
+        numbers = Self.number(&properties, of: sourceName, spelling)
         for member in declaration.memberBlock.members { readIndexes(member) }
         checkFormerNames(declaration)
         checkInitializer(declaration)

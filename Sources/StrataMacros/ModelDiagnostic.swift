@@ -4,6 +4,7 @@ import SwiftSyntax
 /// The errors in the use of `@Model`. Each text contains the remedy.
 enum ModelDiagnostic: String, DiagnosticMessage {
     case notAClass = "@Model can be attached to a class only; its objects have an identity"
+    case notAnActor = "@ModelActor can be attached to an actor only"
     case generic = "a class with @Model cannot be generic: each entity of the store is one class"
     case severalInOne = "declare each property of a model on its own line"
     case pattern = "a property of a model is declared by one name, not by a pattern"

@@ -8,8 +8,8 @@ struct ModelIndex {
     var properties: [String]
 
     /// The index as an expression of type `IndexDescription`.
-    var description: String {
-        "IndexDescription(properties: [\(properties.map { "\"\($0)\"" }.joined(separator: ", "))], kind: .\(kind))"
+    func description(_ spelling: Spelling) -> String {
+        "\(spelling.types)IndexDescription(properties: [\(properties.map { "\"\($0)\"" }.joined(separator: ", "))], kind: .\(kind))"
     }
 }
 
@@ -24,7 +24,7 @@ extension ModelClass {
         default: return
         }
         for argument in macro.arguments {
-            let elements = argument.expression.as(ArrayExprSyntax.self)?.elements.map(\.expression)
+            let elements = argument.keyPaths?.elements.map(\.expression)
             let names = elements?.compactMap { element -> String? in
                 guard let components = element.as(KeyPathExprSyntax.self)?.components, components.count == 1 else { return nil }
                 let name = components.first?.component.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.plainName
@@ -36,5 +36,13 @@ extension ModelClass {
                 misuses.append(ModelDiagnostic.wrongIndex.at(argument))
             }
         }
+    }
+}
+
+extension LabeledExprSyntax {
+    /// The key paths of an index: `[\.name]`, or `.binary([\.name])`.
+    fileprivate var keyPaths: ArrayExprSyntax? {
+        let list = expression.as(FunctionCallExprSyntax.self)?.arguments.first?.expression ?? expression
+        return list.as(ArrayExprSyntax.self)
     }
 }

@@ -6,9 +6,21 @@ import SwiftSyntaxMacros
 ///
 /// It reads the stored properties in the order of their declaration and numbers them. Each property gets the macro that
 /// writes its accessors. Errors are reported once, when the members are created.
-public struct ModelMacro {}
+public struct ModelMacro: ModelMaking {
+    static let spelling = Spelling.strata
+}
 
-extension ModelMacro: MemberMacro {
+/// The implementation of `@Model` of `StrataSwiftData`.
+public struct SwiftDataModelMacro: ModelMaking {
+    static let spelling = Spelling.swiftData
+}
+
+/// A macro that makes a class a model.
+protocol ModelMaking: MemberMacro, MemberAttributeMacro, ExtensionMacro {
+    static var spelling: Spelling { get }
+}
+
+extension ModelMaking {
     /// Returns the members of a model class. Diagnoses each misuse once. The members also fit a class with misuses, so that it is a
     /// model for the rest of the program.
     public static func expansion(
@@ -19,13 +31,11 @@ extension ModelMacro: MemberMacro {
             context.diagnose(ModelDiagnostic.notAClass.at(node, fixIts: Remedy.makeClass(declaration)))
             return []
         }
-        let model = ModelClass(declaration)
+        let model = ModelClass(declaration, spelling)
         for misuse in model.misuses { context.diagnose(misuse) }
         return model.members
     }
-}
 
-extension ModelMacro: MemberAttributeMacro {
     /// Returns the accessor macro of a stored property; nothing for a transient property.
     public static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
@@ -35,13 +45,11 @@ extension ModelMacro: MemberAttributeMacro {
             let variable = member.as(VariableDeclSyntax.self), variable.isStoredInInstances,
             let name = variable.bindings.first?.pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName
         else { return [] }
-        let model = ModelClass(declaration)
+        let model = ModelClass(declaration, spelling)
         guard !model.isGeneric, let property = model.property(named: name) else { return [] }
-        return property.accessorMacro.map { [$0] } ?? []
+        return property.accessorMacro(spelling).map { [$0] } ?? []
     }
-}
 
-extension ModelMacro: ExtensionMacro {
     /// Returns the conformance to `PersistentModel`, and an unavailable one to `Sendable`, unless the class states its own.
     public static func expansion(
         of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
@@ -52,7 +60,7 @@ extension ModelMacro: ExtensionMacro {
         let missing = protocols.map(\.lastName)
         var extensions: [ExtensionDeclSyntax] = []
         if missing.contains("PersistentModel") {
-            extensions.append(try ExtensionDeclSyntax("extension \(type.trimmed): PersistentModel {}"))
+            extensions.append(try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: spelling.types)PersistentModel {}"))
         }
         if missing.contains("Sendable") {
             extensions.append(try ExtensionDeclSyntax("@available(*, unavailable) extension \(type.trimmed): Sendable {}"))

@@ -22,7 +22,7 @@ extension PersistedMacro {
     public static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
-        AccessedProperty(declaration).map { [$0.placeholder] } ?? []
+        AccessedProperty(declaration, Spelling(of: node)).map { [$0.placeholder] } ?? []
     }
 }
 
@@ -32,7 +32,7 @@ extension PersistedAttributeMacro: PersistedMacro {
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [AccessorDeclSyntax] {
-        guard let property = AccessedProperty(declaration), let column = node.number(0) else { return [] }
+        guard let property = AccessedProperty(declaration, Spelling(of: node)), let column = node.number(0) else { return [] }
         return property.accessors(
             initialize: "\(anchorName).object.initialize(\(column), to: initialValue)", get: "get(\(column))",
             set: "object.set(\(column)")
@@ -45,7 +45,8 @@ extension PersistedToOneMacro: PersistedMacro {
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [AccessorDeclSyntax] {
-        guard let property = AccessedProperty(declaration), let relationship = node.number(0), let column = node.number(1)
+        guard let property = AccessedProperty(declaration, Spelling(of: node)), let relationship = node.number(0),
+            let column = node.number(1)
         else { return [] }
         return property.accessors(
             initialize: "\(anchorName).locatedObject.initializeToOne(\(relationship), \(column), to: initialValue)",
@@ -60,7 +61,9 @@ extension PersistedToManyMacro: PersistedMacro {
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [AccessorDeclSyntax] {
-        guard let property = AccessedProperty(declaration), let relationship = node.number(0) else { return [] }
+        guard let property = AccessedProperty(declaration, Spelling(of: node)), let relationship = node.number(0) else {
+            return []
+        }
         return property.accessors(
             initialize: "\(anchorName).locatedObject.initializeToMany(\(relationship), to: initialValue)",
             get: "toMany(\(relationship))",
@@ -74,7 +77,7 @@ extension PersistedPropertyMacro: PersistedMacro {
         of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [AccessorDeclSyntax] {
-        guard let property = AccessedProperty(declaration), let column = node.number(0) else { return [] }
+        guard let property = AccessedProperty(declaration, Spelling(of: node)), let column = node.number(0) else { return [] }
         let numbers = [column, node.number(1)].compactMap(\.self).joined(separator: ", ")
         // A property with a relationship number may be a relationship.
         let object = node.number(1) == nil ? "object" : "locatedObject"
@@ -93,11 +96,14 @@ private struct AccessedProperty {
     /// Whether an `init` must assign the property.
     private let needsValue: Bool
 
-    init?(_ declaration: some DeclSyntaxProtocol) {
+    private let spelling: Spelling
+
+    init?(_ declaration: some DeclSyntaxProtocol, _ spelling: Spelling) {
         guard let variable = declaration.as(VariableDeclSyntax.self) else { return nil }
-        var reader = PropertyReader(variable)
+        var reader = PropertyReader(variable, spelling)
         guard let property = reader.read() else { return nil }
         name = property.name
+        self.spelling = spelling
         needsValue = property.needsValue
     }
 
@@ -108,7 +114,7 @@ private struct AccessedProperty {
             @storageRestrictions(initializes: \(raw: placeholderName), accesses: \(raw: anchorName))
             init(initialValue) {
                 \(raw: initialize)
-                \(raw: placeholderName) = ModelPlaceholder()
+                \(raw: placeholderName) = \(raw: spelling.types)ModelPlaceholder()
             }
             """,
             "get { \(raw: anchorName).object.\(raw: get) }",
@@ -118,8 +124,8 @@ private struct AccessedProperty {
 
     var placeholder: DeclSyntax {
         needsValue
-            ? "private var \(raw: placeholderName): ModelPlaceholder"
-            : "private var \(raw: placeholderName) = ModelPlaceholder()"
+            ? "private var \(raw: placeholderName): \(raw: spelling.types)ModelPlaceholder"
+            : "private var \(raw: placeholderName) = \(raw: spelling.types)ModelPlaceholder()"
     }
 
     private var placeholderName: String { StrataMacros.placeholderName(of: name) }

@@ -4,15 +4,20 @@ import SwiftSyntax
 /// A reader of one stored property of a model class, which also reports its errors.
 struct PropertyReader {
     private let variable: VariableDeclSyntax
+    private let spelling: Spelling
     private(set) var misuses: [Diagnostic] = []
 
     /// Attributes that are not property wrappers.
     private static let knownAttributes: Set<String> = [
         "Attribute", "Relationship", "Transient", "available", "objc", "nonobjc", "usableFromInline", "inlinable", "MainActor",
         "PersistedAttribute", "PersistedToOne", "PersistedToMany", "PersistedProperty",
+        "_PersistedAttribute", "_PersistedToOne", "_PersistedToMany", "_PersistedProperty",
     ]
 
-    init(_ variable: VariableDeclSyntax) { self.variable = variable }
+    init(_ variable: VariableDeclSyntax, _ spelling: Spelling) {
+        self.variable = variable
+        self.spelling = spelling
+    }
 
     /// Returns the property, or nil if it cannot be stored.
     mutating func read() -> ModelProperty? {
@@ -25,6 +30,9 @@ struct PropertyReader {
         if let transient = variable.attribute(named: "Transient") { return readTransient(property, transient) }
         guard checkStorage(binding) else { return nil }
         if property.name == "managedObject" { return misuse(.reservedName, pattern) }
+        if let attribute = variable.attribute(named: "Attribute"), attribute.hasOption("ephemeral") {
+            return readTransient(property, attribute)
+        }
         guard let marker = readMarker(property) else { return nil }
         return ModelProperty(
             name: property.name, sourceName: property.sourceName, marker: marker, type: property.type,
@@ -38,7 +46,8 @@ struct PropertyReader {
     }
 
     private mutating func readTransient(_ property: ModelProperty, _ marker: AttributeSyntax) -> ModelProperty? {
-        if variable.attribute(named: "Attribute") ?? variable.attribute(named: "Relationship") != nil {
+        let attribute = variable.attribute(named: "Attribute").flatMap { $0 == marker ? nil : $0 }
+        if attribute ?? variable.attribute(named: "Relationship") != nil {
             return misuse(.transientMixed, marker)
         }
         let isLazy = variable.modifiers.contains { $0.name.text == "lazy" }
@@ -99,18 +108,16 @@ struct PropertyReader {
         var options = ModelProperty.AttributeOptions()
         guard case .argumentList(let arguments) = marker.arguments else { return options }
         for argument in arguments {
-            if argument.label?.text == "renamedFrom" {
-                guard let former = argument.formerName(of: name) else {
-                    _ = misuse(.formerName, argument.expression)
-                    return nil
-                }
-                options.renamedFrom = former
+            if argument.label?.text == spelling.formerName {
+                guard readFormerName(name, argument, into: &options.renamedFrom) else { return nil }
                 continue
             }
+            if argument.label != nil { continue }
             switch argument.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text {
             case "unique": options.index = "unique"
             case "preserveValueOnDeletion": options.preservesValueOnDeletion = true
             case "indexed": options.index = options.index ?? "indexed"
+            case _ where spelling == .swiftData: break
             default:
                 _ = misuse(.unknownOption, argument)
                 return nil
@@ -128,19 +135,15 @@ struct PropertyReader {
         let destination = (type?.element ?? type)?.unwrapped.lastName
         for argument in arguments {
             if argument.label?.text == "deleteRule" { options.deleteRule = argument.expression.trimmedDescription }
-            if argument.label?.text == "renamedFrom" {
-                options.renamedFrom = argument.formerName(of: property.name)
-                guard options.renamedFrom != nil else {
-                    _ = misuse(.formerName, argument.expression)
-                    return nil
-                }
+            if argument.label?.text == spelling.formerName {
+                guard readFormerName(property.name, argument, into: &options.renamedFrom) else { return nil }
             }
             guard argument.label?.text == "inverse" else { continue }
             options.refusesInverse = argument.expression.is(NilLiteralExprSyntax.self)
             if options.refusesInverse { continue }
             guard let keyPath = argument.expression.as(KeyPathExprSyntax.self), keyPath.components.count == 1,
                 let inverse = keyPath.components.first?.component.as(KeyPathPropertyComponentSyntax.self),
-                let root = keyPath.root, destination == nil || root.lastName == destination
+                let root = keyPath.root, spelling == .swiftData || destination == nil || root.lastName == destination
             else {
                 _ = misuse(.wrongInverse, argument.expression)
                 return nil
@@ -148,5 +151,25 @@ struct PropertyReader {
             options.inverse = inverse.declName.baseName.plainName
         }
         return options
+    }
+
+    /// Reads a former name. Returns false for a misuse. SwiftData accepts the current name as a former name.
+    private mutating func readFormerName(_ name: String, _ argument: LabeledExprSyntax, into former: inout String?) -> Bool {
+        former = argument.formerName(of: name)
+        if former != nil { return true }
+        if spelling == .swiftData {
+            if argument.expression.is(NilLiteralExprSyntax.self) { return true }
+            if argument.expression.as(StringLiteralExprSyntax.self)?.representedLiteralValue == name { return true }
+        }
+        _ = misuse(.formerName, argument.expression)
+        return false
+    }
+}
+
+extension AttributeSyntax {
+    /// Whether one of the arguments is the option with this name.
+    fileprivate func hasOption(_ name: String) -> Bool {
+        guard case .argumentList(let arguments) = arguments else { return false }
+        return arguments.contains { $0.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text == name }
     }
 }

@@ -4,7 +4,8 @@ import SwiftSyntaxMacros
 @main
 struct StrataMacrosPlugin: CompilerPlugin {
     let providingMacros: [any Macro.Type] = [
-        ModelMacro.self, MarkerMacro.self, IndexMacro.self, PersistedAttributeMacro.self, PersistedToOneMacro.self,
+        ModelMacro.self, SwiftDataModelMacro.self, ModelActorMacro.self, MarkerMacro.self, IndexMacro.self,
+        PersistedAttributeMacro.self, PersistedToOneMacro.self,
         PersistedToManyMacro.self, PersistedPropertyMacro.self,
     ]
 }

@@ -28,6 +28,9 @@ enum LayerTable {
                 "SwiftSyntaxMacros",
             ]),
         Module(name: "Strata", below: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface"]),
+        Module(
+            name: "StrataSwiftData", below: ["ObjectGraph", "LMDBStore", "MemoryStore", "StoreInterface", "Platform"],
+            outside: ["Logging"]),
     ]
 
     /// Modules of the compiler and the system, which any module may import.

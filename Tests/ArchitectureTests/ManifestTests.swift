@@ -43,7 +43,7 @@ extension SourceFile {
     @Test func theManifestAllowsNoMoreThanTheLayerTable() throws {
         for module in LayerTable.modules {
             let target = try #require(targets.first { $0.name == module.name })
-            let allowed = module.below.union(module.outside).union(module.name == "Strata" ? ["StrataMacros"] : [])
+            let allowed = module.below.union(module.outside).union(module.name.hasPrefix("Strata") ? ["StrataMacros"] : [])
             #expect(allowed.isSuperset(of: target.dependencies), "\(module.name) depends on \(target.dependencies)")
             #expect(allowed.isSuperset(of: target.products), "\(module.name) depends on \(target.products)")
         }

@@ -34,6 +34,15 @@ public struct ObjectID: Sendable, Hashable {
     }
 }
 
+/// A value that is an object's id, or contains one, for predicates.
+package protocol ObjectIDConvertible: Sendable {
+    var objectID: ObjectID { get }
+}
+
+extension ObjectID: ObjectIDConvertible {
+    package var objectID: ObjectID { self }
+}
+
 extension ObjectID: CustomStringConvertible, LosslessStringConvertible {
     private static let scheme = "strata://"
 

@@ -9,7 +9,9 @@ protocol PredicateConstant {
 extension PredicateTerm {
     /// Creates a term from a captured value; nil if columns cannot store such a value.
     init?<T>(captured value: T) {
-        if let constant = value as? any PredicateConstant {
+        if let id = value as? any ObjectIDConvertible {
+            self = .identities([id.objectID])
+        } else if let constant = value as? any PredicateConstant {
             guard let term = constant.predicateTerm else { return nil }
             self = term
         } else if let attribute = value as? any AttributeValue {
@@ -30,8 +32,8 @@ extension PredicateTerm {
         var ids: [ObjectID] = []
         var values: [Value] = []
         for element in elements {
-            if let id = element as? ObjectID {
-                ids.append(id)
+            if let id = element as? any ObjectIDConvertible {
+                ids.append(id.objectID)
             } else if let value = element as? any AttributeValue ?? (element as? any RawRepresentable)?.rawValue
                 as? any AttributeValue
             {
@@ -49,15 +51,11 @@ extension PredicateTerm {
     }
 }
 
-extension ObjectID: PredicateConstant {
-    var predicateTerm: PredicateTerm? { .identities([self]) }
-}
-
 extension Optional: PredicateConstant {
     var predicateTerm: PredicateTerm? {
         switch self {
         case nil: .constant(.null)
-        case let id as ObjectID: .identities([id])
+        case let id as any ObjectIDConvertible: .identities([id.objectID])
         case let value as any AttributeValue: .constant(value.storeValue)
         case let raw as any RawRepresentable: (raw.rawValue as? any AttributeValue).map { .constant($0.storeValue) }
         default: nil

@@ -23,7 +23,8 @@ extension PredicateExpressions.KeyPath: LowerableExpression {
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
         switch try lowering.term(root) {
         case .object(let path):
-            return try lowering.property(keyPath, of: Root.Output.self, isID: Output.self == ObjectID.self, at: path)
+            return try lowering.property(
+                keyPath, of: Root.Output.self, isID: Output.self is any ObjectIDConvertible.Type, at: path)
         case .collection(let collection):
             switch kind {
             case .collectionCount:

@@ -86,7 +86,8 @@ public struct SortBy<M: PersistentModel>: Sendable, Hashable {
         keyPathText = name == nil ? RowText.property(relationship) : sort.keyPathText
     }
 
-    private init(path: AnyKeyPath, _ direction: StoreSort.Direction, _ comparison: StringComparison) {
+    /// Creates a sort by the key path of an attribute whose type is not known.
+    package init(path: AnyKeyPath, _ direction: StoreSort.Direction, _ comparison: StringComparison) {
         self.direction = direction
         self.comparison = comparison
         property = M.columnsByKeyPath[path]

@@ -1,7 +1,5 @@
-import ObjectGraph
-
 extension EntityDescription {
-    /// Checks that properties have columns, for the ``Model(renamedFrom:)`` macro, which counts columns in the source.
+    /// Checks that properties have columns, for the `@Model` macro, which counts columns in the source.
     ///
     /// - Precondition: None of the properties is a relationship to many objects, which has no column. An alias of an array of models
     ///   would hide one from the macro.

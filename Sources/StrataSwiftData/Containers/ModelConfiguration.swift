@@ -1,0 +1,131 @@
+import LMDBStore
+import Logging
+import MemoryStore
+import StoreInterface
+
+/// Where and how a container stores its models.
+///
+/// Without a URL, the store is `default.store` in the program's folder: `$XDG_DATA_HOME/NAME`, or `~/.local/share/NAME`, where NAME is
+/// the name of the executable. On Apple's systems it is the folder for application support.
+public struct ModelConfiguration: Sendable, Hashable {
+    /// The name, which is the name of the file unless a URL says otherwise.
+    public let name: String
+    /// The file of the store.
+    public let url: URL
+    /// The schema; nil for that of the container.
+    public var schema: Schema?
+    /// Whether the store lives in memory only, and ends with the container.
+    public let isStoredInMemoryOnly: Bool
+    /// Whether `save()` may write.
+    public let allowsSave: Bool
+    /// Ignored.
+    public let groupContainer: GroupContainer
+    /// Ignored.
+    public let cloudKitDatabase: CloudKitDatabase
+
+    /// The identifier of the app group; always nil.
+    public var groupAppContainerIdentifier: String? { nil }
+    /// The identifier of the CloudKit container; always nil.
+    public var cloudKitContainerIdentifier: String? { nil }
+
+    /// Creates a configuration with the default file, or a file of this name in the default folder.
+    public init(
+        _ name: String? = nil, schema: Schema? = nil, isStoredInMemoryOnly: Bool = false, allowsSave: Bool = true,
+        groupContainer: GroupContainer = .automatic, cloudKitDatabase: CloudKitDatabase = .automatic
+    ) {
+        self.init(
+            name: name, schema: schema, file: nil, isStoredInMemoryOnly, allowsSave, groupContainer, cloudKitDatabase)
+    }
+
+    /// Creates a configuration with a file.
+    public init(
+        _ name: String? = nil, schema: Schema? = nil, url: URL, allowsSave: Bool = true,
+        cloudKitDatabase: CloudKitDatabase = .automatic
+    ) {
+        self.init(name: name, schema: schema, file: url, false, allowsSave, .automatic, cloudKitDatabase)
+    }
+
+    /// Creates a configuration of these models.
+    @_disfavoredOverload
+    public init(for types: any PersistentModel.Type..., isStoredInMemoryOnly: Bool = false) {
+        self.init(
+            name: nil, schema: types.isEmpty ? nil : Schema(types), file: nil, isStoredInMemoryOnly, true, .automatic, .automatic)
+    }
+
+    private init(
+        name: String?, schema: Schema?, file: URL?, _ isStoredInMemoryOnly: Bool, _ allowsSave: Bool,
+        _ groupContainer: GroupContainer, _ cloudKitDatabase: CloudKitDatabase
+    ) {
+        let stem = name ?? "default"
+        self.name = stem
+        self.schema = schema
+        url = isStoredInMemoryOnly ? URL(filePath: "/dev/null") : file ?? Self.folder.appending(path: "\(stem).store")
+        self.isStoredInMemoryOnly = isStoredInMemoryOnly
+        self.allowsSave = allowsSave
+        self.groupContainer = groupContainer
+        self.cloudKitDatabase = cloudKitDatabase
+    }
+
+    private static var folder: URL {
+        let program = URL(filePath: CommandLine.arguments.first ?? "program").lastPathComponent
+        #if canImport(Darwin)
+            return URL.applicationSupportDirectory.appending(path: program)
+        #else
+            let given = ProcessInfo.processInfo.environment["XDG_DATA_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+            let base = given.map { URL(filePath: $0) } ?? URL.homeDirectory.appending(path: ".local/share")
+            return base.appending(path: program)
+        #endif
+    }
+}
+
+extension ModelConfiguration {
+    /// An app group, which exists on Apple's systems only.
+    public struct GroupContainer: Sendable, Hashable {
+        fileprivate let name: String
+
+        /// The default.
+        public static let automatic = GroupContainer(name: "automatic")
+        /// No group.
+        public static let none = GroupContainer(name: "none")
+        /// Returns a group, which is ignored.
+        public static func identifier(_ name: String) -> GroupContainer { GroupContainer(name: "identifier \(name)") }
+    }
+
+    /// A CloudKit database, which exists on Apple's systems only.
+    public struct CloudKitDatabase: Sendable, Hashable {
+        fileprivate let name: String
+
+        /// The default.
+        public static let automatic = CloudKitDatabase(name: "automatic")
+        /// No database.
+        public static let none = CloudKitDatabase(name: "none")
+        /// Returns a private database, which is ignored.
+        public static func `private`(_ name: String) -> CloudKitDatabase { CloudKitDatabase(name: "private \(name)") }
+    }
+}
+
+extension ModelConfiguration: Identifiable, CustomDebugStringConvertible {
+    /// The URL of the store.
+    public var id: URL { url }
+    /// The name and the place.
+    public var debugDescription: String { "configuration \(name): \(isStoredInMemoryOnly ? "in memory" : url.path())" }
+}
+
+extension ModelConfiguration {
+    /// Returns the store that the configuration describes, after creating its folder.
+    func store() throws -> StoreDescription {
+        logWhatIsIgnored()
+        if isStoredInMemoryOnly { return .memory }
+        try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        return .lmdb(url)
+    }
+
+    private func logWhatIsIgnored() {
+        if cloudKitDatabase != .automatic, cloudKitDatabase != .none {
+            Log.once("CloudKit", "the models are not synchronized with CloudKit: it exists on Apple's systems only")
+        }
+        if groupContainer != .automatic, groupContainer != .none {
+            Log.once("group", "the store is in the program's folder: app groups exist on Apple's systems only")
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import ObjectGraph
+import StoreInterface
+
+/// A store of models, with a context for the main actor.
+///
+/// ```swift
+/// let container = try ModelContainer(for: Trip.self)
+/// container.mainContext.insert(Trip(name: "Bergen"))
+/// try container.mainContext.save()
+/// ```
+public final class ModelContainer: Sendable {
+    /// The state that the container shares with its contexts. A context keeps the store open after its container was released.
+    let storage: ContainerStorage
+    private let main = MainContextBox()
+
+    /// The schema of the container.
+    public var schema: Schema { storage.schema }
+    /// The configuration, as a set.
+    public var configurations: Set<ModelConfiguration> { [storage.configuration] }
+    /// The migration plan.
+    public var migrationPlan: (any SchemaMigrationPlan.Type)? { storage.migrationPlan }
+
+    /// The context of the main actor, which saves by itself.
+    @MainActor public var mainContext: ModelContext {
+        if let context = main.context { return context }
+        let context = storage.mainContext(of: self)
+        main.context = context
+        return context
+    }
+
+    /// Opens the store of a schema. Blocks while files are opened or migrated.
+    ///
+    /// - Throws: ``SwiftDataError``, or the store's error.
+    public init(
+        for schema: Schema, migrationPlan: (any SchemaMigrationPlan.Type)? = nil, configurations: [ModelConfiguration]
+    ) throws {
+        guard configurations.count <= 1 else { throw SwiftDataError.duplicateConfiguration }
+        storage = try ContainerStorage(schema, migrationPlan, configurations.first ?? ModelConfiguration(schema: schema))
+    }
+
+    /// Opens the store of a schema.
+    public convenience init(
+        for schema: Schema, migrationPlan: (any SchemaMigrationPlan.Type)? = nil, configurations: ModelConfiguration...
+    ) throws {
+        try self.init(for: schema, migrationPlan: migrationPlan, configurations: configurations)
+    }
+
+    /// Opens the store of some models, and of those that they have relationships to.
+    public convenience init(
+        for types: any PersistentModel.Type..., migrationPlan: (any SchemaMigrationPlan.Type)? = nil,
+        configurations: ModelConfiguration...
+    ) throws {
+        let schema = types.isEmpty ? configurations.first?.schema ?? Schema([]) : Schema(types)
+        try self.init(for: schema, migrationPlan: migrationPlan, configurations: configurations)
+    }
+
+    /// Opens the store of some models, and of those that they have relationships to.
+    public convenience init(
+        for types: [any PersistentModel.Type], migrationPlan: (any SchemaMigrationPlan.Type)? = nil,
+        configurations: ModelConfiguration...
+    ) throws {
+        try self.init(for: Schema(types), migrationPlan: migrationPlan, configurations: configurations)
+    }
+
+    init(_ storage: ContainerStorage) { self.storage = storage }
+
+    /// Deletes all objects of all models, in the store and without contexts. Does nothing if the store cannot be written.
+    @available(*, deprecated, message: "use erase(), which reports errors")
+    public func deleteAllData() { try? erase() }
+
+    /// Deletes all objects of all models. Blocks until the deletion is saved.
+    public func erase() throws {
+        let context = ModelContext(self)
+        for type in schema.types { try context.deleteAll(type) }
+        try context.save()
+    }
+
+    /// Waits until each save made so far is on disk. Call this before the program ends, because a save returns earlier.
+    public func flush() async throws { try await storage.container.flush() }
+
+    /// Writes the saves and closes the store, so that its file can be moved or opened again. Release the contexts that were made with
+    /// ``ModelContext/init(_:)`` before: a context that is not used again keeps the file open, and this throws.
+    public func close() async throws { try await storage.container.close() }
+}
+
+extension ModelContainer: Equatable, CustomDebugStringConvertible {
+    /// Returns whether two containers are of one store.
+    public static func == (a: ModelContainer, b: ModelContainer) -> Bool { a.storage === b.storage }
+    /// The schema and the configuration.
+    public var debugDescription: String { "container of \(schema), \(storage.configuration)" }
+}
+
+/// The main context of a container; nil before its first use.
+@MainActor private final class MainContextBox {
+    var context: ModelContext?
+    nonisolated init() {}
+}
+
+/// The state that a container shares with its contexts.
+final class ContainerStorage: Sendable {
+    let schema: Schema
+    let configuration: ModelConfiguration
+    // `nonisolated(unsafe)` is right because a type is immutable. The program's plan need not say that its type is `Sendable`.
+    nonisolated(unsafe) let migrationPlan: (any SchemaMigrationPlan.Type)?
+    let container: PersistentContainer
+    private let main = WeakMainContext()
+
+    init(_ schema: Schema, _ plan: (any SchemaMigrationPlan.Type)?, _ configuration: ModelConfiguration) throws {
+        self.schema = schema
+        self.configuration = configuration
+        migrationPlan = plan
+        let model = try schema.model.get()
+        let store = try configuration.store()
+        container = try PersistentContainer(
+            openingSynchronously: model, store: store, migrationPlan: try plan?.migrationPlan(to: schema),
+            allowsDataLoss: try Self.names(in: store, keptBy: model))
+    }
+
+    /// Returns the names of all that a file stores: as in SwiftData, a migration drops what the schema does not have. Returns none for
+    /// a file of other models, which thus is not opened.
+    private static func names(in store: StoreDescription, keptBy model: Model) throws -> Set<String> {
+        guard let schema = try store.migration?.storedSchema() else { return [] }
+        let known = Set(schema.entities.map(\.name))
+        guard model.storeSchema.entities.contains(where: { known.contains($0.name) }) else { return [] }
+        var names = known.union(schema.links.map(\.name))
+        for entity in schema.entities { names.formUnion(entity.columns.map { "\(entity.name).\($0.name)" }) }
+        return names
+    }
+
+    /// Returns the context of the main actor, of this or of an earlier container of the store.
+    @MainActor func mainContext(of container: ModelContainer) -> ModelContext {
+        if let context = main.context { return context }
+        let context = ModelContext(main: self, container)
+        main.context = context
+        return context
+    }
+}
+
+@MainActor private final class WeakMainContext {
+    weak var context: ModelContext?
+    nonisolated init() {}
+}

@@ -1,0 +1,69 @@
+import Dispatch
+
+/// An actor with a context of its own. ``ModelActor(disableGenerateInit:)`` generates the requirements.
+///
+/// ```swift
+/// @ModelActor actor Importer {
+///     func add(_ names: [String]) throws {
+///         for name in names { modelContext.insert(Trip(name: name)) }
+///         try modelContext.save()
+///     }
+/// }
+/// ```
+public protocol ModelActor: Actor {
+    /// The container of the actor's context.
+    nonisolated var modelContainer: ModelContainer { get }
+    /// The executor of the actor, which has the context.
+    nonisolated var modelExecutor: any ModelExecutor { get }
+}
+
+extension ModelActor {
+    /// The executor of the actor: the ``modelExecutor``.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor {
+        guard let executor = modelExecutor as? any SerialModelExecutor else {
+            preconditionFailure("the executor of a model actor is a SerialModelExecutor")
+        }
+        return executor.asUnownedSerialExecutor()
+    }
+
+    /// The context of the actor.
+    public var modelContext: ModelContext { modelExecutor.modelContext }
+
+    /// Returns the object with an identifier; nil if it is not of this type or its object does not exist.
+    public subscript<T: PersistentModel>(id: PersistentIdentifier, as type: T.Type) -> T? {
+        try? modelContext.context.existingObject(type, with: id.objectID)
+    }
+}
+
+/// An executor with a context.
+public protocol ModelExecutor: Executor {
+    /// The context, which jobs of the executor use.
+    var modelContext: ModelContext { get }
+}
+
+/// A ``ModelExecutor`` that runs one job at a time.
+public protocol SerialModelExecutor: ModelExecutor, SerialExecutor {}
+
+/// An executor that runs the jobs of an actor on a queue of its own.
+public final class DefaultSerialModelExecutor: SerialModelExecutor, @unchecked Sendable {
+    // `@unchecked Sendable` is safe because the context is used by the jobs of the queue only.
+    /// The context of the executor.
+    public let modelContext: ModelContext
+    private let queue = DispatchQueue(label: "strata.model-actor")
+
+    /// Creates an executor of a context. Use the context on the executor only.
+    public init(modelContext: ModelContext) { self.modelContext = modelContext }
+
+    /// Runs a job on the queue.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let executor = asUnownedSerialExecutor()
+        queue.async { job.runSynchronously(on: executor) }
+    }
+
+    /// Returns the executor for an actor.
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+
+    /// Stops the program off the queue.
+    public func checkIsolated() { dispatchPrecondition(condition: .onQueue(queue)) }
+}

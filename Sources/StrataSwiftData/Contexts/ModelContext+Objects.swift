@@ -1,0 +1,62 @@
+import ObjectGraph
+
+extension ModelContext {
+    /// Inserts a new object, with the new objects that it is related to.
+    public func insert<T: PersistentModel>(_ model: T) { context.insert(model) }
+
+    /// Deletes an object by its delete rules, at the next save. A new object is no longer saved.
+    public func delete<T: PersistentModel>(_ model: T) {
+        guard objectID(of: model) != nil else { return }
+        context.delete(model)
+    }
+
+    /// Deletes the objects that satisfy a predicate, by their delete rules, at the next save.
+    ///
+    /// - Parameters:
+    ///   - model: The model class.
+    ///   - predicate: The condition; nil for all objects.
+    ///   - includeSubclasses: Ignored: models have no subclasses.
+    public func delete<T: PersistentModel>(
+        model: T.Type, where predicate: Predicate<T>? = nil, includeSubclasses: Bool = true
+    ) throws {
+        for object in try fetch(FetchDescriptor<T>(predicate: predicate)) where !object.isDeleted { context.delete(object) }
+    }
+
+    func deleteAll<T: PersistentModel>(_ type: T.Type) throws { try delete(model: type) }
+
+    /// Returns the object with an identifier: the registered one, or one that is read when it is used.
+    ///
+    /// - Precondition: The identifier is of an object of this container's store.
+    public func model(for persistentModelID: PersistentIdentifier) -> any PersistentModel {
+        guard let model = model(with: persistentModelID.objectID) else {
+            preconditionFailure("cannot find \(persistentModelID): it is of another store, or its object was not inserted")
+        }
+        return model
+    }
+
+    /// Returns the object with an identifier if the context has it already; nil otherwise.
+    public func registeredModel<T: PersistentModel>(for persistentModelID: PersistentIdentifier) -> T? {
+        context.registeredModel(for: persistentModelID.objectID) as? T
+    }
+
+    /// The objects with unsaved insertions.
+    public var insertedModelsArray: [any PersistentModel] { models(context.insertedObjects) }
+    /// The objects with unsaved updates.
+    public var changedModelsArray: [any PersistentModel] { models(context.updatedObjects) }
+    /// The objects with unsaved deletions.
+    public var deletedModelsArray: [any PersistentModel] { models(context.deletedObjects) }
+
+    private func models(_ objects: [ManagedObject]) -> [any PersistentModel] {
+        objects.compactMap { model(with: $0.objectID) }
+    }
+
+    private func model(with id: ObjectID) -> (any PersistentModel)? {
+        context.model(for: id) as? any PersistentModel
+    }
+
+    /// Discards all unsaved changes.
+    public func rollback() { context.rollback() }
+
+    /// Tells observers of the changes made so far.
+    public func processPendingChanges() { context.processPendingChanges() }
+}

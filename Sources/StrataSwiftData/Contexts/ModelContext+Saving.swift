@@ -1,0 +1,100 @@
+import ObjectGraph
+
+extension ModelContext {
+    /// Saves the changes. Other contexts see them when this returns. They reach the disk within a second, or when
+    /// ``ModelContainer/flush()`` returns.
+    ///
+    /// If another context saved other values meanwhile, those of this context win, property by property. If another object has a unique
+    /// value of a new object, that object gets the new values, and the new object is deleted.
+    ///
+    /// - Throws: Strata's `SaveError`, or the store's error. Then nothing is saved, and the changes stay.
+    public func save() throws {
+        if isMigrating { return }
+        guard allowsSave else {
+            throw SwiftDataError.modelValidationFailure.saying(
+                "cannot save: the configuration does not allow it. Use a configuration with allowsSave: true.")
+        }
+        guard hasChanges else { return }
+        post(Self.willSave, nil)
+        var saved: ContextNotice?
+        let observer = context.addObserver { if $0.kind == .didSave { saved = $0 } }
+        defer { context.removeObserver(observer) }
+        try context.saveNow()
+        post(Self.didSave, saved)
+    }
+
+    /// Runs a closure, and saves. If it throws, nothing is saved, and the changes stay.
+    public func transaction(block: () throws -> Void) throws {
+        try block()
+        try save()
+    }
+
+    /// Saves the main context after its first change.
+    func startAutosaving() {
+        let reference = MainContextReference(context: self)
+        context.onFirstUnsavedChange = {
+            Task { @MainActor in
+                try? await Task.sleep(for: .milliseconds(50))
+                reference.context?.autosave()
+            }
+        }
+    }
+
+    fileprivate func autosave() {
+        guard autosaveEnabled, hasChanges else { return }
+        do { try save() } catch {
+            if let onAutosaveError { return onAutosaveError(error) }
+            Log.logger.error("the main context was not saved: \(error)")
+        }
+    }
+}
+
+/// A reference to the main context.
+private struct MainContextReference: @unchecked Sendable {
+    // `@unchecked Sendable` is safe because the reference is read on the main actor, to which the context belongs.
+    weak var context: ModelContext?
+}
+
+// MARK: Notifications
+
+extension ModelContext {
+    /// The name of the notification before a save. Its object is the context.
+    public static let willSave = Notification.Name("ModelContextWillSave")
+    /// The name of the notification after a save. Its object is the context, and its user info has the keys of ``NotificationKey``.
+    public static let didSave = Notification.Name("ModelContextDidSave")
+
+    /// A key of the user info of notifications. The raw values are the keys.
+    public enum NotificationKey: String, Sendable {
+        /// Not used.
+        case queryGeneration
+        /// Not used.
+        case invalidatedAllIdentifiers
+        /// The identifiers of inserted objects: `[PersistentIdentifier]`.
+        case insertedIdentifiers = "inserted"
+        /// The identifiers of updated objects: `[PersistentIdentifier]`.
+        case updatedIdentifiers = "updated"
+        /// The identifiers of deleted objects: `[PersistentIdentifier]`.
+        case deletedIdentifiers = "deleted"
+        /// Not used.
+        case refreshedIdentifiers = "refreshed"
+        /// Not used.
+        case invalidatedIdentifiers = "invalidated"
+    }
+
+    private func post(_ name: Notification.Name, _ notice: ContextNotice?) {
+        var info: [AnyHashable: Any] = [:]
+        if let changes = notice?.changes {
+            let store = context.storeIdentity
+            info[NotificationKey.insertedIdentifiers.rawValue] = identifiers(changes.insertedIDs(in: store))
+            info[NotificationKey.updatedIdentifiers.rawValue] = identifiers(changes.updatedIDs(in: store))
+            info[NotificationKey.deletedIdentifiers.rawValue] = identifiers(changes.deletedIDs(in: store))
+        }
+        NotificationCenter.default.post(name: name, object: self, userInfo: info.isEmpty ? nil : info)
+    }
+
+    private func identifiers(_ ids: [ObjectID]) -> [PersistentIdentifier] {
+        let entities = context.model.entities
+        return ids.filter { entities.indices.contains($0.entity) }
+            .map { PersistentIdentifier($0, entityName: entities[$0.entity].name) }
+    }
+}

@@ -1,0 +1,114 @@
+import ObjectGraph
+internal import Platform
+
+/// A workspace in which a program fetches, changes and saves objects.
+///
+/// A context made by ``init(_:)`` may be used on any thread, but on one at a time. It shows the newest saves at each fetch, unless it
+/// has unsaved changes.
+///
+/// ```swift
+/// let context = ModelContext(container)
+/// context.insert(Trip(name: "Oslo"))
+/// try context.save()
+/// ```
+public final class ModelContext {
+    let context: ManagedObjectContext
+    /// nil in the context of a migration.
+    private let storage: ContainerStorage?
+    private weak var knownContainer: ModelContainer?
+    /// Whether the context saves by itself. True for the main context only.
+    ///
+    /// The main context saves shortly after the first change. A context of another thread never saves by itself.
+    public var autosaveEnabled: Bool
+    /// A closure that gets the errors of automatic saves, which are logged otherwise.
+    public var onAutosaveError: ((any Error) -> Void)?
+
+    /// Creates a context of a container, for any one thread at a time.
+    public convenience init(_ container: ModelContainer) {
+        let storage = container.storage
+        self.init(storage.container.makeConfinedContext(), storage, container, autosaves: false)
+    }
+
+    /// Creates the context of the main actor.
+    @MainActor convenience init(main storage: ContainerStorage, _ container: ModelContainer) {
+        self.init(storage.container.mainContext, storage, container, autosaves: true)
+        startAutosaving()
+    }
+
+    /// Creates the context of a migration, whose changes are saved by the migration.
+    convenience init(migrating context: ManagedObjectContext) { self.init(context, nil, nil, autosaves: false) }
+
+    private init(
+        _ context: ManagedObjectContext, _ storage: ContainerStorage?, _ container: ModelContainer?, autosaves: Bool
+    ) {
+        self.context = context
+        self.storage = storage
+        knownContainer = container
+        autosaveEnabled = autosaves
+        context.mergePolicy = .objectTrump
+        ContextTable.add(self)
+    }
+
+    deinit { ContextTable.remove(context) }
+
+    /// The container of the context.
+    ///
+    /// - Precondition: The context is not that of a migration.
+    public var container: ModelContainer {
+        guard let storage else { preconditionFailure("the context of a migration has no container") }
+        return knownContainer ?? ModelContainer(storage)
+    }
+
+    /// Whether saves write nothing, because the migration saves.
+    var isMigrating: Bool { storage == nil }
+    /// Whether the configuration allows saves.
+    var allowsSave: Bool { storage?.configuration.allowsSave ?? true }
+
+    /// The author that the history records for saves of the context.
+    public var author: String? {
+        get { context.transactionAuthor }
+        set { context.transactionAuthor = newValue }
+    }
+
+    /// Whether there are unsaved changes.
+    public var hasChanges: Bool { context.hasChanges }
+
+    /// Returns the context that wraps one of Strata's; nil if there is none.
+    static func wrapping(_ context: ManagedObjectContext) -> ModelContext? { ContextTable.context(context) }
+}
+
+@available(*, unavailable)
+extension ModelContext: Sendable {}
+
+extension ModelContext: Equatable, CustomDebugStringConvertible {
+    /// Returns whether two references are to one context.
+    public static func == (a: ModelContext, b: ModelContext) -> Bool { a === b }
+    /// The name of the context.
+    public var debugDescription: String { "context \(context.name)" }
+}
+
+/// The contexts of the process, by the contexts that they wrap.
+private enum ContextTable {
+    private struct Entry: @unchecked Sendable {
+        // `@unchecked Sendable` is safe because a reference is read on the thread that uses the context.
+        weak var context: ModelContext?
+    }
+
+    private static let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+
+    static func add(_ context: ModelContext) {
+        let entry = Entry(context: context)
+        let key = ObjectIdentifier(context.context)
+        entries.withLock { $0[key] = entry }
+    }
+
+    static func remove(_ context: ManagedObjectContext) {
+        let key = ObjectIdentifier(context)
+        entries.withLock { $0[key] = nil }
+    }
+
+    static func context(_ context: ManagedObjectContext) -> ModelContext? {
+        let key = ObjectIdentifier(context)
+        return entries.withLock { $0[key] }?.context
+    }
+}

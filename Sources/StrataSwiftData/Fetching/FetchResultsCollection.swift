@@ -1,0 +1,24 @@
+import ObjectGraph
+
+/// The result of a fetch in batches.
+public struct FetchResultsCollection<Element>: RandomAccessCollection {
+    private let element: (Int) -> Element
+    /// The position after the last element.
+    public let endIndex: Int
+
+    /// The position of the first element.
+    public var startIndex: Int { 0 }
+
+    init(_ elements: [Element]) {
+        element = { elements[$0] }
+        endIndex = elements.count
+    }
+
+    init(_ batches: FetchedBatches<Element>) {
+        element = { batches[$0] }
+        endIndex = batches.count
+    }
+
+    /// Returns the element at a position.
+    public subscript(position: Int) -> Element { element(position) }
+}

@@ -1,0 +1,97 @@
+import ObjectGraph
+
+extension ModelContext {
+    /// Returns the objects of a description.
+    ///
+    /// A predicate or a sort that the store cannot answer is evaluated in memory, over all objects that the rest selects. The first time,
+    /// this is logged.
+    /// - Throws: ``SwiftDataError``, or the store's error.
+    public func fetch<T: PersistentModel>(_ descriptor: FetchDescriptor<T>) throws -> [T] {
+        try answer(descriptor, inStore: { try context.fetch($0) }, inMemory: { $0 })
+    }
+
+    /// Returns the number of objects of a description.
+    public func fetchCount<T: PersistentModel>(_ descriptor: FetchDescriptor<T>) throws -> Int {
+        var descriptor = descriptor
+        descriptor.sortBy = []
+        return try answer(descriptor, inStore: { try context.count($0) }, inMemory: \.count)
+    }
+
+    /// Returns the identifiers of the objects of a description, without creating objects.
+    public func fetchIdentifiers<T: PersistentModel>(_ descriptor: FetchDescriptor<T>) throws -> [PersistentIdentifier] {
+        try answer(
+            descriptor,
+            inStore: { try context.fetchIDs($0).map { PersistentIdentifier($0, entityName: T.entityName) } },
+            inMemory: { $0.map(\.persistentModelID) })
+    }
+
+    /// Returns the identifiers of the objects of a description as a collection.
+    ///
+    /// - Parameter batchSize: Ignored: an identifier takes 24 bytes.
+    public func fetchIdentifiers<T: PersistentModel>(
+        _ descriptor: FetchDescriptor<T>, batchSize: Int
+    ) throws -> FetchResultsCollection<PersistentIdentifier> {
+        FetchResultsCollection(try fetchIdentifiers(descriptor))
+    }
+
+    /// Returns the objects of a description as a collection that creates them batch by batch.
+    public func fetch<T: PersistentModel>(
+        _ descriptor: FetchDescriptor<T>, batchSize: Int
+    ) throws -> FetchResultsCollection<T> {
+        try answer(
+            descriptor,
+            inStore: { request in
+                var request = request
+                request.fetchBatchSize = batchSize
+                return FetchResultsCollection(try context.fetchInBatches(request))
+            }, inMemory: { FetchResultsCollection($0) })
+    }
+
+    /// Calls a closure with each object of a description. Objects of a batch are released before the next, unless they have changes.
+    ///
+    /// - Parameters:
+    ///   - fetch: The description.
+    ///   - batchSize: The number of objects per batch.
+    ///   - allowEscapingMutations: Ignored: objects with changes stay in the context until they are saved.
+    ///   - block: The closure.
+    public func enumerate<T: PersistentModel>(
+        _ fetch: FetchDescriptor<T>, batchSize: Int = 5000, allowEscapingMutations: Bool = false, block: (T) throws -> Void
+    ) throws {
+        for model in try self.fetch(fetch, batchSize: batchSize) { try block(model) }
+    }
+
+    /// Answers a description: in the store, or with the objects of a larger request if the store cannot evaluate the predicate or sort.
+    private func answer<T: PersistentModel, R>(
+        _ descriptor: FetchDescriptor<T>, inStore: (FetchRequest<T>) throws -> R, inMemory: ([T]) throws -> R
+    ) throws -> R {
+        let sorts = descriptor.sortBy.map(\.storeSort)
+        let sorted = sorts.allSatisfy { $0 != nil } ? sorts.compactMap(\.self) : nil
+        do {
+            if sorted != nil { return try inStore(descriptor.request(isFiltered: true, sorted: sorted)) }
+            Log.once("sort \(T.self)", "a sort of \(T.entityName) is made in memory: it is not by a stored property of the model")
+            return try inMemory(descriptor.finish(try context.fetch(descriptor.request(isFiltered: true, sorted: nil))))
+        } catch FetchError.unsupportedPredicate(let part) {
+            Log.once(
+                "predicate \(T.self) \(part)",
+                "a predicate of \(T.entityName) is evaluated in memory, for each object: the store cannot evaluate \(part)")
+            let all = try context.fetch(descriptor.request(isFiltered: false, sorted: sorted))
+            guard let predicate = descriptor.predicate else { return try inMemory(all) }
+            let matching = try all.filter { model in
+                do { return try predicate.evaluate(model) } catch {
+                    throw SwiftDataError.unsupportedPredicate.saying(
+                        "cannot evaluate a predicate of \(T.entityName): \(error). Filter the objects in Swift.")
+                }
+            }
+            return try inMemory(descriptor.finish(matching))
+        }
+    }
+}
+
+extension FetchDescriptor {
+    /// Returns the objects in order, without those that offset and limit leave out.
+    fileprivate func finish(_ objects: [T]) -> [T] {
+        let isInStoreOrder = sortBy.allSatisfy { $0.storeSort != nil }
+        let sorted = isInStoreOrder ? objects : objects.sorted(using: sortBy)
+        return Array(sorted.dropFirst(max(0, fetchOffset ?? 0)).prefix(fetchLimit.map { max(0, $0) } ?? .max))
+    }
+}

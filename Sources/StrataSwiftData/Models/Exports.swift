@@ -1,0 +1,2 @@
+// SwiftData makes Foundation visible, and model files rely on it.
+@_exported import Foundation

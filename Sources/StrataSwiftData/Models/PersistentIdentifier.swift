@@ -1,0 +1,68 @@
+import ObjectGraph
+import StoreInterface
+
+/// The identifier of an object.
+///
+/// It never changes once the object is inserted, and is the same in each context, process and run. Before the insertion it is
+/// provisional: it identifies the object in this process as long as the object exists.
+public struct PersistentIdentifier: Sendable, Identifiable, Codable {
+    package let objectID: ObjectID
+    /// The name of the model class.
+    public let entityName: String
+
+    /// The identity of the identifier.
+    public struct ID: Sendable, Hashable {
+        fileprivate let objectID: ObjectID
+    }
+
+    init(_ objectID: ObjectID, entityName: String) {
+        self.objectID = objectID
+        self.entityName = entityName
+    }
+
+    init<M: PersistentModel>(of model: M) {
+        let provisional = ObjectID(
+            store: Self.noStore, entity: 0, key: ObjectKey(UInt(bitPattern: ObjectIdentifier(model.managedObject))))
+        self.init(StrataSwiftData.objectID(of: model) ?? provisional, entityName: M.entityName)
+    }
+
+    private static let noStore = StoreIdentity(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+
+    /// The identity of the identifier.
+    public var id: ID { ID(objectID: objectID) }
+
+    /// The identity of the store; nil before the object is inserted.
+    public var storeIdentifier: String? { objectID.store == Self.noStore ? nil : objectID.store.uuid.uuidString }
+
+    /// Creates an identifier from its parts.
+    ///
+    /// - Parameter primaryKey: The text of the object's id, as an encoded identifier contains it.
+    /// - Throws: ``SwiftDataError/unknownSchema`` if the text is not that of an id.
+    public static func identifier(
+        for storeIdentifier: String, entityName: String, primaryKey: some LosslessStringConvertible
+    ) throws -> PersistentIdentifier {
+        guard let id = ObjectID(primaryKey.description), id.store.uuid.uuidString == storeIdentifier else {
+            throw SwiftDataError.unknownSchema
+        }
+        return PersistentIdentifier(id, entityName: entityName)
+    }
+}
+
+extension PersistentIdentifier: Hashable, Comparable {
+    /// Returns whether two identifiers are of one object.
+    public static func == (a: Self, b: Self) -> Bool { a.objectID == b.objectID }
+    /// Hashes the id of the object.
+    public func hash(into hasher: inout Hasher) { hasher.combine(objectID) }
+    /// Orders identifiers by store, model, and insertion.
+    public static func < (a: Self, b: Self) -> Bool {
+        if a.objectID.store != b.objectID.store { return a.objectID.store.uuid.uuidString < b.objectID.store.uuid.uuidString }
+        return (a.objectID.entity, a.objectID.key) < (b.objectID.entity, b.objectID.key)
+    }
+}
+
+extension PersistentIdentifier: CustomStringConvertible {
+    /// The name of the model class and the id.
+    public var description: String { storeIdentifier == nil ? "\(entityName) (not inserted)" : "\(entityName) \(objectID)" }
+}
+
+extension PersistentIdentifier: ObjectIDConvertible {}

@@ -1,0 +1,45 @@
+import ObjectGraph
+
+/// The types that the expansion of ``Model()`` names. Programs do not see Strata's modules, so that its names clash with none.
+public enum _Strata {
+    /// Strata's type of this name.
+    public typealias AttributeDescription = ObjectGraph.AttributeDescription
+    /// Strata's type of this name.
+    public typealias DetachedEntity = ObjectGraph.DetachedEntity
+    /// Strata's type of this name.
+    public typealias EntityDescription = ObjectGraph.EntityDescription
+    /// Strata's type of this name.
+    public typealias IndexDescription = ObjectGraph.IndexDescription
+    /// Strata's type of this name.
+    public typealias ManagedObject = ObjectGraph.ManagedObject
+    /// Strata's type of this name.
+    public typealias ModelAnchor = ObjectGraph.ModelAnchor
+    /// Strata's type of this name.
+    public typealias ModelPlaceholder = ObjectGraph.ModelPlaceholder
+    /// The protocol of models.
+    public typealias PersistentModel = StrataSwiftData.PersistentModel
+    /// Strata's type of this name.
+    public typealias PropertyDescription = ObjectGraph.PropertyDescription
+    /// Strata's type of this name.
+    public typealias PropertyNumber = ObjectGraph.PropertyNumber
+}
+
+extension PropertyDescription {
+    /// Describes a relationship by the type of its property, for the expansion of ``Model()``.
+    ///
+    /// The type is examined at run time. The compiler does not know yet that a class is a model while it expands another model whose
+    /// `@Relationship` names a property of the class.
+    public static func _relationship<T, V>(
+        _ name: String, of keyPath: KeyPath<T, V>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
+        renamedFrom: String? = nil, inference: InverseInference = .accepted
+    ) -> PropertyDescription {
+        guard let destination = RelationshipType(V.self) else {
+            preconditionFailure("cannot describe \(T.self).\(name): \(V.self) is no model. Remove '@Relationship'")
+        }
+        return .relationship(
+            RelationshipDescription(
+                name: name, destination: destination.model.entityName, inverse: inverse,
+                cardinality: destination.isToMany ? .toMany : .toOne, deleteRule: deleteRule, renamedFrom: renamedFrom,
+                inference: inference))
+    }
+}

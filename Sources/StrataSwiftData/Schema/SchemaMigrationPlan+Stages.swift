@@ -1,0 +1,45 @@
+import ObjectGraph
+
+extension SchemaMigrationPlan {
+    /// Returns the plan with Strata's stages, which end with the current schema.
+    ///
+    /// Two neighbouring versions without a stage get a lightweight one.
+    static func migrationPlan(to schema: Schema) throws -> MigrationPlan {
+        let versions = schemas.sorted { $0.versionIdentifier < $1.versionIdentifier }
+        let models = try versions.map { try Schema(versionedSchema: $0).model.get() }
+        var result: [ObjectGraph.MigrationStage] = []
+        var position = 0
+        while position + 1 < versions.count {
+            let from = versions[position]
+            let stage = stages.first { $0.versions.from == from }
+            let target = stage.flatMap { stage in versions.firstIndex { $0 == stage.versions.to } } ?? position + 1
+            guard target > position else {
+                throw SwiftDataError.backwardMigration.saying(
+                    "cannot use \(Self.self): a stage leads from version \(from.versionIdentifier) to an older one. "
+                        + "Let each stage lead to a newer version.")
+            }
+            result.append(Self.stage(stage, from: models[position], to: models[target]))
+            position = target
+        }
+        return MigrationPlan(result)
+    }
+
+    private static func stage(_ stage: MigrationStage?, from: ObjectGraph.Model, to: ObjectGraph.Model)
+        -> ObjectGraph.MigrationStage
+    {
+        guard case .custom(_, _, let willMigrate, let didMigrate)? = stage else { return .lightweight(from: from, to: to) }
+        return .custom(from: from, to: to, willMigrate: work(willMigrate), didMigrate: work(didMigrate))
+    }
+
+    private static func work(_ body: ((ModelContext) throws -> Void)?) -> ObjectGraph.MigrationStage.Work? {
+        guard let body else { return nil }
+        let work = StageWork(body: body)
+        return { context in try work.body(ModelContext(migrating: context)) }
+    }
+}
+
+/// A closure of a stage.
+private struct StageWork: @unchecked Sendable {
+    // `@unchecked Sendable` is safe because the migration calls the closure once, while the thread that passed it waits.
+    let body: (ModelContext) throws -> Void
+}

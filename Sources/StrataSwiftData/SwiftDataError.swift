@@ -1,0 +1,64 @@
+import ObjectGraph
+
+/// An error of a container or a context. Compare with the constants: `catch SwiftDataError.unsupportedPredicate`.
+public struct SwiftDataError: Error, Sendable, Hashable {
+    private enum Code {
+        case unsupportedPredicate, unsupportedSortDescriptor, unsupportedKeyPath, unknownSchema,
+            configurationSchemaNotFoundInContainerSchema, configurationFileNameContainsInvalidCharacters
+        case duplicateConfiguration, loadIssueModelContainer, backwardMigration, missingModelContext, modelValidationFailure,
+            historyTokenExpired
+    }
+
+    private let code: Code
+    private let message: String
+
+    private init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// Returns whether two errors are of one kind.
+    public static func == (a: Self, b: Self) -> Bool { a.code == b.code }
+    /// Hashes the kind of the error.
+    public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+    /// Returns whether an error that was thrown is of this kind.
+    public static func ~= (kind: Self, error: any Error) -> Bool { (error as? Self) == kind }
+
+    /// A predicate can be evaluated neither by the store nor in memory.
+    public static let unsupportedPredicate = Self(.unsupportedPredicate, "the predicate cannot be evaluated")
+    /// A sort cannot be made.
+    public static let unsupportedSortDescriptor = Self(.unsupportedSortDescriptor, "the sort descriptor cannot be used")
+    /// A key path refers to no stored property.
+    public static let unsupportedKeyPath = Self(.unsupportedKeyPath, "the key path refers to no stored property")
+    /// The schema does not contain a type or an identifier.
+    public static let unknownSchema = Self(.unknownSchema, "the schema does not contain this type or identifier")
+    /// A configuration has models that the container's schema does not contain.
+    public static let configurationSchemaNotFoundInContainerSchema = Self(
+        .configurationSchemaNotFoundInContainerSchema, "a configuration has models that the container's schema does not contain")
+    /// The name of a configuration cannot be a file name.
+    public static let configurationFileNameContainsInvalidCharacters = Self(
+        .configurationFileNameContainsInvalidCharacters, "the name of a configuration cannot be a file name")
+    /// A container got several configurations.
+    public static let duplicateConfiguration = Self(
+        .duplicateConfiguration, "a container has one store. Use one configuration, and one container per store")
+    /// The store cannot be opened.
+    public static let loadIssueModelContainer = Self(.loadIssueModelContainer, "the store cannot be opened")
+    /// The store, or a migration plan, leads to an older schema.
+    public static let backwardMigration = Self(.backwardMigration, "the migration leads to an older schema")
+    /// The object is in no context.
+    public static let missingModelContext = Self(.missingModelContext, "the object is in no context")
+    /// The models, or an object, are not valid.
+    public static let modelValidationFailure = Self(.modelValidationFailure, "the models are not valid")
+    /// The history after a token was deleted, or the token belongs to another store.
+    public static let historyTokenExpired = Self(.historyTokenExpired, "the history token is expired")
+
+    /// Returns the error with a message of its own.
+    func saying(_ message: String) -> Self { Self(code, message) }
+}
+
+extension SwiftDataError: LocalizedError, CustomStringConvertible {
+    /// The message.
+    public var description: String { message }
+    /// The message.
+    public var errorDescription: String? { message }
+}

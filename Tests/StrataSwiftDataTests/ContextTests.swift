@@ -1,0 +1,173 @@
+import StrataSwiftData
+import Testing
+
+/// How contexts behave at run time.
+@Suite struct ContextTests {
+    @Test func `a context shows the saves of others at its next fetch`() throws {
+        let container = try inMemory(ToDo.self)
+        let (a, b) = (ModelContext(container), ModelContext(container))
+        #expect(try b.fetchCount(FetchDescriptor<ToDo>()) == 0)
+        a.insert(ToDo("new"))
+        #expect(a.hasChanges && a.insertedModelsArray.count == 1)
+        try a.save()
+        #expect(!a.hasChanges)
+        #expect(try b.fetch(FetchDescriptor<ToDo>()).map(\.title) == ["new"])
+    }
+
+    @Test func `changed and deleted objects are listed, and a rollback discards the changes`() throws {
+        let context = ModelContext(try inMemory(ToDo.self))
+        let (a, b) = (ToDo("a"), ToDo("b"))
+        context.insert(a)
+        context.insert(b)
+        try context.save()
+        a.title = "changed"
+        context.delete(b)
+        #expect(context.changedModelsArray.map { $0 as? ToDo } == [a])
+        #expect(context.deletedModelsArray.map { $0 as? ToDo } == [b])
+        #expect(b.isDeleted)
+        context.rollback()
+        #expect(a.title == "a" && !b.isDeleted && !context.hasChanges)
+    }
+
+    @Test func `deleting by a predicate takes the objects that match`() throws {
+        let context = ModelContext(try inMemory(ToDo.self))
+        for title in ["a", "b", "c"] { context.insert(ToDo(title)) }
+        try context.save()
+        try context.delete(model: ToDo.self, where: #Predicate { $0.title != "b" })
+        #expect(try context.fetch(FetchDescriptor<ToDo>()).map(\.title) == ["b"])
+        try context.save()
+        try context.container.erase()
+        #expect(try context.fetchCount(FetchDescriptor<ToDo>()) == 0)
+    }
+
+    @Test func `a transaction saves, unless its closure throws`() throws {
+        struct Failure: Error {}
+        let context = ModelContext(try inMemory(ToDo.self))
+        try context.transaction { context.insert(ToDo("a")) }
+        #expect(!context.hasChanges)
+        #expect(throws: Failure.self) {
+            try context.transaction {
+                context.insert(ToDo("b"))
+                throw Failure()
+            }
+        }
+        #expect(context.hasChanges)
+    }
+
+    @Test func `a new object with a known unique value updates the known one`() throws {
+        let container = try inMemory(ToDo.self)
+        let context = ModelContext(container)
+        let first = ToDo("first")
+        context.insert(first)
+        try context.save()
+        let second = ToDo("second")
+        second.id = first.id
+        context.insert(second)
+        try context.save()
+        #expect(try titles(in: container) == ["second"])
+        #expect(first.title == "second")
+    }
+
+    @Test func `of two new objects with one unique value, the last values are saved`() throws {
+        let container = try inMemory(ToDo.self)
+        let context = ModelContext(container)
+        let (first, second) = (ToDo("first"), ToDo("second"))
+        second.id = first.id
+        context.insert(first)
+        context.insert(second)
+        try context.save()
+        #expect(try titles(in: container) == ["second"])
+    }
+
+    @Test func `relating a new object inserts it`() throws {
+        let context = ModelContext(try inMemory(ToDoList.self))
+        let list = ToDoList(name: "home")
+        context.insert(list)
+        list.items.append(ToDo("a"))
+        ToDo("b").list = list
+        #expect(list.items.map(\.title).sorted() == ["a", "b"])
+        #expect(try context.fetchCount(FetchDescriptor<ToDo>()) == 2)
+    }
+
+    @Test func `a deleted object keeps its values until the save, and then has no context`() throws {
+        let context = ModelContext(try inMemory(ToDo.self))
+        let item = ToDo("a")
+        context.insert(item)
+        try context.save()
+        context.delete(item)
+        #expect(item.title == "a" && item.modelContext === context)
+        try context.save()
+        #expect(item.modelContext == nil && item.isDeleted)
+    }
+
+    @Test func `saves post notifications with identifiers`() throws {
+        let context = ModelContext(try inMemory(ToDo.self))
+        let item = ToDo("a")
+        context.insert(item)
+        let posted = Posted()
+        let observers = [ModelContext.willSave, ModelContext.didSave].map { name in
+            NotificationCenter.default.addObserver(forName: name, object: context, queue: nil) { note in
+                posted.names.append(note.name)
+                posted.inserted =
+                    note.userInfo?[ModelContext.NotificationKey.insertedIdentifiers.rawValue] as? [PersistentIdentifier]
+            }
+        }
+        defer { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
+        try context.save()
+        try context.save()
+        #expect(posted.names == [ModelContext.willSave, ModelContext.didSave])
+        #expect(posted.inserted == [item.persistentModelID])
+    }
+
+    @Test func `a configuration that does not allow saves makes them throw`() throws {
+        let container = try ModelContainer(
+            for: ToDo.self, configurations: ModelConfiguration(isStoredInMemoryOnly: true, allowsSave: false))
+        let context = ModelContext(container)
+        context.insert(ToDo("a"))
+        #expect(throws: SwiftDataError.self) { try context.save() }
+        #expect(context.hasChanges)
+    }
+
+    @Test @MainActor func `the main context saves by itself, and is one object`() async throws {
+        let container = try inMemory(ToDo.self)
+        let context = container.mainContext
+        #expect(context === container.mainContext && context.autosaveEnabled && context.container == container)
+        context.insert(ToDo("a"))
+        while context.hasChanges { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(try ModelContext(container).fetchCount(FetchDescriptor<ToDo>()) == 1)
+    }
+
+    @Test func `an actor has a context of its own`() async throws {
+        let container = try inMemory(ToDo.self)
+        let importer = ToDoImporter(modelContainer: container)
+        let ids = try await importer.add(["a", "b"])
+        #expect(try await importer.title(of: ids[1]) == "b")
+        #expect(try ModelContext(container).fetchCount(FetchDescriptor<ToDo>()) == 2)
+    }
+
+    @Test func `a context keeps the store of a released container open`() throws {
+        func makeContext() throws -> ModelContext { ModelContext(try inMemory(ToDo.self)) }
+        let context = try makeContext()
+        context.insert(ToDo("a"))
+        try context.save()
+        #expect(try ModelContext(context.container).fetchCount(FetchDescriptor<ToDo>()) == 1)
+    }
+}
+
+@ModelActor actor ToDoImporter {
+    func add(_ titles: [String]) throws -> [PersistentIdentifier] {
+        let items = titles.map { ToDo($0) }
+        for item in items { modelContext.insert(item) }
+        try modelContext.save()
+        return items.map(\.persistentModelID)
+    }
+
+    func title(of id: PersistentIdentifier) throws -> String? { self[id, as: ToDo.self]?.title }
+}
+
+/// The notifications that observers received. They run on the thread that saves.
+private final class Posted: @unchecked Sendable {
+    // `@unchecked Sendable` is safe because one test uses it, on one thread.
+    var names: [Notification.Name] = []
+    var inserted: [PersistentIdentifier]?
+}

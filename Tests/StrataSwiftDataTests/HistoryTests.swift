@@ -1,0 +1,45 @@
+import StrataSwiftData
+import Testing
+
+@Model final class Account {
+    @Attribute(.unique, .preserveValueOnDeletion) var number: String
+    var balance = 0
+
+    init(_ number: String) { self.number = number }
+}
+
+@Suite struct HistoryTests {
+    @Test func `the history lists saves, changes and tombstones`() async throws {
+        try await TestFile.use { file in
+            let container = try file.open(Account.self)
+            let context = ModelContext(container)
+            context.author = "test"
+            let account = Account("12")
+            context.insert(account)
+            try context.save()
+            account.balance = 5
+            try context.save()
+            let all = try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>())
+            #expect(all.count == 2 && all.map(\.author) == ["test", "test"])
+            guard case .update(let update as DefaultHistoryUpdate<Account>)? = all.last?.changes.first else {
+                Issue.record("no update")
+                return
+            }
+            #expect(update.updatedAttributes == [\Account.balance])
+            #expect(update.changedPersistentIdentifier == account.persistentModelID)
+            context.delete(account)
+            try context.save()
+
+            let token = all[1].token
+            let newer = try context.fetchHistory(
+                HistoryDescriptor<DefaultHistoryTransaction>(predicate: #Predicate { $0.token > token }))
+            guard case .delete(let deletion as DefaultHistoryDelete<Account>)? = newer.first?.changes.first else {
+                Issue.record("no deletion")
+                return
+            }
+            #expect(newer.count == 1 && deletion.tombstone[\.number] == "12" && deletion.tombstone[\.balance] == nil)
+            try context.deleteHistory(HistoryDescriptor(predicate: #Predicate { $0.token <= token }))
+            #expect(try context.fetchHistory(HistoryDescriptor<DefaultHistoryTransaction>()).count == 1)
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import StrataSwiftData
+import Testing
+
+@Model final class ToDo {
+    @Attribute(.unique) var id: UUID
+    var title: String
+    var isDone = false
+    var due: Date?
+    var list: ToDoList?
+
+    init(_ title: String, due: Date? = nil) {
+        id = UUID()
+        self.title = title
+        self.due = due
+    }
+}
+
+@Model final class ToDoList {
+    var name: String
+    @Relationship(deleteRule: .cascade, inverse: \ToDo.list) var items: [ToDo] = []
+
+    init(name: String) { self.name = name }
+}
+
+/// A program that keeps a list of things to do.
+@Suite struct ToDoTests {
+    @Test func `objects survive a save and the closing of the file`() async throws {
+        try await TestFile.use { file in
+            let container = try file.open(ToDoList.self)
+            do {
+                let context = ModelContext(container)
+                let list = ToDoList(name: "home")
+                context.insert(list)
+                for title in ["wash", "Äpfel", "buy 10 pens", "buy 9 pens"] {
+                    let item = ToDo(title)
+                    item.list = list
+                }
+                list.items.first { $0.title == "wash" }?.isDone = true
+                try context.save()
+            }
+            try await container.close()
+
+            let again = try file.open(ToDoList.self)
+            let fresh = ModelContext(again)
+            #expect(try fresh.fetchCount(FetchDescriptor<ToDo>()) == 4)
+            let open = FetchDescriptor<ToDo>(predicate: #Predicate { !$0.isDone }, sortBy: [SortDescriptor(\.title)])
+            #expect(try fresh.fetch(open).map(\.title) == ["Äpfel", "buy 9 pens", "buy 10 pens"])
+            let lists = try fresh.fetch(FetchDescriptor<ToDoList>())
+            #expect(lists.map(\.name) == ["home"])
+            #expect(lists.first?.items.count == 4)
+        }
+    }
+
+    @Test func `limit, offset and sorts apply to a fetch`() throws {
+        let context = ModelContext(try inMemory(ToDo.self))
+        for number in 0..<20 { context.insert(ToDo("item \(number)", due: Date(timeIntervalSinceReferenceDate: Double(number)))) }
+        var descriptor = FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.due, order: .reverse)])
+        descriptor.fetchLimit = 3
+        descriptor.fetchOffset = 2
+        #expect(try context.fetch(descriptor).map(\.title) == ["item 17", "item 16", "item 15"])
+        #expect(try context.fetchCount(descriptor) == 3)
+        #expect(try context.fetchIdentifiers(descriptor).count == 3)
+        #expect(try context.fetch(descriptor, batchSize: 2).map(\.title) == ["item 17", "item 16", "item 15"])
+        var seen = 0
+        try context.enumerate(FetchDescriptor<ToDo>(), batchSize: 7) { _ in seen += 1 }
+        #expect(seen == 20)
+    }
+
+    @Test func `a search finds titles without case and accents`() throws {
+        let context = ModelContext(try inMemory(ToDo.self))
+        for title in ["Crème brûlée", "cream", "tea"] { context.insert(ToDo(title)) }
+        let query = "CREM"
+        let found = try context.fetch(
+            FetchDescriptor<ToDo>(predicate: #Predicate { query.isEmpty || $0.title.localizedStandardContains(query) }))
+        #expect(found.map(\.title) == ["Crème brûlée"])
+    }
+
+    @Test func `a predicate or sort of the store's limits is evaluated in memory`() throws {
+        let context = ModelContext(try inMemory(ToDoList.self))
+        for name in ["b", "a", "c"] {
+            let item = ToDo("of \(name)")
+            item.list = ToDoList(name: name)
+            context.insert(item)
+        }
+        let byList = FetchDescriptor<ToDo>(sortBy: [SortDescriptor(\.list?.name)])
+        #expect(try context.fetch(byList).map(\.title) == ["of a", "of b", "of c"])
+        var limited = FetchDescriptor<ToDo>(predicate: #Predicate { $0.shout == "OF B" }, sortBy: [SortDescriptor(\.title)])
+        limited.fetchLimit = 1
+        #expect(try context.fetch(limited).map(\.title) == ["of b"])
+        #expect(try context.fetchCount(limited) == 1)
+    }
+
+    @Test func `objects are found by identifiers, which are stable, ordered and codable`() throws {
+        let container = try inMemory(ToDoList.self)
+        let context = ModelContext(container)
+        let list = ToDoList(name: "work")
+        #expect(list.modelContext == nil)
+        #expect(list.persistentModelID.storeIdentifier == nil)
+        context.insert(list)
+        let other = ToDoList(name: "home")
+        context.insert(other)
+        let id = list.persistentModelID
+        #expect(list.modelContext === context && list.hasChanges && id.entityName == "ToDoList")
+        try context.save()
+        #expect(list.persistentModelID == id && id < other.persistentModelID && !list.hasChanges)
+        let copy = try JSONDecoder().decode(PersistentIdentifier.self, from: JSONEncoder().encode(id))
+        #expect(copy == id && copy.entityName == "ToDoList")
+
+        let second = ModelContext(container)
+        #expect((second.registeredModel(for: id) as ToDoList?) == nil)
+        let same = try #require(second.model(for: copy) as? ToDoList)
+        #expect(same.name == "work" && same.id == id)
+        #expect((second.registeredModel(for: id) as ToDoList?) === same)
+        let found = try second.fetch(FetchDescriptor<ToDoList>(predicate: #Predicate { $0.persistentModelID == id }))
+        #expect(found == [same])
+        let ids = [id]
+        #expect(
+            try second.fetchCount(FetchDescriptor<ToDoList>(predicate: #Predicate { ids.contains($0.persistentModelID) })) == 1)
+    }
+}
+
+extension ToDo {
+    var shout: String { title.uppercased() }
+}
+
+/// Returns the titles of all objects, as a context that opens now sees them. A context must outlive the objects that it fetched.
+func titles(in container: ModelContainer) throws -> [String] {
+    let context = ModelContext(container)
+    return try withExtendedLifetime(context) { try context.fetch(FetchDescriptor<ToDo>()).map(\.title) }
+}
