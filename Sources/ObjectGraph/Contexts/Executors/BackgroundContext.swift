@@ -23,7 +23,7 @@ public actor BackgroundContext: ContextExecutor {
     /// The name of the context in messages, notices and the history.
     public nonisolated let name: String
 
-    /// The executor of the context. It runs jobs on a serial queue, so that blocking work occupies no cooperative thread.
+    /// The executor of the context. It runs jobs one at a time on threads that all background contexts share, outside of the cooperative pool.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(_ setup: ContextConfiguration) {
@@ -131,7 +131,7 @@ public actor BackgroundContext: ContextExecutor {
 
     @discardableResult
     nonisolated func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void) -> Bool {
-        executor.queue.async { self.runIsolated(job) }
+        executor.async { self.runIsolated(job) }
         return true
     }
 
@@ -143,11 +143,11 @@ public actor BackgroundContext: ContextExecutor {
 
     nonisolated func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void) {
         if executor.isCurrent { return assumeIsolated { job($0.context) } }
-        executor.queue.sync { self.runIsolated(job) }
+        executor.sync { self.runIsolated(job) }
     }
 
     private nonisolated func runIsolated(_ job: @Sendable (ManagedObjectContext) -> Void) {
-        executor.running { assumeIsolated { host in host.context.moving { job(host.context) } } }
+        assumeIsolated { host in host.context.moving { job(host.context) } }
     }
 }
 

@@ -35,7 +35,7 @@ final class ChildExecutor: ContextExecutor, @unchecked Sendable {
         let lease = Lease(context)
         guard lease.context != nil else { return false }
         if let executor {
-            executor.queue.async { executor.running { Self.run(job, lease) } }
+            executor.async { Self.run(job, lease) }
         } else {
             DispatchQueue.main.async { Self.run(job, lease) }
         }
@@ -55,9 +55,9 @@ final class ChildExecutor: ContextExecutor, @unchecked Sendable {
         let lease = Lease(context)
         if executor?.isCurrent ?? MainQueue.isCurrent { return Self.run(job, lease) }
         if let executor {
-            executor.queue.sync { executor.running { Self.run(job, lease) } }
+            executor.sync { Self.run(job, lease) }
         } else {
-            DispatchQueue.main.sync { Self.run(job, lease) }
+            ExecutorPool.waiting { DispatchQueue.main.sync { Self.run(job, lease) } }
         }
     }
 }

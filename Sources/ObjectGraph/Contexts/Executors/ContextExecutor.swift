@@ -104,8 +104,10 @@ final class MainContextHost: ContextExecutor {
     nonisolated func runAndWait(_ job: @Sendable (ManagedObjectContext) -> Void) {
         // A child on the main actor calls this on the main queue.
         if MainQueue.isCurrent { return runHere(job) }
-        DispatchQueue.main.sync {
-            MainActor.assumeIsolated { job(self.context) }
+        ExecutorPool.waiting {
+            DispatchQueue.main.sync {
+                MainActor.assumeIsolated { job(self.context) }
+            }
         }
     }
 

@@ -1,45 +1,142 @@
 import Dispatch
 internal import Platform
 
-/// Runs an actor's jobs on a serial dispatch queue.
+/// Runs the jobs of a context one at a time, in the order in which they were added, on the threads of an ``ExecutorPool``.
 ///
-/// Blocking in a `perform` never occupies a cooperative thread.
+/// No cooperative thread runs them, so a closure of `perform` that blocks does not stop tasks that use other executors.
 final class QueueExecutor: SerialExecutor {
-    let queue: DispatchQueue
+    private enum Job: Sendable {
+        case actor(UnownedJob)
+        case closure(@Sendable () -> Void)
+    }
+
+    private struct State {
+        var jobs = FirstInFirstOut<Job>()
+        /// Whether a thread runs jobs, or the pool has the executor in its list. Only then may there be jobs.
+        var isActive = false
+    }
+
+    /// The number of jobs after which other contexts have their turn.
+    static let sliceLength = 64
+
     private let name: String
-    /// The thread that is running a job of the queue, or 0.
+    private let pool: ExecutorPool
+    private let state = Mutex(State())
+    /// The thread that is running a job, or 0.
     private let runner = Atomic<UInt>(0)
 
-    /// Idle queues of released executors. Creating a queue is half of the cost of a short-lived child.
-    private static let idle = Mutex<[DispatchQueue]>([])
-    private static let maximumIdle = 64
-
-    init(name: String) {
+    init(name: String, pool: ExecutorPool = .shared) {
         self.name = name
-        queue = Self.idle.withLock { $0.popLast() } ?? DispatchQueue(label: "strata.context")
+        self.pool = pool
     }
 
-    /// Returns the queue for reuse. It has no jobs left, because each job retains the executor.
-    deinit {
-        Self.idle.withLock { idle in
-            if idle.count < Self.maximumIdle { idle.append(queue) }
-        }
-    }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        queue.async { self.running { job.runSynchronously(on: self.asUnownedSerialExecutor()) } }
-    }
+    func enqueue(_ job: consuming ExecutorJob) { add(.actor(UnownedJob(job))) }
 
     func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-    /// Marks the calling thread as the one on which the context may be used. The thread must be running a job of ``queue``.
-    func running<R>(_ body: () throws -> R) rethrows -> R {
-        runner.store(CurrentThread.identifier, ordering: .relaxed)
-        defer { runner.store(0, ordering: .relaxed) }
-        return try body()
+    /// Runs `job` after all jobs that were added before.
+    func async(_ job: @escaping @Sendable () -> Void) { add(.closure(job)) }
+
+    /// Runs `job` after all jobs that were added before, and waits for it.
+    ///
+    /// An idle executor runs it on the calling thread. Otherwise the calling thread is blocked, and a worker of a pool gives its place to
+    /// another worker meanwhile. Call this only in a job of a descendant context, or off every context: then nothing waits in a circle.
+    func sync(_ job: () -> Void) {
+        let isIdle = state.withLock { state in
+            if state.isActive { return false }
+            state.isActive = true
+            return true
+        }
+        if isIdle {
+            begin()
+            job()
+            return end()
+        }
+        let done = DispatchSemaphore(value: 0)
+        withoutActuallyEscaping(job) { job in
+            let waited = WaitedJob(job)
+            add(
+                .closure {
+                    waited.run()
+                    done.signal()
+                })
+            ExecutorPool.waiting { done.wait() }
+        }
     }
 
+    /// A job of a thread that waits for it.
+    private final class WaitedJob: @unchecked Sendable {
+        // `@unchecked Sendable` is safe because one thread creates it and waits, and another runs it once.
+        private var job: (() -> Void)?
+
+        init(_ job: @escaping () -> Void) { self.job = job }
+
+        /// Runs the job and releases it, before the waiting thread goes on.
+        func run() {
+            job?()
+            job = nil
+        }
+    }
+
+    private func add(_ job: Job) {
+        let wasIdle = state.withLock { state in
+            state.jobs.append(job)
+            if state.isActive { return false }
+            state.isActive = true
+            return true
+        }
+        if wasIdle { pool.add(self) }
+    }
+
+    // MARK: Running
+
+    /// Runs jobs until none is left, or other contexts have to have their turn. Returns whether jobs are left: then call this again.
+    ///
+    /// Call this on one thread at a time, only after this executor was added to the pool.
+    func runSlice(isOver: () -> Bool) -> Bool {
+        begin()
+        for _ in 0..<Self.sliceLength {
+            guard let job = next() else { return false }
+            switch job {
+            case .actor(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+            case .closure(let closure): closure()
+            }
+            if isOver() { break }
+        }
+        return !becomesIdle()
+    }
+
+    private func next() -> Job? {
+        state.withLock { state in
+            if let job = state.jobs.popFirst() { return job }
+            markIdle(&state)
+            return nil
+        }
+    }
+
+    /// Ends the jobs of the calling thread. Returns true if no job is left.
+    private func becomesIdle() -> Bool {
+        state.withLock { state in
+            guard state.jobs.isEmpty else {
+                runner.store(0, ordering: .relaxed)
+                return false
+            }
+            markIdle(&state)
+            return true
+        }
+    }
+
+    private func markIdle(_ state: inout State) {
+        // The next runner sets itself only after it has seen that the executor is idle.
+        runner.store(0, ordering: .relaxed)
+        state.isActive = false
+    }
+
+    private func begin() { runner.store(CurrentThread.identifier, ordering: .relaxed) }
+
+    private func end() { if !becomesIdle() { pool.add(self) } }
+
+    /// Whether the calling thread runs a job of this executor, and so may use the context.
     var isCurrent: Bool { runner.load(ordering: .relaxed) == CurrentThread.identifier }
 
     /// Implements the check behind `assumeIsolated`.

@@ -1,0 +1,217 @@
+import Foundation
+import ObjectGraph
+import Platform
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Background contexts share threads.
+@Suite(.timeLimit(.minutes(10))) struct SharedThreadTests {
+    private final class Number: Sendable {
+        let value = Atomic(0)
+    }
+
+    private final class Peak: Sendable {
+        let threads = Mutex<[String]>([])
+
+        func note() {
+            let now = SharedThreadTests.threads
+            threads.withLock { if $0.count < now.count { $0 = now } }
+        }
+    }
+
+    /// The names of the threads of this process; none on systems that do not tell.
+    fileprivate static var threads: [String] {
+        let folder = "/proc/self/task"
+        return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).map { thread in
+            (try? String(contentsOfFile: "\(folder)/\(thread)/comm", encoding: .utf8).trimmingCharacters(in: .newlines))
+                ?? "ended"
+        }
+    }
+
+    /// Counts in a process of its own, because other tests have threads. Any program with tasks has some of them: one per processor for
+    /// tasks, the main thread and two of Dispatch. The store's writer needs two.
+    @Test(arguments: [false, true])
+    func `200 busy contexts add no more threads than processors and 4`(_ saves: Bool) async {
+        await #expect(processExitsWith: .success) { [saves = saves as Bool] in
+            let ofTasks = await Self.peakOfThreadsWithoutContexts()
+            let container = try await PersistentContainer(model: Music.model, store: .memory(name: "threads"))
+            let peak = try await Self.peakOfThreads(container, saves: saves) { context in
+                for number in 0..<20 { context.makeTrack("\(number)") }
+                if saves { return }
+                _ = try context.trackTitles()
+                context.rollback()
+            }
+            let limit = ofTasks.count + ProcessInfo.processInfo.activeProcessorCount + 4
+            #expect(peak.count <= limit, "\(peak), and without contexts \(ofTasks)")
+        }
+    }
+
+    private static func peakOfThreadsWithoutContexts() async -> [String] {
+        let peak = Peak()
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<200 { group.addTask { peak.note() } }
+        }
+        return peak.threads.withLock { $0 }
+    }
+
+    private static func peakOfThreads(
+        _ container: PersistentContainer, saves: Bool, _ body: @escaping @Sendable (ManagedObjectContext) throws -> Void
+    ) async throws -> [String] {
+        let peak = Peak()
+        var contexts: [BackgroundContext] = []
+        for number in 0..<200 { contexts.append(await container.makeBackgroundContext(name: "\(number)")) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for context in contexts {
+                group.addTask {
+                    for _ in 0..<5 {
+                        try await context.perform { context throws in
+                            try body(context)
+                            peak.note()
+                        }
+                        if saves { try await context.save() }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        return peak.threads.withLock { $0 }
+    }
+
+    /// Closures that block until as many of them run as there are. Without further threads, the first would wait forever.
+    @Test func `closures that wait for closures of other contexts end`() async throws {
+        let container = try await PersistentContainer(model: Music.model, store: .memory(name: UUID().uuidString))
+        let count = ProcessInfo.processInfo.activeProcessorCount + 3
+        let all = Flag()
+        let arrived = Number()
+        await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<count {
+                let context = await container.newBackgroundContext(name: "\(number)")
+                group.addTask {
+                    await context.perform { _ in
+                        if arrived.value.add(1, ordering: .relaxed).newValue == count { all.set() }
+                        return all.spin(atMost: .seconds(300))
+                    }
+                }
+            }
+            for await isDone in group { #expect(isDone) }
+        }
+    }
+
+    /// Drives a tree of contexts from tasks and threads, with waits between parents and children in both directions, and closes the
+    /// container at some moment. Compares what ran with a count, and the order of each driver's work in each context.
+    @Test(arguments: [Routing.snapshot, .ancestors], [ContextStack.siblings, .masterMainWorker])
+    func `work of parents and children all runs, in order`(_ routing: Routing, _ stack: ContextStack) async throws {
+        for round in 0..<Rounds.of(2, long: 200) {
+            var numbers = SeededGenerator(seed: Seed.value &+ UInt64(round))
+            let bed = try TestBed(.memory)
+            let container = try await PersistentContainer(model: Music.model, store: bed.description(routing), stack: stack)
+            let tree = await Tree(container, &numbers)
+            let closesAt = numbers.chance(50) ? numbers.below(100) : nil
+            await withTaskGroup(of: Void.self) { group in
+                for driver in 0..<8 {
+                    let seed = numbers.next()
+                    group.addTask { await tree.drive(driver, seed, steps: 30) }
+                }
+                if let closesAt {
+                    group.addTask {
+                        try? await until("some work ran") { tree.ranCount >= closesAt }
+                        try? await container.close()
+                    }
+                }
+            }
+            #expect(tree.ran == tree.expected, "STRATA_SEED=\(Seed.value), round \(round)")
+            #expect(tree.isInOrder, "STRATA_SEED=\(Seed.value), round \(round)")
+            try await container.close()
+        }
+    }
+
+    private final class Tree: Sendable {
+        private struct State {
+            /// The driver and its step of each job that ran, by context.
+            var ran: [[(driver: Int, step: Int)]]
+            var expected: [Int]
+        }
+
+        private let contexts: [BackgroundContext]
+        private let parents: [Int?]
+        private let state: Mutex<State>
+
+        init(_ container: PersistentContainer, _ numbers: inout SeededGenerator) async {
+            var contexts: [BackgroundContext] = []
+            var parents: [Int?] = []
+            for number in 0..<12 {
+                let parent = contexts.isEmpty || numbers.chance(20) ? nil : numbers.below(contexts.count)
+                if let parent {
+                    contexts.append(await contexts[parent].newBackgroundChild(name: "\(number)"))
+                } else {
+                    contexts.append(await container.newBackgroundContext(name: "\(number)"))
+                }
+                parents.append(parent)
+            }
+            (self.contexts, self.parents) = (contexts, parents)
+            state = Mutex(State(ran: contexts.map { _ in [] }, expected: contexts.map { _ in 0 }))
+        }
+
+        var ran: [Int] { state.withLock { $0.ran.map(\.count) } }
+        var ranCount: Int { ran.reduce(0, +) }
+        var expected: [Int] { state.withLock { $0.expected } }
+
+        /// Whether the steps of each driver ran in their order in each context.
+        var isInOrder: Bool {
+            state.withLock { state in
+                state.ran.allSatisfy { entries in
+                    (0..<8).allSatisfy { driver in
+                        let steps = entries.filter { $0.driver == driver }.map(\.step)
+                        return steps == steps.sorted()
+                    }
+                }
+            }
+        }
+
+        private func expect(_ number: Int) { state.withLock { $0.expected[number] += 1 } }
+
+        private func work(_ number: Int, _ driver: Int, _ step: Int, _ context: ManagedObjectContext) {
+            state.withLock { $0.ran[number].append((driver, step)) }
+            // In a closed context, requests throw. With the routing `ancestors`, a request waits for the parents.
+            _ = try? context.count(EntityFetchRequest("Track", matching: .equal("plays", .int(0))))
+            if step % 3 == 0 { context.makeTrack("\(driver)") }
+        }
+
+        private func perform(_ number: Int, _ driver: Int, _ step: Int) async {
+            expect(number)
+            await contexts[number].perform { self.work(number, driver, step, $0) }
+        }
+
+        func drive(_ driver: Int, _ seed: UInt64, steps: Int) async {
+            var numbers = SeededGenerator(seed: seed)
+            for step in 0..<steps {
+                let number = numbers.below(contexts.count)
+                switch numbers.below(6) {
+                case 0, 1: await perform(number, driver, step)
+                case 2: try? await contexts[number].save()
+                case 3: try? await contexts[number].refreshFromParent()
+                case 4:
+                    // From a thread that is no task's.
+                    await withCheckedContinuation { continuation in
+                        DispatchQueue.global().async {
+                            Task {
+                                await self.perform(number, driver, step)
+                                continuation.resume()
+                            }
+                        }
+                    }
+                default:
+                    // A parent waits for its child, and a child for its parent.
+                    guard let parent = parents[number] else { continue }
+                    let (outer, inner) = numbers.chance(50) ? (number, parent) : (parent, number)
+                    expect(outer)
+                    await contexts[outer].perform { _, context in
+                        self.work(outer, driver, step, context)
+                        await self.perform(inner, driver, step)
+                    }
+                }
+            }
+        }
+    }
+}
