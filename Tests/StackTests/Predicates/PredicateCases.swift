@@ -23,7 +23,9 @@ enum PredicateCases {
     private static let word = "a"
     private static let date = Date(timeIntervalSinceReferenceDate: 4)
 
-    static var all: [PredicateCase] { comparisons + texts + related + once + numbers + computedTexts + fields + unanswered }
+    static var all: [PredicateCase] {
+        comparisons + texts + related + once + numbers + computedTexts + fields + outer + unanswered
+    }
 
     private static var comparisons: [PredicateCase] {
         let (limit, word, date, kind, raw) = (limit, word, date, ErrandKind.shop, "shop")
@@ -43,7 +45,9 @@ enum PredicateCases {
                 }),
             .init("days.contains($0.days)", .store, #Predicate { days.contains($0.days) }),
             .init("(1...4).contains($0.days)", .store, #Predicate { (1...4).contains($0.days) }),
+            .init("(1..<4).contains($0.days)", .store, #Predicate { (1..<4).contains($0.days) }),
             .init("$0.note == nil", .store, #Predicate { $0.note == nil }),
+            .init("$0.note != nil && $0.note! == word", .store, #Predicate { $0.note != nil && $0.note! == word }),
             .init("($0.note ?? word) == word", .store, #Predicate { ($0.note ?? word) == word }),
             .init("$0.kind == kind", .store, #Predicate { $0.kind == kind }),
             .init("$0.kind.rawValue == raw", .store, #Predicate { $0.kind.rawValue == raw }),
@@ -168,7 +172,7 @@ enum PredicateCases {
     }
 
     private static var fields: [PredicateCase] {
-        let word = word
+        let (word, note) = (word, Optional(word))
         return [
             .init("$0.place.city == word", .memory, #Predicate { $0.place.city == word }),
             .init("$0.place.names.isEmpty", .memory, #Predicate { $0.place.names.isEmpty }),
@@ -190,6 +194,14 @@ enum PredicateCases {
                 #Predicate {
                     $0.place.names.count > 1 && $0.place.names[0] == word
                 }),
+            .init("$0.place.names.min() == word", .memory, #Predicate { $0.place.names.min() == word }),
+            .init("$0.place.names.first == note", .memory, #Predicate { $0.place.names.first == note }),
+            .init("$0.place.names.last == note", .memory, #Predicate { $0.place.names.last == note }),
+            .init(
+                "$0.place.names.count > 1 && $0.place.names[0..<2].contains(word)", .memory,
+                #Predicate {
+                    $0.place.names.count > 1 && $0.place.names[0..<2].contains(word)
+                }),
             .init("$0.place.scores[word] == 1", .memory, #Predicate { $0.place.scores[word] == 1 }),
             .init("$0.place.scores[word, default: 1] > 0", .memory, #Predicate { $0.place.scores[word, default: 1] > 0 }),
         ]
@@ -198,11 +210,44 @@ enum PredicateCases {
     private static var unanswered: [PredicateCase] {
         let word = word
         return [
-            .init("$0.shoutedTitle == word", .no, #Predicate { $0.shoutedTitle == word }),
+            .init("$0.shoutedTitle == word", .no, #Predicate { $0.shoutedTitle == word })
+        ]
+    }
+
+    /// Closures that use the object outside of them.
+    private static var outer: [PredicateCase] {
+        let limit = limit
+        return [
             .init(
-                "errand.owner?.errands.contains { $0.days > errand.days } == true", .no,
+                "errand.owner?.errands.contains { $0.days > errand.days } == true", .memory,
                 #Predicate { errand in
                     errand.owner?.errands.contains { $0.days > errand.days } == true
+                }),
+            .init(
+                "errand.owner?.errands.allSatisfy { $0.weight >= errand.days || $0.isDone } == true", .memory,
+                #Predicate { errand in
+                    errand.owner?.errands.allSatisfy { $0.weight >= errand.days || $0.isDone } == true
+                }),
+            .init(
+                "(errand.owner?.errands.filter { $0.title == errand.title }.count ?? 0) > limit", .memory,
+                #Predicate { errand in
+                    (errand.owner?.errands.filter { $0.title == errand.title }.count ?? 0) > limit
+                }),
+            .init(
+                "errand.owner?.errands.contains { $0.note == errand.owner?.name } == true", .memory,
+                #Predicate { errand in
+                    errand.owner?.errands.contains { $0.note == errand.owner?.name } == true
+                }),
+            .init(
+                "errand.owner?.errands.contains { $0.owner?.errands.contains { $0.days > errand.days } == true } == true",
+                .memory,
+                #Predicate { errand in
+                    errand.owner?.errands.contains { $0.owner?.errands.contains { $0.days > errand.days } == true } == true
+                }),
+            .init(
+                "errand.place.names.contains { $0 == errand.title }", .memory,
+                #Predicate { errand in
+                    errand.place.names.contains { $0 == errand.title }
                 }),
         ]
     }

@@ -163,14 +163,21 @@ struct PredicateLowering {
     mutating func condition<E: PredicateExpression>(
         _ expression: E, binding key: PredicateExpressions.VariableID, toElementsOf collection: PredicateCollection
     ) throws -> StorePredicate {
+        try inClosure(over: collection.relation.entity, key) { try $0.truth(expression).isTrue }
+    }
+
+    /// Runs `body` in the scope of a closure over objects of an entity, to which a variable is bound.
+    mutating func inClosure<R>(
+        over entity: Int, _ key: PredicateExpressions.VariableID, _ body: (inout PredicateLowering) throws -> R
+    ) rethrows -> R {
         scope += 1
-        scopeEntities.append(collection.relation.entity)
+        scopeEntities.append(entity)
         defer {
             scope -= 1
             scopeEntities.removeLast()
         }
-        bindings[key] = .object(PredicatePath(scope: scope, entity: collection.relation.entity))
-        return try truth(expression).isTrue
+        bindings[key] = .object(PredicatePath(scope: scope, entity: entity))
+        return try body(&self)
     }
 
     mutating func collection<E: PredicateExpression>(_ expression: E, for part: String) throws -> PredicateCollection {

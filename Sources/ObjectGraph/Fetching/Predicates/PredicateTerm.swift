@@ -16,7 +16,7 @@ enum PredicateTerm {
 
 /// A path through to-one relationships from the object that a condition tests.
 struct PredicatePath: Equatable {
-    /// The number of collections that enclose the condition. A path of an outer scope cannot be used in an inner scope.
+    /// The number of collections that enclose the condition. In an inner scope, a path of an outer scope can only be computed.
     var scope: Int
     /// The entity at the end of the path.
     var entity: Int

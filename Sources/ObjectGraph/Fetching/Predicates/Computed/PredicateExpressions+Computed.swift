@@ -27,15 +27,34 @@ extension PredicateExpressions.Variable: ComputedExpression {
 
 extension PredicateExpressions.KeyPath: ComputedExpression {
     func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
-        if ModelTypes.contain(Root.Output.self) { return try lowering.row(of: try lower(&lowering), as: Output.self) }
+        if ModelTypes.contain(Root.Output.self) {
+            if let row = try countRow(&lowering) { return row }
+            return try lowering.row(of: try lower(&lowering), as: Output.self)
+        }
         let root = try lowering.row(root)
         let keyPath = keyPath
         return RowExpression(RowText.property(keyPath, of: root.text), of: root) { try root.evaluate($0)[keyPath: keyPath] }
     }
 }
 
+extension PredicateExpressions.KeyPath {
+    /// Returns the number of related objects that a closure selects, or whether there are any; nil for other key paths.
+    fileprivate func countRow(_ lowering: inout PredicateLowering) throws -> RowExpression<Output>? {
+        guard root is any RelatedExpression else { return nil }
+        let related = try lowering.related(root)
+        switch kind {
+        case .collectionCount:
+            return RowExpression("\(related.text).count", of: related) { try related.rows($0).count } as? RowExpression<Output>
+        case .collectionIsEmpty:
+            return RowExpression("\(related.text).isEmpty", of: related) { try related.rows($0).isEmpty }
+                as? RowExpression<Output>
+        default: return nil
+        }
+    }
+}
+
 /// Types that have no values outside of a context: models and collections of models.
-private enum ModelTypes {
+enum ModelTypes {
     static func contain(_ type: Any.Type) -> Bool {
         if type is any PersistentModel.Type { return true }
         guard let type = type as? any Sequence.Type else { return false }
@@ -196,9 +215,12 @@ extension PredicateExpressions.OptionalFlatMap: ComputedExpression {
         }
         let start = try lowering.location(of: path)
         let transform = try lowering.row(transform, binding: variable.key, to: term)
-        return RowExpression(transform.text, of: transform) {
+        var row: RowExpression<Output> = RowExpression(transform.text, of: transform) {
             try start.object($0) == nil ? nil : try transform.evaluate($0) as? Result
         }
+        row.scopes.insert(path.scope)
+        if !path.steps.isEmpty { row.follows.append(path.following(.constant(true))) }
+        return row
     }
 }
 

@@ -95,6 +95,11 @@ extension PredicateExpressions.SequenceContains: ComputedExpression {
 
 extension PredicateExpressions.SequenceContainsWhere: ComputedExpression {
     func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
+        if let (related, test) = try lowering.closure(test, over: sequence, variable.key) {
+            return RowExpression("\(related.text).contains { \(test.text) }", of: related, test) { row in
+                try related.rows(row).contains { try test.holds($0) }
+            }
+        }
         let (sequence, key) = (try lowering.row(sequence), variable.key)
         let test = try lowering.row(test, over: key)
         return RowExpression("\(sequence.text).contains { \(test.text) }", of: sequence, test) { row in
@@ -105,6 +110,11 @@ extension PredicateExpressions.SequenceContainsWhere: ComputedExpression {
 
 extension PredicateExpressions.SequenceAllSatisfy: ComputedExpression {
     func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
+        if let (related, test) = try lowering.closure(test, over: sequence, variable.key) {
+            return RowExpression("\(related.text).allSatisfy { \(test.text) }", of: related, test) { row in
+                try related.rows(row).allSatisfy { try test.holds($0) }
+            }
+        }
         let (sequence, key) = (try lowering.row(sequence), variable.key)
         let test = try lowering.row(test, over: key)
         return RowExpression("\(sequence.text).allSatisfy { \(test.text) }", of: sequence, test) { row in

@@ -10,17 +10,17 @@ import StoreInterface
 struct RowExpression<Output> {
     /// The expression as text: `plays + 1`.
     var text: String
-    /// Whether the result depends on the object.
-    var dependsOnRow = false
+    /// The scopes of the objects on which the result depends.
+    var scopes: Set<Int> = []
     /// The variables of closures over values that must have a value when the expression is computed.
     var variables: Set<PredicateExpressions.VariableID> = []
     /// Conditions that follow the relationships that the expression follows.
-    var follows: [StorePredicate] = []
+    var follows: [FollowedPath] = []
     /// Computes the value. Throws ``MissingValue`` where Swift would stop the program.
     let evaluate: (EvaluatedRow) throws -> Output
 
     /// Whether the value is the same for each object.
-    var isConstant: Bool { !dependsOnRow && variables.isEmpty }
+    var isConstant: Bool { scopes.isEmpty && variables.isEmpty }
 
     init(constant: Output, _ text: String) {
         self.text = text
@@ -29,7 +29,7 @@ struct RowExpression<Output> {
 
     init(_ text: String, of parts: any RowPart..., evaluate: @escaping (EvaluatedRow) throws -> Output) {
         self.text = text
-        dependsOnRow = parts.contains { $0.dependsOnRow }
+        scopes = parts.reduce(into: []) { $0.formUnion($1.scopes) }
         variables = parts.reduce(into: []) { $0.formUnion($1.variables) }
         follows = parts.flatMap(\.follows)
         self.evaluate = evaluate
@@ -38,20 +38,48 @@ struct RowExpression<Output> {
 
 /// The properties of an expression that those that contain it inherit.
 protocol RowPart {
-    var dependsOnRow: Bool { get }
+    var scopes: Set<Int> { get }
     var variables: Set<PredicateExpressions.VariableID> { get }
-    var follows: [StorePredicate] { get }
+    var follows: [FollowedPath] { get }
+}
+
+/// A condition that follows relationships from the object of a scope.
+struct FollowedPath {
+    var scope: Int
+    var condition: StorePredicate
 }
 
 extension RowExpression: RowPart {}
 
 /// The object for which an expression is computed.
 struct EvaluatedRow {
-    let key: ObjectKey
+    /// The object of the innermost scope.
+    private(set) var key: ObjectKey
+    private var scope: Int
+    /// The objects of the closures that enclose the innermost scope, and of the condition, outermost first.
+    private var enclosing: [ObjectKey] = []
     /// The state that has the object; nil for expressions that are the same for each object.
     let reader: (any ObjectReader)?
     /// The elements for which closures over values are computed.
     var variables: [PredicateExpressions.VariableID: Any] = [:]
+
+    init(key: ObjectKey, scope: Int, reader: (any ObjectReader)?) {
+        self.key = key
+        self.scope = scope
+        self.reader = reader
+    }
+
+    /// Returns the object of a scope.
+    func key(in scope: Int) -> ObjectKey { scope == self.scope ? key : enclosing[enclosing.count - (self.scope - scope)] }
+
+    /// Returns the row in which a closure is computed for an object.
+    func entering(_ key: ObjectKey) -> EvaluatedRow {
+        var row = self
+        row.enclosing.append(self.key)
+        row.key = key
+        row.scope += 1
+        return row
+    }
 
     func setting(_ variable: PredicateExpressions.VariableID, to value: Any) -> EvaluatedRow {
         var row = self
@@ -106,30 +134,35 @@ extension PredicateLowering {
         let row = try row(expression)
         guard row.isConstant else { return nil }
         do {
-            return PredicateTerm(captured: try row.evaluate(EvaluatedRow(key: 0, reader: nil)))
+            return PredicateTerm(captured: try row.evaluate(EvaluatedRow(key: 0, scope: scope, reader: nil)))
         } catch is MissingValue {
             // A value has no term then. The condition that contains it is computed, and is false for each object.
             return E.Output.self == Bool.self ? .constant(.bool(false)) : nil
         }
     }
 
-    /// Returns an expression of type `Bool` as a condition that is computed for each object.
+    /// Returns an expression of type `Bool` as a condition that is computed for each object; nil if it depends on an object outside of
+    /// the closure. Then the condition that contains the closure is computed.
     mutating func computedTerm<E: PredicateExpression>(_ expression: E) throws -> PredicateTerm? {
         guard let row = try row(expression) as? RowExpression<Bool> else { return nil }
         guard row.variables.isEmpty else {
             throw FetchError.unsupportedPredicate(part: "a closure's condition on an object outside of the closure")
         }
-        let computation = Computation(row: row)
-        let condition = EvaluatedCondition(row.text, follows: row.follows) { try computation.call($0, $1) }
+        guard row.scopes.isSubset(of: [scope]) else { return nil }
+        let computation = Computation(row: row, scope: scope)
+        let condition = EvaluatedCondition(row.text, follows: row.follows.map(\.condition)) { try computation.call($0, $1) }
         return .truth(PredicateTruth(.evaluated(condition)))
     }
 
     /// `@unchecked Sendable` is safe because `Predicate` is `Sendable`, so all values and key paths of its expression are.
     private struct Computation: @unchecked Sendable {
         let row: RowExpression<Bool>
+        let scope: Int
 
         func call(_ key: ObjectKey, _ reader: any ObjectReader) throws -> Bool {
-            do { return try row.evaluate(EvaluatedRow(key: key, reader: reader)) } catch is MissingValue { return false }
+            do { return try row.evaluate(EvaluatedRow(key: key, scope: scope, reader: reader)) } catch is MissingValue {
+                return false
+            }
         }
     }
 
@@ -166,23 +199,26 @@ extension PredicateLowering {
                 let count = try keys.count { try condition.matches(relation.entity, key: $0, in: object.reader) }
                 return try Self.decode(.int(Int64(count)))
             }
-            result.follows.append(try along(scalar.path, .toMany(relation, .any, condition)))
+            result.follows.append(scalar.path.following(.toMany(relation, .any, condition)))
             return result
         }
     }
 
     private func row<T>(of truth: PredicateTruth) throws -> RowExpression<T> {
-        let entity = scopeEntities[scope]
+        let (entity, scope) = (scopeEntities[scope], scope)
         let schema = model.storeSchema
         let (isTrue, isDefined) = (
             truth.isTrue.withoutDangling(on: entity, schema), truth.isDefined.withoutDangling(on: entity, schema)
         )
         var result: RowExpression<T> = onRow("a condition", PredicatePath(scope: scope, entity: entity)) { row in
             guard let reader = row.reader else { throw MissingValue() }
-            guard try isDefined.matches(entity, key: row.key, in: reader) else { return try Self.decode(.null) }
-            return try Self.decode(.bool(try isTrue.matches(entity, key: row.key, in: reader)))
+            let key = row.key(in: scope)
+            guard try isDefined.matches(entity, key: key, in: reader) else { return try Self.decode(.null) }
+            return try Self.decode(.bool(try isTrue.matches(entity, key: key, in: reader)))
         }
-        result.follows += [isTrue, isDefined].filter(\.traversesRelationships)
+        for part in [isTrue, isDefined] where part.traversesRelationships {
+            result.follows.append(FollowedPath(scope: scope, condition: part))
+        }
         return result
     }
 
@@ -200,8 +236,8 @@ extension PredicateLowering {
         _ text: String, _ path: PredicatePath, _ evaluate: @escaping (EvaluatedRow) throws -> T
     ) -> RowExpression<T> {
         var row = RowExpression(text, evaluate: evaluate)
-        row.dependsOnRow = true
-        if !path.steps.isEmpty { row.follows = [path.steps.reversed().reduce(.constant(true)) { .toOne($1, $0) }] }
+        row.scopes = [path.scope]
+        if !path.steps.isEmpty { row.follows = [path.following(.constant(true))] }
         return row
     }
 
@@ -215,13 +251,14 @@ extension PredicateLowering {
 
     /// The way from the object that a condition tests to the object at the end of a path.
     struct RowLocation {
+        let scope: Int
         let entity: Int
         let steps: [Int]
 
         /// Returns the object at the end; nil if a reference on the way is nil or its destination is missing.
         func object(_ row: EvaluatedRow) throws -> (reader: any ObjectReader, entity: Int, key: ObjectKey)? {
             guard let reader = row.reader else { return nil }
-            var (entity, key) = (entity, row.key)
+            var (entity, key) = (entity, row.key(in: scope))
             for step in steps {
                 guard let next = try reader.value(entity, key, step)?.referenceKey,
                     let destination = reader.schema.entities[entity].columns[step].destination,
@@ -233,12 +270,12 @@ extension PredicateLowering {
         }
     }
 
-    /// Returns the way to the object at the end of a path, which must begin at the innermost object.
+    /// Returns the way to the object at the end of a path, which begins at the innermost object or at that of an enclosing scope.
     func location(of path: PredicatePath) throws -> RowLocation {
-        guard path.scope == scope else {
-            throw FetchError.unsupportedPredicate(part: "a closure's condition on an object outside of the closure")
+        guard scopeEntities.indices.contains(path.scope) else {
+            throw FetchError.unsupportedPredicate(part: "an object outside of its closure")
         }
-        return RowLocation(entity: scopeEntities[scope], steps: path.steps)
+        return RowLocation(scope: path.scope, entity: scopeEntities[path.scope], steps: path.steps)
     }
 
     /// Returns the names of a path's properties: `singer.name`.
