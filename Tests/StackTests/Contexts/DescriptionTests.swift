@@ -178,6 +178,51 @@ import Testing
         Self.check(await context.perform { $0.snapshot })
     }
 
+    @Test func `S172: requests, conditions and sorts print what they select`() {
+        let title = "a"
+        let typed = FetchRequest<Errand>(
+            where: #Predicate { $0.days + 1 > 3 && $0.title == title }, matching: .not(.isNil("note")),
+            sortBy: [.init(\.title, .descending), .init(\.owner, \.name)], limit: 20, offset: 4)
+        #expect(
+            "\(typed)"
+                == "Errand where a predicate && !(note == nil) sorted by title descending, owner.name, at most 20, after 4"
+        )
+        let named = EntityFetchRequest(
+            "Track",
+            matching: .all([
+                .any([.compare("plays", .greater, 3), .string("title", .hasPrefix, "b", .insensitive)]),
+                .related("playlists", .any, .equal("name", "p")), .isIn("plays", [1, 2]),
+            ]), sortBy: [.init("title", comparing: .caseInsensitive)])
+        #expect(
+            "\(named)"
+                == "Track where (plays > 3 || title begins with \"b\" ignoring case) && any of playlists where name == \"p\" "
+                + "&& plays is in [1, 2] sorted by title ignoring case")
+        let values = ValueRequest<Errand>([.property(\.kind), .count], groupBy: [.property(\.kind)])
+        #expect("\(values)" == "kind, count of Errand, grouped by kind")
+        for value in [typed, named, values, named.condition, typed.sortBy[0]] as [Any] { Self.check(value) }
+        #expect("\(FetchRequest<Errand>())" == "Errand")
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S172: a unique date that occurs twice prints as a date`(_ store: StoreKind) async throws {
+        let day = EntityDescription(
+            name: "UniqueDay", properties: [.attribute(.init(name: "date", type: .date, index: .unique))])
+        let bed = try TestBed(store)
+        let container = try await bed.container(model: Model([day]))
+        let context = await container.newBackgroundContext()
+        let keys = await context.perform { context in
+            (0..<2).map { _ in
+                let day = context.insert("UniqueDay")
+                day["date"] = .double(Self.date.timeIntervalSinceReferenceDate)
+                return day.objectID.key
+            }
+        }
+        let error = await #expect(throws: SaveError.self) { try await context.save() }
+        let text = try #require(error.map { "\($0)" })
+        #expect(text.contains("UniqueDay.date must be unique") && text.contains("have date: 2025-08-27T15:06:40Z"))
+        for key in keys { #expect(text.contains("UniqueDay(id: \(key))")) }
+    }
+
     @Test func `S172: values, differences and errors print their content`() {
         let id = ObjectID(store: StoreIdentity(UUID()), entity: 1, key: 5)
         let values: [Value] = [

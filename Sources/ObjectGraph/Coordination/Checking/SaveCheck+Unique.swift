@@ -189,6 +189,8 @@ extension SaveCheck {
 
     private func duplicate(_ values: [Value], _ constraint: UniqueConstraint, _ keys: [ObjectKey]) -> SaveError {
         let schema = writer.store.schema.entities[constraint.entity]
+        UniqueDates.note(
+            constraint.columns.lazy.map { schema.columns[$0] }.filter { $0.type == .date }.map(\.name), of: schema.name)
         return .uniqueConstraint(
             entity: schema.name, properties: constraint.columns.map { schema.columns[$0].name }, values: values,
             objects: keys.map { ObjectID(store: writer.store.identity, entity: constraint.entity, key: $0) })

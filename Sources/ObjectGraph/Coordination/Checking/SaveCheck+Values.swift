@@ -72,6 +72,6 @@ public struct InvalidValue: Error, Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         value.isNull
             ? "\(entity).\(property) has no value: it is not optional. Give it one"
-            : "\(entity).\(property) cannot hold \(value): it is \(type.rawValue). Give a value in its range"
+            : "\(entity).\(property) cannot hold \(value.text(as: type)): it is \(type.rawValue). Give a value in its range"
     }
 }

@@ -1,3 +1,4 @@
+internal import Platform
 import StoreInterface
 
 #if canImport(FoundationEssentials)
@@ -99,7 +100,8 @@ extension SaveError: LocalizedError {
             ErrorText(
                 "\(entity).\(properties.joined(separator: " + ")) must be unique, but "
                     + objects.map { "\(entity)(id: \($0.key))" }.joined(separator: " and ") + " have "
-                    + zip(properties, values).map { "\($0): \($1)" }.joined(separator: ", "),
+                    + zip(properties, values).map { "\($0): \($1.text(as: UniqueDates.type(of: $0, of: entity)))" }
+                    .joined(separator: ", "),
                 remedy: "Give one of them another value, or choose a merge policy")
         case .deleteDenied(let object, let relationship, let blocking):
             ErrorText(
@@ -142,6 +144,20 @@ extension SaveError: Equatable {
         case (.deferredSavesFailed(let a), .deferredSavesFailed(let b)): a == b
         default: false
         }
+    }
+}
+
+/// The unique properties that have dates, whose stored values are numbers. An error has the values alone.
+enum UniqueDates {
+    private static let names = Mutex<Set<String>>([])
+
+    /// Remembers properties of an entity, before an error with their values is made.
+    static func note(_ properties: some Sequence<String>, of entity: String) {
+        for property in properties { names.withLock { _ = $0.insert("\(entity).\(property)") } }
+    }
+
+    static func type(of property: String, of entity: String) -> ColumnType? {
+        names.withLock { $0.contains("\(entity).\(property)") } ? .date : nil
     }
 }
 

@@ -54,11 +54,6 @@ public struct Condition: Sendable, Hashable {
     }
 }
 
-extension Condition: CustomStringConvertible {
-    /// The condition as text, for messages. The format may change.
-    public var description: String { "\(form)" }
-}
-
 // MARK: Creating conditions
 
 extension Condition {

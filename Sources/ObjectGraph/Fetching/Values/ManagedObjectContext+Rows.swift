@@ -25,7 +25,7 @@ extension ManagedObjectContext {
         try fetch(request).map { try $0.decode(type) }
     }
 
-    /// Returns the rows of a request by names as values of a `Decodable` type. See ``rows(_:as:)``.
+    /// Returns the rows of a request by names as values of a `Decodable` type, as for a typed request.
     public func rows<T: Decodable>(_ request: EntityValueRequest, as type: T.Type) throws -> [T] {
         try fetch(request).map { try $0.decode(type) }
     }
