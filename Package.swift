@@ -24,6 +24,8 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
     ],
     targets: [
         // Layer 0: C libraries.
@@ -64,7 +66,11 @@ let package = Package(
         // Layer 5: objects and contexts.
         .target(
             name: "ObjectGraph",
-            dependencies: ["StoreInterface", "Platform", .product(name: "Logging", package: "swift-log")]),
+            dependencies: [
+                "StoreInterface", "Platform", .product(name: "Logging", package: "swift-log"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ]),
 
         // Tests: one target per module, then the suites that cross modules.
         .target(
@@ -100,11 +106,22 @@ let package = Package(
             dependencies: [
                 "StoreContract", "MemoryStore", "LMDBStore", "SQLiteStore", "StoreInterface", "Platform",
             ]),
-        .testTarget(name: "ObjectGraphTests", dependencies: ["ObjectGraph", "TestSupport", "Platform"]),
+        .testTarget(
+            name: "ObjectGraphTests",
+            dependencies: [
+                "ObjectGraph", "TestSupport", "Platform", .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ]),
         .testTarget(name: "CoordinationTests", dependencies: ["ObjectGraph", "MemoryStore", "TestSupport", "Platform"]),
         .testTarget(
             name: "StackTests",
-            dependencies: ["Notes", "ObjectGraph", "TestSupport", "Platform", .product(name: "Logging", package: "swift-log")]),
+            dependencies: [
+                "Notes", "ObjectGraph", "TestSupport", "Platform", .product(name: "Logging", package: "swift-log"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+            ]),
         .testTarget(
             name: "CrashTests",
             dependencies: ["LMDB", "LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport", "Platform"]),

@@ -89,6 +89,8 @@ public final class LMDBStore: ObjectStore {
     let dictionaries: Dictionaries
     let tails: PageOverflow
     let unpackedPages: UnpackedPageCache
+    /// The look-ups in the cache of unpacked pages.
+    public var cacheUse: CacheUse? { unpackedPages.use }
 
     /// Counters and flags that outlive transactions.
     struct Counters: ~Copyable, Sendable {

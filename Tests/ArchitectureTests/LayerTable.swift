@@ -20,7 +20,7 @@ enum LayerTable {
         Module(name: "SQLiteStore", below: ["StoreInterface", "Platform"], outside: ["CSQLite"]),
         Module(
             name: "ObjectGraph", below: ["StoreInterface", "Platform"],
-            outside: ["Logging", "DequeModule", "HashTreeCollections", "OrderedCollections"]),
+            outside: ["Logging", "CoreMetrics", "Tracing", "DequeModule", "HashTreeCollections", "OrderedCollections"]),
         Module(
             name: "StrataMacros", below: [],
             outside: [

@@ -1,5 +1,6 @@
 import PageCodec
 internal import Platform
+import StoreInterface
 
 /// The common identity of equal packed pages: snapshots between which a page did not change share one unpacked page.
 struct PageIdentity: Hashable {
@@ -33,6 +34,7 @@ final class UnpackedPageCache: Sendable {
         var slots: [Slot] = []
         var hand = 0
         var byteCount = 0
+        var use = CacheUse()
     }
 
     /// The approximate size of an entry besides the page's bytes.
@@ -47,9 +49,16 @@ final class UnpackedPageCache: Sendable {
     /// cache keeps them.
     var byteCount: Int { state.withLock { $0.byteCount } }
 
+    /// The look-ups so far.
+    var use: CacheUse { state.withLock { $0.use } }
+
     func page(_ identity: PageIdentity, for use: PageUse) -> UnpackedPage? {
         state.withLock { state in
-            guard let place = state.places[identity] else { return nil }
+            guard let place = state.places[identity] else {
+                state.use.misses += 1
+                return nil
+            }
+            state.use.hits += 1
             if use == .reading { state.slots[place].wasUsed = true }
             return state.slots[place].page
         }

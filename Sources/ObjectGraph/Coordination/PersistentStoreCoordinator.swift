@@ -29,8 +29,10 @@ public final class PersistentStoreCoordinator: Sendable {
     private let listener = Mutex<UInt64>(0)
     let closed = Atomic(false)
     let slowFetches = Mutex<SlowFetchLog?>(nil)
-    /// Whether ``slowFetches`` is set, for contexts to read without a lock.
-    let logsSlowFetches = Atomic(false)
+    /// The spans and metrics that the coordinator reports; nil if none are installed.
+    let instruments: Instruments?
+    /// Whether fetches are logged or reported, for contexts to read without a lock.
+    let watchesFetches: Atomic<Bool>
 
     private struct Follower {
         let notifier: CoalescedNotifier
@@ -42,18 +44,25 @@ public final class PersistentStoreCoordinator: Sendable {
     ///
     /// This allocates the first keys, which blocks, so call it off the main thread.
     public convenience init(
-        model: Model, store: any ObjectStore, routing: Routing = .snapshot, name: String = "coordinator"
+        model: Model, store: any ObjectStore, routing: Routing = .snapshot, name: String = "coordinator",
+        telemetry: Telemetry = .installed
     ) throws {
-        try self.init(model: model, store: store, routing: routing, name: name, clock: SystemClock())
+        try self.init(
+            model: model, store: store, routing: routing, name: name, clock: SystemClock(), telemetry: telemetry)
     }
 
     /// - Parameter clock: The clock of the writer, if the store has no writer yet.
-    init(model: Model, store: any ObjectStore, routing: Routing, name: String, clock: any WriterClock) throws {
+    init(
+        model: Model, store: any ObjectStore, routing: Routing, name: String, clock: any WriterClock,
+        telemetry: Telemetry = .none
+    ) throws {
         self.model = model
         self.name = name
         contextModel = store.schema.keyedValues == nil ? model : model.withKeyedValues
         hops = routing == .ancestors ? HopCounts() : nil
         traits = ModelCapabilities(contextModel)
+        instruments = Instruments(telemetry)
+        watchesFetches = Atomic(instruments != nil)
         writer = try StoreWriterRegistry.writer(for: store, clock: clock)
         let number = writer.addListener { [weak self] _, origin in self?.didSave(origin) }
         listener.withLock { $0 = number }

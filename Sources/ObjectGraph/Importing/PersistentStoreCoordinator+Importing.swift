@@ -95,6 +95,15 @@ extension PersistentStoreCoordinator {
         _ entity: Entity, _ properties: [String], _ rule: UpsertRule, _ options: BatchOptions, _ report: inout BatchReport,
         nextRow: () throws -> [Value]?
     ) async throws -> BatchResult {
+        try await instruments.span("strata.batch.insert", ["strata.entity": "\(entity.name)"]) {
+            try await saveRows(entity, properties, rule, options, &report, nextRow: nextRow)
+        }
+    }
+
+    private nonisolated(nonsending) func saveRows(
+        _ entity: Entity, _ properties: [String], _ rule: UpsertRule, _ options: BatchOptions, _ report: inout BatchReport,
+        nextRow: () throws -> [Value]?
+    ) async throws -> BatchResult {
         let empty = try BatchInsertion(entity, properties: properties, rule: rule, in: model)
         var result = BatchResult(entity: entity.number, store: store.identity)
         var number = 0

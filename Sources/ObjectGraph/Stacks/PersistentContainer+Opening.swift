@@ -11,16 +11,18 @@ extension PersistentContainer {
         let store: StoreDescription
         let stack: ContextStack
         let migration: PlannedMigration?
+        private let telemetry: Telemetry
         private let allowedLoss: SchemaMigration.AllowedLoss
 
         init(
             _ model: Model, _ store: StoreDescription, _ stack: ContextStack, _ plan: MigrationPlan?,
-            _ allowsDataLoss: Set<String>,
+            _ allowsDataLoss: Set<String>, _ telemetry: Telemetry,
             _ progress: @escaping @Sendable (MigrationProgress) -> Void
         ) {
             self.model = model
             self.store = store
             self.stack = stack
+            self.telemetry = telemetry
             allowedLoss = .named(allowsDataLoss)
             migration = plan.map { [allowedLoss] plan in
                 PlannedMigration(plan: plan, model: model, store: store, allowedLoss: allowedLoss, progress: progress)
@@ -29,8 +31,12 @@ extension PersistentContainer {
 
         /// Opens the store on background threads. Cancelling the task stops a migration between its steps.
         func run() async throws -> Coordinators {
-            let way = try await migration?.run()
-            return try await DispatchQueue.blocking { try open(way) }
+            let instruments = Instruments(telemetry)
+            var way: [StoreSchema]?
+            if let migration { way = try await instruments.span("strata.migrate", [:]) { try await migration.run() } }
+            return try await instruments.span("strata.open", [:]) { [way] in
+                try await DispatchQueue.blocking { try open(way) }
+            }
         }
 
         /// Opens the store. Blocks.
@@ -55,13 +61,13 @@ extension PersistentContainer {
         private func openOnce(_ schema: StoreSchema) throws -> Coordinators {
             let opened = try store.open(schema)
             let first = try PersistentStoreCoordinator(
-                model: model, store: opened, routing: store.routing, name: "coordinator")
+                model: model, store: opened, routing: store.routing, name: "coordinator", telemetry: telemetry)
             guard stack == .split || stack == .hybrid else { return (first, first) }
             let again = try store.open(schema)
             // A memory store is new each time it is opened. Then both coordinators use the first.
             let second = try PersistentStoreCoordinator(
                 model: model, store: again.identity == opened.identity ? again : opened, routing: store.routing,
-                name: "background coordinator")
+                name: "background coordinator", telemetry: telemetry)
             return (first, second)
         }
     }

@@ -36,28 +36,30 @@ public final class PersistentContainer: Sendable {
     ///     be dropped with their values. If stored values would be dropped without being named here, opening throws
     ///     `schemaMismatch` with each name and count (S165). Custom stages of a plan drop the values that their target does not
     ///     have.
+    ///   - telemetry: The tracer and metrics to which the container reports; by default those that are installed.
     ///   - progress: A closure called on any thread while the plan's stages run. Cancelling the task stops a migration between its
     ///     steps.
     /// - Throws: `StoreError` if the store cannot be opened with the model.
     public convenience init(
         model: Model, store: StoreDescription, stack: ContextStack = .siblings, migrationPlan: MigrationPlan? = nil,
-        allowsDataLoss: Set<String> = [], progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
+        allowsDataLoss: Set<String> = [], telemetry: Telemetry = .installed,
+        progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
     ) async throws {
-        let opening = Opening(model, store, stack, migrationPlan, allowsDataLoss, progress)
+        let opening = Opening(model, store, stack, migrationPlan, allowsDataLoss, telemetry, progress)
         self.init(opening, try await opening.run())
         await MainActor.run { _ = main.context }
     }
 
-    /// Opens the store as ``init(model:store:stack:migrationPlan:allowsDataLoss:progress:)`` does, and blocks the calling thread until it
+    /// Opens the store as ``init(model:store:stack:migrationPlan:allowsDataLoss:telemetry:progress:)`` does, and blocks the calling thread until it
     /// is open. A migration may take long.
     ///
     /// The main context is created when it is first used.
     package convenience init(
         openingSynchronously model: Model, store: StoreDescription, stack: ContextStack = .siblings,
-        migrationPlan: MigrationPlan? = nil, allowsDataLoss: Set<String> = [],
+        migrationPlan: MigrationPlan? = nil, allowsDataLoss: Set<String> = [], telemetry: Telemetry = .installed,
         progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
     ) throws {
-        let opening = Opening(model, store, stack, migrationPlan, allowsDataLoss, progress)
+        let opening = Opening(model, store, stack, migrationPlan, allowsDataLoss, telemetry, progress)
         self.init(opening, try opening.runNow())
     }
 
@@ -91,7 +93,8 @@ public final class PersistentContainer: Sendable {
             ? [] : [CoordinatorBridge(from: second, to: first), CoordinatorBridge(from: first, to: second)]
     }
 
-    /// Opens the store with a model of these types. See ``init(model:store:stack:migrationPlan:allowsDataLoss:progress:)``.
+    /// Opens the store with a model of these types. See
+    /// ``init(model:store:stack:migrationPlan:allowsDataLoss:telemetry:progress:)``.
     ///
     /// - Throws: ``ModelError`` if the types do not form a valid model; `StoreError` if the store cannot be opened with it.
     public convenience init(

@@ -103,6 +103,9 @@ public protocol ObjectStore: AnyObject, Sendable {
     /// - Throws: `StoreError` `.inUseElsewhere` if snapshots are still referenced after that. The call can be repeated.
     func shutDown() throws
 
+    /// The look-ups in the store's cache since it was opened, for metrics; nil, the default, for a store without a cache.
+    var cacheUse: CacheUse? { get }
+
     // MARK: With StoreCapabilities.backup
 
     /// Writes one committed state of the store to a new file, which opens like the store itself and has its identity.
@@ -179,8 +182,25 @@ extension ObjectStore {
     /// Does nothing, the default for stores without a file.
     public func shutDown() throws {}
 
+    /// nil, the default for stores without a cache.
+    public var cacheUse: CacheUse? { nil }
+
     /// Returns all change sets after a generation, or nil if the history does not reach back that far.
     public func changes(after generation: Generation) throws -> [ChangeSet]? { try history(after: generation, limit: .max) }
+}
+
+/// The numbers of look-ups in a store's cache that found a page, and of those that did not.
+public struct CacheUse: Sendable, Hashable {
+    /// The number of look-ups that found a page.
+    public var hits: Int
+    /// The number of look-ups that found none.
+    public var misses: Int
+
+    /// Creates numbers of look-ups.
+    public init(hits: Int = 0, misses: Int = 0) {
+        self.hits = hits
+        self.misses = misses
+    }
 }
 
 /// One fault found by ``ObjectStore/verify()``.

@@ -1,8 +1,10 @@
+import CoreMetrics
 import Foundation
 import LMDBStore
 import MemoryStore
 import ObjectGraph
 import StoreInterface
+import Tracing
 
 /// The examples in the documentation comments of coordinators and stores, compiled. The architecture tests compare both.
 @MainActor private enum StoreExamples {
@@ -24,6 +26,15 @@ import StoreInterface
         try await container.coordinator.insert(
             into: "Track", ["title"], rows: titles.map { [.string($0)] }, rule: .update(on: ["title"]), options: options)
         // end
+    }
+
+    static func telemetry(_ tracer: any Tracer, _ metrics: any MetricsFactory, _ file: URL) async throws {
+        // Sources/ObjectGraph/Telemetry/Telemetry.swift
+        InstrumentationSystem.bootstrap(tracer)
+        MetricsSystem.bootstrap(metrics)
+        let container = try await PersistentContainer(for: Track.self, Album.self, store: .lmdb(file))
+        // end
+        print(container.stack)
     }
 
     static func snapshots(_ container: PersistentContainer) async throws {

@@ -373,6 +373,7 @@ extension ManagedObjectContext {
             }
             request.origin = pushes[0].origin.orAuthor(transactionAuthor)
             request.watched.formUnion(pushes.flatMap(\.watched))
+            request.trace = trace(of: request)
             setup.writer.submit(request, origin: number) { result in
                 host.enqueue { _ in then(result.map { .written($0) }) }
             }

@@ -105,13 +105,19 @@ extension ManagedObjectContext {
 
     nonisolated(nonsending) private func write(_ layers: [Layer], _ durability: Durability) async throws -> SaveOutcome {
         try setup.coordinator.checkOpen()
-        let request = saveRequest(layers, durability)
+        var request = saveRequest(layers, durability)
+        request.trace = trace(of: request)
         let writer = setup.writer
         let origin = number
         if let route = layerStack.baseState.route { return try route.write(request, origin: origin, to: writer) }
-        return try await withCheckedThrowingContinuation { continuation in
+        return try await withCheckedThrowingContinuation { [request] continuation in
             writer.submit(request, origin: origin) { continuation.resume(with: $0) }
         }
+    }
+
+    /// Returns the report of a save; nil if nothing is installed.
+    func trace(of request: SaveRequest) -> SaveTrace? {
+        setup.coordinator.instruments.map { SaveTrace($0, request.origin, request.durability) }
     }
 
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {

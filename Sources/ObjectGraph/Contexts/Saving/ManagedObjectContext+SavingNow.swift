@@ -26,7 +26,8 @@ extension ManagedObjectContext {
         guard isRoot else { return try saveToParentNow() }
         guard try moving(prepareSave) else { return }
         try setup.coordinator.checkOpen()
-        let request = saveRequest(layerStack.sealed, durability)
+        var request = saveRequest(layerStack.sealed, durability)
+        request.trace = trace(of: request)
         let outcome =
             if let route = layerStack.baseState.route { try route.write(request, origin: number, to: setup.writer) } else {
                 try occupied { try setup.writer.submitAndWait(request, origin: number) }
@@ -55,8 +56,12 @@ extension ManagedObjectContext {
 extension StoreWriter {
     /// Submits a save and waits until it is published or refused. Blocks; do not call it on the writer's queues.
     func submitAndWait(_ request: SaveRequest, origin: UInt64) throws -> SaveOutcome {
-        if let refusal { throw refusal }
-        return try process(request, origin: origin)
+        let result = Result {
+            if let refusal { throw refusal }
+            return try process(request, origin: origin)
+        }
+        request.trace?.end(result, self)
+        return try result.get()
     }
 
     /// Waits until all earlier saves are on disk. Blocks; do not call it on the writer's queues.

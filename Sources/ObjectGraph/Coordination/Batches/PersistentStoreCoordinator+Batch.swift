@@ -88,7 +88,7 @@ extension PersistentStoreCoordinator {
             return (property: property, value: try property.checked(value))
         }
         let schema = contextModel.storeSchema
-        return try await result(query.entity, options) { state in
+        return try await result("strata.batch.update", query.entity, options) { state in
             let layer = Layer(schema: schema)
             let columns = try changes.map { (column: $0.property.column, value: try $0.property.resolved($0.value, in: state)) }
             for key in try state.view.keys(query) {
@@ -101,7 +101,7 @@ extension PersistentStoreCoordinator {
     }
 
     private func batchDelete(_ query: StoreQuery, _ options: BatchOptions) async throws -> BatchResult {
-        try await result(query.entity, options, deletions(query))
+        try await result("strata.batch.delete", query.entity, options, deletions(query))
     }
 
     /// Deletes objects as ``batchDelete(_:options:)-(EntityFetchRequest,_)`` does, and blocks until other contexts can see it.
@@ -139,19 +139,23 @@ extension PersistentStoreCoordinator {
     }
 
     private func result(
-        _ entity: Int, _ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
+        _ span: String, _ entity: Int, _ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
     ) async throws -> BatchResult {
         var result = BatchResult(entity: entity, store: store.identity)
-        result.add(try await submit(options, make))
+        result.add(
+            try await instruments.span(span, ["strata.entity": "\(contextModel.entities[entity].name)"]) {
+                try await submit(options, make)
+            })
         return result
     }
 
     private func submit(
         _ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
     ) async throws -> ChangeSet {
-        let request = request(options, make)
+        var request = request(options, make)
         try checkOpen()
-        return try await withCheckedThrowingContinuation { continuation in
+        request.trace = instruments.map { SaveTrace($0, request.origin, request.durability) }
+        return try await withCheckedThrowingContinuation { [request] continuation in
             // No context is the origin, so all contexts are notified, and other coordinators on the file too.
             writer.submit(request, origin: .max) { result in continuation.resume(with: result.map(\.changes)) }
         }

@@ -19,6 +19,8 @@ struct SaveRequest: Sendable {
     var mayHaveOrphans = false
     /// Whether the save is only previewed. Then its check records every conflict.
     var isPreview = false
+    /// The report of the save; nil if nothing is installed.
+    var trace: SaveTrace?
 
     /// For a batch, a closure that creates the layer from the state that the batch follows. It is called again if a transaction is
     /// repeated.

@@ -24,9 +24,11 @@ extension PersistentStoreCoordinator {
         if store.isReadOnly { throw StoreError.openReadOnly(store.name) }
         guard writer.capabilities.contains(.compaction) else { return CompactionProgress() }
         let writer = writer
-        return try await store.compact(options) { step in
-            writer.renewSnapshot { [weak self] in self?.didSave(0) }
-            progress(step)
+        return try await instruments.span("strata.compact", [:]) {
+            try await store.compact(options) { step in
+                writer.renewSnapshot { [weak self] in self?.didSave(0) }
+                progress(step)
+            }
         }
     }
 

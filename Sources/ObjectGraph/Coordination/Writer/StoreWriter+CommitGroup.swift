@@ -85,12 +85,18 @@ extension StoreWriter {
         }
 
         private func accept(_ request: SaveRequest) throws -> ChangeSet {
+            guard let trace = request.trace else { return try checked(request) }
+            return try trace.checking { try checked(request) }
+        }
+
+        private func checked(_ request: SaveRequest) throws -> ChangeSet {
             let request = try request.prepared(for: state)
             var check = SaveCheck(request: request, state: state, writer: writer)
             let layer = try check.resolvedLayer()
             guard !layer.isEmpty else { return ChangeSet() }
             let changes = try writer.stamp(layer, request, after: state)
             layer.seal()
+            request.trace?.accepted(layer)
             state = state.adding(layer)
             pending.append(PendingSave(sequence: state.sequence, changes: changes, rules: request.rules, layer: layer))
             return changes

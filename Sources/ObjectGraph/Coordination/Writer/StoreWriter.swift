@@ -93,7 +93,14 @@ final class StoreWriter: Sendable {
         _ request: SaveRequest, origin: UInt64,
         completion: @escaping @Sendable (Result<SaveOutcome, any Error>) -> Void
     ) {
-        if let refusal { return queue.async { completion(.failure(refusal)) } }
+        var completion = completion
+        if let trace = request.trace {
+            completion = { [completion] result in
+                trace.end(result, self)
+                completion(result)
+            }
+        }
+        if let refusal { return queue.async { [completion] in completion(.failure(refusal)) } }
         enqueue(SaveJob(request: request, origin: origin, completion: completion))
     }
 

@@ -65,15 +65,24 @@ extension ManagedObjectContext {
         return keys.map { ObjectID(store: storeIdentity, entity: query.entity, key: $0) }
     }
 
-    /// Runs a query on the context's view, and logs it if it is slow and the program wants that.
+    /// Runs a query on the context's view, and reports and logs it if the program wants that.
     func answer<R>(_ query: StoreQuery, _ includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R) throws -> R {
         let view = view(includesPendingChanges)
         return try occupied {
-            guard setup.coordinator.logsSlowFetches.load(ordering: .relaxed),
-                let log = setup.coordinator.slowFetches.withLock({ $0 })
-            else { return try ask(view) }
+            guard setup.coordinator.watchesFetches.load(ordering: .relaxed) else { return try ask(view) }
+            return try watching(query, view, ask)
+        }
+    }
+
+    private func watching<R>(_ query: StoreQuery, _ view: LayeredView, _ ask: (LayeredView) throws -> R) throws -> R {
+        let coordinator = setup.coordinator
+        func run() throws -> R {
+            guard let log = coordinator.slowFetches.withLock({ $0 }) else { return try ask(view) }
             return try log.timing(query, in: self, view) { try ask(view) }
         }
+        guard let instruments = coordinator.instruments else { return try run() }
+        let entity = storedModel.entities[query.entity].name
+        return try instruments.fetch(entity, in: name, of: coordinator.store, run)
     }
 
     /// Returns the context's view. Without pending changes, it leaves out the context's own layers.

@@ -50,6 +50,6 @@ extension PersistentStoreCoordinator {
     /// Logs slow fetches of this coordinator's contexts: see ``PersistentContainer/logFetches(slowerThan:to:)``.
     public func logFetches(slowerThan threshold: Duration?, to logger: Logger = Logger(label: "strata.fetches")) {
         slowFetches.withLock { $0 = threshold.map { SlowFetchLog(threshold: $0, logger: logger) } }
-        logsSlowFetches.store(threshold != nil, ordering: .relaxed)
+        watchesFetches.store(threshold != nil || instruments != nil, ordering: .relaxed)
     }
 }

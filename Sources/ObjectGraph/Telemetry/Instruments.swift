@@ -1,0 +1,126 @@
+import CoreMetrics
+internal import Platform
+import StoreInterface
+import Tracing
+
+/// The spans and metrics of a coordinator. A coordinator without any has none.
+final class Instruments: Sendable {
+    let tracer: (any Tracer)?
+    let metrics: StoreMetrics?
+
+    /// Returns nil if nothing is installed.
+    init?(_ telemetry: Telemetry) {
+        if telemetry.tracer == nil, telemetry.metrics == nil { return nil }
+        tracer = telemetry.tracer
+        metrics = telemetry.metrics.map { StoreMetrics($0, telemetry.dimensions) }
+    }
+
+    /// Runs `body` in a span, whose context is current while it runs.
+    nonisolated(nonsending) func span<R>(
+        _ name: String, _ attributes: KeyValuePairs<String, SpanAttribute>, _ body: () async throws -> R
+    ) async throws -> R {
+        guard let span = start(name, attributes) else { return try await body() }
+        defer { span.end() }
+        do {
+            return try await InstrumentationContext.$current.withValue(span.context) { try await body() }
+        } catch {
+            span.fail(error)
+            throw error
+        }
+    }
+
+    /// Starts a span in the current context; nil without a tracer.
+    func start(_ name: String, _ attributes: KeyValuePairs<String, SpanAttribute>) -> (any Span)? {
+        guard let tracer else { return nil }
+        let span: any Span = tracer.startSpan(name)
+        span.set(attributes)
+        return span
+    }
+
+    /// Runs a fetch in a span.
+    func fetch<R>(_ entity: String, in context: String, of store: any ObjectStore, _ body: () throws -> R) throws -> R {
+        metrics?.fetches.increment()
+        let span = start("strata.fetch", ["strata.entity": "\(entity)", "strata.context": "\(context)"])
+        defer {
+            span?.end()
+            metrics?.noteCache(of: store)
+        }
+        do {
+            let result = try body()
+            if let count = (result as? [ObjectKey])?.count ?? result as? Int { span?.set(["strata.objects": .int(Int64(count))]) }
+            return result
+        } catch {
+            span?.fail(error)
+            throw error
+        }
+    }
+}
+
+extension Instruments? {
+    /// Runs `body` in a span, or alone if nothing is installed.
+    nonisolated(nonsending) func span<R>(
+        _ name: String, _ attributes: KeyValuePairs<String, SpanAttribute>, _ body: () async throws -> R
+    ) async throws -> R {
+        guard let self else { return try await body() }
+        return try await self.span(name, attributes, body)
+    }
+}
+
+extension Span {
+    func set(_ attributes: KeyValuePairs<String, SpanAttribute>) {
+        updateAttributes { all in
+            for (name, value) in attributes { all[name] = value }
+        }
+    }
+
+    func fail(_ error: any Error) {
+        recordError(error)
+        setStatus(SpanStatus(code: .error, message: "\(error)"))
+    }
+}
+
+/// The metrics of a coordinator's store.
+struct StoreMetrics: Sendable {
+    let saves: Counter
+    let conflicts: Counter
+    let objects: Counter
+    let bytes: Counter
+    let fetches: Counter
+    let cacheHits: Counter
+    let cacheMisses: Counter
+    let deferredSaves: Meter
+    let snapshots: Meter
+    let saveDuration: CoreMetrics.Timer
+    private let noted = NotedCache()
+
+    /// The use of the cache that was counted last.
+    private final class NotedCache: Sendable {
+        let use = Mutex(CacheUse())
+    }
+
+    init(_ factory: any MetricsFactory, _ dimensions: [(String, String)]) {
+        func counter(_ name: String) -> Counter { Counter(label: "strata.\(name)", dimensions: dimensions, factory: factory) }
+        func meter(_ name: String) -> Meter { Meter(label: "strata.\(name)", dimensions: dimensions, factory: factory) }
+        saves = counter("saves")
+        conflicts = counter("conflicts")
+        objects = counter("objects.written")
+        bytes = counter("bytes.written")
+        fetches = counter("fetches")
+        cacheHits = counter("cache.hits")
+        cacheMisses = counter("cache.misses")
+        deferredSaves = meter("saves.deferred")
+        snapshots = meter("snapshots.held")
+        saveDuration = CoreMetrics.Timer(label: "strata.save.duration", dimensions: dimensions, factory: factory)
+    }
+
+    /// Counts the use of the store's cache since the last call.
+    func noteCache(of store: any ObjectStore) {
+        guard let now = store.cacheUse else { return }
+        let (hits, misses) = noted.use.withLock { last in
+            defer { last = now }
+            return (now.hits &- last.hits, now.misses &- last.misses)
+        }
+        if hits > 0 { cacheHits.increment(by: hits) }
+        if misses > 0 { cacheMisses.increment(by: misses) }
+    }
+}

@@ -1,0 +1,128 @@
+internal import Platform
+import StoreInterface
+import Tracing
+
+/// The report of one save to the store: how long it waited, was checked, and was written.
+final class SaveTrace: Sendable {
+    private struct Times {
+        var checkBegan: DefaultTracerClock.Timestamp?
+        var checkEnded: DefaultTracerClock.Timestamp?
+        var bytes = 0
+    }
+
+    private let instruments: Instruments
+    private let span: (any Span)?
+    private let began = DefaultTracerClock.now
+    private let times = Mutex(Times())
+
+    init(_ instruments: Instruments, _ origin: SaveOrigin, _ durability: Durability) {
+        self.instruments = instruments
+        let isDurable = durability == .durable
+        span = instruments.start(
+            "strata.save",
+            [
+                "strata.context": "\(origin.contextName)", "strata.author": "\(origin.author)",
+                "strata.durability": isDurable ? "durable" : "deferred",
+            ])
+    }
+
+    /// Records the check of the save. A transaction that is repeated checks again, and the last check counts.
+    func checking<R>(_ body: () throws -> R) rethrows -> R {
+        let began = DefaultTracerClock.now
+        defer {
+            times.withLock { times in
+                times.checkBegan = began
+                times.checkEnded = DefaultTracerClock.now
+            }
+        }
+        return try body()
+    }
+
+    /// Records the layer that the check accepted.
+    func accepted(_ layer: Layer) {
+        guard instruments.metrics != nil else { return }
+        let bytes = layer.valueByteCount
+        times.withLock { $0.bytes = bytes }
+    }
+
+    /// Ends the report. Runs on the writer's queue.
+    func end(_ result: Result<SaveOutcome, any Error>, _ writer: StoreWriter) {
+        let ended = DefaultTracerClock.now
+        let times = times.withLock { $0 }
+        if let span, let tracer = instruments.tracer {
+            func part(_ name: String, _ start: DefaultTracerClock.Timestamp, _ end: DefaultTracerClock.Timestamp) {
+                let part: any Span = tracer.startSpan("strata.save.\(name)", context: span.context, at: start)
+                part.end(at: end)
+            }
+            part("wait", began, times.checkBegan ?? ended)
+            if let began = times.checkBegan, let checked = times.checkEnded {
+                part("check", began, checked)
+                if (try? result.get()) != nil { part("write", checked, ended) }
+            }
+        }
+        switch result {
+        case .success(let outcome): span?.set(["strata.objects": .int(Int64(outcome.changes.objectCount))])
+        case .failure(let error): span?.fail(error)
+        }
+        span?.end(at: ended)
+        if let metrics = instruments.metrics { count(result, times.bytes, ended, writer, metrics) }
+    }
+
+    private func count(
+        _ result: Result<SaveOutcome, any Error>, _ bytes: Int, _ ended: DefaultTracerClock.Timestamp, _ writer: StoreWriter,
+        _ metrics: StoreMetrics
+    ) {
+        switch result {
+        case .success(let outcome) where !outcome.changes.isEmpty:
+            metrics.saves.increment()
+            metrics.objects.increment(by: outcome.changes.objectCount)
+            metrics.bytes.increment(by: bytes)
+        case .success: break
+        case .failure(let error as SaveError) where error.code == .conflicts || error.code == .uniqueConstraint:
+            metrics.conflicts.increment()
+        case .failure: break
+        }
+        metrics.saveDuration.recordNanoseconds(ended.nanosecondsSinceEpoch &- began.nanosecondsSinceEpoch)
+        metrics.deferredSaves.set(writer.state.pendingSaves)
+        metrics.snapshots.set(writer.pins.live().taken.count)
+        metrics.noteCache(of: writer.store)
+    }
+}
+
+extension ChangeSet {
+    /// The number of inserted, updated and deleted objects. O(pages).
+    fileprivate var objectCount: Int {
+        entities.reduce(0) { sum, entity in
+            entity.pages.reduce(sum) { $0 + ($1.inserted | $1.updated | $1.deleted).nonzeroBitCount }
+        }
+    }
+}
+
+extension Layer {
+    /// The bytes of the values in the layer: of strings and data their length, and eight of each other value. O(values).
+    fileprivate var valueByteCount: Int {
+        var bytes = 0
+        for number in 0..<entityCount {
+            guard let entity = entity(number) else { continue }
+            for (_, page) in entity.pages {
+                for slot in SlotIterator(page.touched) {
+                    guard let row = page[slot] else { continue }
+                    for column in 0..<row.columnCount where row.isSet(column) { bytes += row[column].byteCount }
+                }
+            }
+        }
+        return bytes
+    }
+}
+
+extension Value {
+    fileprivate var byteCount: Int {
+        switch self {
+        case .null: 0
+        case .string(let text): text.utf8.count
+        case .data(let data): data.count
+        case .uuid: 16
+        default: 8
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import CoreMetrics
+import InMemoryTracing
+import MetricsTestKit
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+import Tracing
+
+/// The spans and metrics of a container. Each test has its own tracer and metrics, so that tests run in parallel.
+@Suite struct TelemetryTests {
+    private struct Reports {
+        let tracer = InMemoryTracer()
+        let metrics = TestMetrics()
+        var telemetry: Telemetry { Telemetry(tracer: tracer, metrics: metrics, dimensions: [("app", "tests")]) }
+
+        func counter(_ name: String) -> Int64 { metrics.counterTotal(label: "strata.\(name)") }
+
+        /// Returns the finished spans since the last call by name, in the order of their ends.
+        func spans() -> [FinishedInMemorySpan] { tracer.popFinishedSpans() }
+    }
+
+    private static func names(_ spans: [FinishedInMemorySpan]) -> [String] { spans.map(\.operationName) }
+
+    private static func text(_ span: FinishedInMemorySpan, _ attribute: String) -> String? {
+        guard case .string(let text)? = span.attributes.get("strata.\(attribute)") else { return nil }
+        return text
+    }
+
+    @Test(arguments: Combination.rooted)
+    func `S174: opening, saves, fetches and batches are spans of the caller's span`(_ combination: Combination) async throws {
+        let reports = Reports()
+        let bed = try TestBed(combination.store)
+        let container = try await PersistentContainer(
+            model: Music.model, store: bed.description, stack: combination.stack, telemetry: reports.telemetry)
+        #expect(Self.names(reports.spans()) == ["strata.open"])
+        let context = await container.newBackgroundContext(name: "worker")
+        let request: any Span = reports.tracer.startSpan("request")
+        try await InstrumentationContext.$current.withValue(request.context) {
+            try await context.perform { context throws in
+                context.transactionAuthor = "Ann"
+                for number in 0..<3 { context.makeTrack("\(number)", plays: number) }
+                _ = try context.fetch(EntityFetchRequest("Track"))
+            }
+            try await context.save()
+            try await container.coordinator.batchUpdate(EntityFetchRequest("Track"), set: ["plays": .int(9)])
+            try await container.coordinator.insert(into: "Album", ["title"], rows: [["a"], ["b"]])
+            try await container.coordinator.batchDelete(EntityFetchRequest("Album"))
+        }
+        request.end()
+        let spans = reports.spans()
+        let parts = ["strata.save.wait", "strata.save.check", "strata.save.write", "strata.save"]
+        #expect(
+            Self.names(spans)
+                == ["strata.fetch"] + parts + parts + ["strata.batch.update"] + parts + ["strata.batch.insert"] + parts
+                + ["strata.batch.delete", "request"])
+        let root = try #require(spans.last)
+        #expect(spans.allSatisfy { $0.traceID == root.traceID })
+        let fetch = try #require(spans.first)
+        #expect(fetch.parentSpanID == root.spanID)
+        #expect(Self.text(fetch, "entity") == "Track" && Self.text(fetch, "context") == "worker")
+        let save = try #require(spans.first { $0.operationName == "strata.save" })
+        #expect(save.parentSpanID == root.spanID)
+        #expect(Self.text(save, "context") == "worker" && Self.text(save, "author") == "Ann")
+        #expect(save.attributes.get("strata.objects") == .int64(3))
+        for part in spans[1...3] {
+            #expect(part.parentSpanID == save.spanID)
+            #expect(part.startInstant.nanosecondsSinceEpoch <= part.endInstant.nanosecondsSinceEpoch)
+        }
+        #expect(spans[8].parentSpanID == spans[9].spanID, "the save of a batch is a part of the batch")
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S174: counters hold saves, objects, conflicts and deferred saves`(_ kind: StoreKind) async throws {
+        let reports = Reports()
+        let bed = try TestBed(kind)
+        let container = try await PersistentContainer(
+            model: Music.model, store: bed.description, telemetry: reports.telemetry)
+        let context = await container.newBackgroundContext()
+        await context.perform { context in
+            for number in 0..<5 { context.makeTrack("abc")["isrc"] = .string("\(number)") }
+        }
+        try await context.save()
+        #expect(reports.counter("saves") == 1 && reports.counter("objects.written") == 5)
+        #expect(reports.counter("bytes.written") >= 5 * 4)
+        #expect(try reports.metrics.expectMeter("strata.snapshots.held", [("app", "tests")]).lastValue ?? -1 >= 0)
+        #expect(try reports.metrics.expectTimer("strata.save.duration", [("app", "tests")]).values.count == 1)
+        await context.perform { context in context.makeTrack("abc")["isrc"] = "0" }
+        await #expect(throws: SaveError.self) { try await context.save() }
+        #expect(reports.counter("saves") == 1 && reports.counter("conflicts") == 1)
+        let failed = try #require(reports.spans().last { $0.operationName == "strata.save" })
+        #expect(failed.errors.count == 1 && failed.status?.code == .error)
+        await context.perform { context in
+            context.rollback()
+            context.makeTrack("later")
+        }
+        try await context.save(.deferred)
+        #expect(reports.counter("saves") == 2)
+        let deferred = try reports.metrics.expectMeter("strata.saves.deferred", [("app", "tests")])
+        #expect(deferred.lastValue ?? -1 >= 0)
+        _ = try await context.perform { try $0.count(EntityFetchRequest("Track")) }
+        #expect(reports.counter("fetches") == 1)
+        try await container.compact()
+        #expect(Self.names(reports.spans()).contains("strata.compact") == (kind == .lmdb))
+    }
+
+    @MainActor @Test(arguments: Combination.parented)
+    func `S174: a save through to the store is one span, whatever the stack`(_ combination: Combination) async throws {
+        let reports = Reports()
+        let bed = try TestBed(combination.store)
+        let container = try await PersistentContainer(
+            model: Music.model, store: bed.description, stack: combination.stack, telemetry: reports.telemetry)
+        let child = container.newBackgroundContext()
+        await child.perform { _ = $0.makeTrack("a") }
+        try await child.save(through: .store)
+        #expect(Self.names(reports.spans()).count { $0 == "strata.save" } == 1)
+        #expect(reports.counter("saves") == 1 && reports.counter("objects.written") == 1)
+    }
+
+    @Test func `S174: a container reports to what is installed when it is opened, and else to nothing`() async throws {
+        let reports = Reports()
+        let container = try await withTracer(reports.tracer) {
+            try await PersistentContainer(model: Music.model, store: .memory)
+        }
+        try await container.coordinator.insert(into: "Album", ["title"], rows: [["a"]])
+        #expect(Self.names(reports.spans()).contains("strata.save"))
+        let silent = try await withTracer(reports.tracer) {
+            try await PersistentContainer(model: Music.model, store: .memory, telemetry: .none)
+        }
+        try await silent.coordinator.insert(into: "Album", ["title"], rows: [["a"]])
+        #expect(reports.spans().isEmpty)
+    }
+}
