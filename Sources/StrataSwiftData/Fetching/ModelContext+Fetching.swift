@@ -70,12 +70,12 @@ extension ModelContext {
             if sorted != nil { return try inStore(descriptor.request(isFiltered: true, sorted: sorted)) }
             Log.once("sort \(T.self)", "a sort of \(T.entityName) is made in memory: it is not by a stored property of the model")
             return try inMemory(descriptor.finish(try context.fetch(descriptor.request(isFiltered: true, sorted: nil))))
-        } catch FetchError.unsupportedPredicate(let part) {
+        } catch let error as FetchError {
+            guard let predicate = descriptor.predicate, let part = error.unansweredPart else { throw error }
             Log.once(
                 "predicate \(T.self) \(part)",
                 "a predicate of \(T.entityName) is evaluated in memory, for each object: the store cannot evaluate \(part)")
             let all = try context.fetch(descriptor.request(isFiltered: false, sorted: sorted))
-            guard let predicate = descriptor.predicate else { return try inMemory(all) }
             let matching = try all.filter { model in
                 do { return try predicate.evaluate(model) } catch {
                     throw SwiftDataError.unsupportedPredicate.saying(
@@ -83,6 +83,17 @@ extension ModelContext {
                 }
             }
             return try inMemory(descriptor.finish(matching))
+        }
+    }
+}
+
+extension FetchError {
+    /// The part of a predicate that the store cannot evaluate; nil for another error.
+    fileprivate var unansweredPart: String? {
+        switch self {
+        case .unsupportedPredicate(let part): part
+        case .unknownProperty(_, let property): "a property \(property)"
+        default: nil
         }
     }
 }
