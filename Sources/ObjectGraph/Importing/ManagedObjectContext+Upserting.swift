@@ -12,7 +12,10 @@ extension ManagedObjectContext {
     ///     track.title = "Baguette"
     /// }
     /// ```
-    /// - Parameter update: Sets the other properties. If it throws, an object that this call inserted is deleted again.
+    /// - Parameters:
+    ///   - attribute: An attribute with a unique constraint of its own.
+    ///   - value: The value of the object.
+    ///   - update: Sets the other properties. If it throws, an object that this call inserted is deleted again.
     /// - Throws: ``FetchError/notUnique(entity:property:)`` if the attribute has no unique constraint; the errors of `update`.
     @discardableResult
     public func upsert<M: PersistentModel, V: AttributeValue>(

@@ -12,7 +12,13 @@ extension PersistentStoreCoordinator {
     /// destination: with the property `"album.title"`, rows have titles of albums. These exist already, or are earlier rows of the import.
     /// With ``UpsertRule/update(on:)``, a row updates the object that has the same values. Of several such rows, the last one wins.
     ///
-    /// - Parameter progress: Called after each save, on any thread.
+    /// - Parameters:
+    ///   - entityName: The entity of the rows.
+    ///   - properties: The names of the properties, in the order of a row's values.
+    ///   - rows: The rows, which the import iterates once.
+    ///   - rule: Whether rows may update objects.
+    ///   - options: Durability, rows per save, author, and the contents of the result.
+    ///   - progress: A closure called after each save, on any thread.
     /// - Throws: ``FetchError``, ``BatchError``: `importStopped` contains the number of rows that were saved before the error.
     @discardableResult
     public func insert<Rows: Sequence & Sendable>(
@@ -48,7 +54,12 @@ extension PersistentStoreCoordinator {
     /// ```swift
     /// try await coordinator.insert(contentsOf: songs, as: Track.self, rule: .update(on: ["isrc"]))
     /// ```
-    /// - Parameter progress: Called after each save, on any thread.
+    /// - Parameters:
+    ///   - values: The values, which the import iterates once.
+    ///   - type: The model type of the objects.
+    ///   - rule: Whether values may update objects.
+    ///   - options: Durability, rows per save, author, and the contents of the result.
+    ///   - progress: A closure called after each save, on any thread.
     /// - Throws: ``FetchError``, ``BatchError``: `importStopped` contains the number of rows that were saved before the error.
     @discardableResult
     public func insert<M: PersistentModel, Values: Sequence & Sendable>(

@@ -27,7 +27,9 @@ extension ModelContext {
 
     /// Returns the identifiers of the objects of a description as a collection.
     ///
-    /// - Parameter batchSize: Ignored: an identifier takes 24 bytes.
+    /// - Parameters:
+    ///   - descriptor: The description.
+    ///   - batchSize: Ignored: an identifier takes 24 bytes.
     public func fetchIdentifiers<T: PersistentModel>(
         _ descriptor: FetchDescriptor<T>, batchSize: Int
     ) throws -> FetchResultsCollection<PersistentIdentifier> {

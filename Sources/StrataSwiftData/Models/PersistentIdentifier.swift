@@ -36,7 +36,10 @@ public struct PersistentIdentifier: Sendable, Identifiable, Codable {
 
     /// Creates an identifier from its parts.
     ///
-    /// - Parameter primaryKey: The text of the object's id, as an encoded identifier contains it.
+    /// - Parameters:
+    ///   - storeIdentifier: The identity of the store, as ``storeIdentifier`` gives it.
+    ///   - entityName: The entity of the object.
+    ///   - primaryKey: The text of the object's id, as an encoded identifier contains it.
     /// - Throws: ``SwiftDataError/unknownSchema`` if the text is not that of an id.
     public static func identifier(
         for storeIdentifier: String, entityName: String, primaryKey: some LosslessStringConvertible

@@ -132,7 +132,7 @@ extension Schema {
         }
     }
 
-    /// The kinds of indexes of a model, for ``Index(_:)``.
+    /// The kinds of indexes of a model, for the macro `#Index`.
     public enum Index<Model: PersistentModel> {
         /// One index. Every index is a B-tree.
         public enum Types<Root: PersistentModel> {
