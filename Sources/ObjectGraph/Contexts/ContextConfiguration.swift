@@ -15,8 +15,8 @@ struct ContextConfiguration: @unchecked Sendable {
     var beginsAtFirstRead = false
     /// The number of the root, in a child that also follows the store: the main context of `.hybrid`. nil in other contexts.
     ///
-    /// Such a child takes the saves of other roots from the writer, so that a read need not wait for its parent's merge (S068). It may thus
-    /// read a newer state than its parent.
+    /// The writer announces the saves of other roots to such a child. If its parent has not merged them before the next read, the child
+    /// takes them from the writer (S068). It may thus read a newer state than its parent.
     var followedRoot: UInt64?
 
     /// A weak reference to a parent. Saving to a parent that was released throws (S078).

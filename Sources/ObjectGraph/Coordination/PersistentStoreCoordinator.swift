@@ -100,7 +100,8 @@ public final class PersistentStoreCoordinator: Sendable {
     func register(_ host: any ContextExecutor, number: UInt64, root: UInt64?) {
         contexts.withLock { contexts in
             if contexts.count > 64 { contexts = contexts.filter { $0.value.notifier.isAlive } }
-            contexts[number] = Follower(notifier: CoalescedNotifier(host, queue: signals, clock: writer.clock), root: root)
+            let notifier = CoalescedNotifier(host, queue: signals, clock: writer.clock, onlyAnnounces: root != nil)
+            contexts[number] = Follower(notifier: notifier, root: root)
         }
     }
 

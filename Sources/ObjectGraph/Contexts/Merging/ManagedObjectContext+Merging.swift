@@ -86,7 +86,7 @@ extension ManagedObjectContext {
 
     /// - Parameter counted: The saves between the two states; nil if they are unknown.
     private func move(to state: StoreState, after counted: [ChangeSet]?) {
-        // Acquired before observers are told, because it may contain further saves of other connections.
+        // Acquire the snapshot before notifying observers, because it may contain more saves of other connections.
         let between = changes(counted, showing: state)
         var moved = layerStack.baseState
         moved.state = state
@@ -100,7 +100,8 @@ extension ManagedObjectContext {
         tellFollowers(changes)
     }
 
-    /// Acquires the snapshot of a state to move to, if the context shows anything, and adds the saves that only the snapshot contains.
+    /// Acquires the snapshot of the next state, unless the context shows nothing. Returns the saves that the context must report: those
+    /// between the states, and those that only the snapshot contains. Returns nil if they are unknown.
     func changes(_ counted: [ChangeSet]?, showing state: StoreState) -> [ChangeSet]? {
         if layerStack.baseState.route != nil || isRoot && showsNothing { return counted }
         guard let counted, let more = setup.writer.acquire(state) else { return nil }

@@ -119,9 +119,14 @@ extension ManagedObjectContext {
         // Unsaved changes of the parent may also have come or gone. With the same revision, the parent has moved to an equal state.
         var target = new.baseState
         target.state = newerState(than: target.state) ?? target.state
-        let isKnown = followsStore && target.state.sequence == base.state.sequence && target.parentLayers == base.parentLayers
+        if followsStore, target.state.sequence == base.state.sequence, target.parentLayers == base.parentLayers {
+            // This context was ahead of its parent, and shows the state already.
+            layerStack.baseState.parentViewRevision = revision
+            layerStack.baseState.parentResetGeneration = target.parentResetGeneration
+            return
+        }
         let counted =
-            revision == base.parentViewRevision || isKnown
+            revision == base.parentViewRevision
             ? ChangeSet() : new.differsOnlyBySaves(from: base) ? changes : nil
         let changes = self.changes(counted.map { [$0] }, showing: target.state).map(ChangeSet.union)
         let refreshed = showing(layerStack.view(movedTo: target), changes) {

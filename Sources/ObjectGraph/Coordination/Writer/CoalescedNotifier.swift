@@ -14,6 +14,8 @@ final class CoalescedNotifier: Sendable {
     private let state: Mutex<State>
     private let queue: DispatchQueue
     private let clock: any WriterClock
+    /// Whether the parent of the context moves it, so that saves are only announced here.
+    private let onlyAnnounces: Bool
 
     private struct State {
         weak var host: (any ContextExecutor)?
@@ -34,7 +36,8 @@ final class CoalescedNotifier: Sendable {
         case nothing
     }
 
-    init(_ host: any ContextExecutor, queue: DispatchQueue, clock: any WriterClock) {
+    init(_ host: any ContextExecutor, queue: DispatchQueue, clock: any WriterClock, onlyAnnounces: Bool) {
+        self.onlyAnnounces = onlyAnnounces
         state = Mutex(State(host: host))
         self.queue = queue
         self.clock = clock
@@ -47,7 +50,7 @@ final class CoalescedNotifier: Sendable {
     func storeDidChange() {
         let now = clock.now
         let step = state.withLock { state -> Step in
-            if state.isScheduled {
+            if state.isScheduled || onlyAnnounces {
                 guard !state.isAnnounced else { return .nothing }
                 state.isAnnounced = true
                 return .announce
