@@ -165,7 +165,7 @@ if withMacros {
             dependencies: [
                 "StrataMacros", .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
             ]),
-        .testTarget(name: "StrataTests", dependencies: ["Strata", "SQLiteStore", "TestSupport"]),
+        .testTarget(name: "StrataTests", dependencies: ["Strata", "StrataSwiftData", "SQLiteStore", "TestSupport"]),
         .testTarget(name: "StrataSwiftDataTests", dependencies: ["StrataSwiftData"]),
     ]
 }

@@ -1,6 +1,6 @@
-import Dispatch
+import ObjectGraph
 
-/// An actor with a context of its own. ``ModelActor(disableGenerateInit:)`` generates the requirements.
+/// An actor with a model context, which only the actor uses. ``ModelActor(disableGenerateInit:)`` generates the requirements.
 ///
 /// ```swift
 /// @ModelActor actor Importer {
@@ -44,26 +44,22 @@ public protocol ModelExecutor: Executor {
 /// A ``ModelExecutor`` that runs one job at a time.
 public protocol SerialModelExecutor: ModelExecutor, SerialExecutor {}
 
-/// An executor that runs the jobs of an actor on a queue of its own.
+/// An executor that runs the jobs of an actor one at a time, on the threads that all background contexts share.
 public final class DefaultSerialModelExecutor: SerialModelExecutor, @unchecked Sendable {
-    // `@unchecked Sendable` is safe because the context is used by the jobs of the queue only.
+    // `@unchecked Sendable` is safe because only the jobs of the executor use the context.
     /// The context of the executor.
     public let modelContext: ModelContext
-    private let queue = DispatchQueue(label: "strata.model-actor")
+    private let executor = QueueExecutor(name: "a model actor")
 
     /// Creates an executor of a context. Use the context on the executor only.
     public init(modelContext: ModelContext) { self.modelContext = modelContext }
 
-    /// Runs a job on the queue.
-    public func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        let executor = asUnownedSerialExecutor()
-        queue.async { job.runSynchronously(on: executor) }
-    }
+    /// Runs a job after all jobs that were added before.
+    public func enqueue(_ job: consuming ExecutorJob) { executor.enqueue(job) }
 
     /// Returns the executor for an actor.
-    public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// Stops the program off the queue.
-    public func checkIsolated() { dispatchPrecondition(condition: .onQueue(queue)) }
+    /// Stops the program unless a job of the executor is running on the calling thread.
+    public func checkIsolated() { executor.checkIsolated() }
 }

@@ -4,7 +4,7 @@ internal import Platform
 /// Runs the jobs of a context one at a time, in the order in which they were added, on the threads of an ``ExecutorPool``.
 ///
 /// No cooperative thread runs them, so a closure of `perform` that blocks does not stop tasks that use other executors.
-final class QueueExecutor: SerialExecutor {
+package final class QueueExecutor: SerialExecutor {
     private enum Job: Sendable {
         case actor(UnownedJob)
         case closure(@Sendable () -> Void)
@@ -25,14 +25,19 @@ final class QueueExecutor: SerialExecutor {
     /// The thread that is running a job, or 0.
     private let runner = Atomic<UInt>(0)
 
-    init(name: String, pool: ExecutorPool = .shared) {
+    /// Creates an executor on the pool of the process.
+    ///
+    /// - Parameter name: The name of the owner, for messages.
+    package convenience init(name: String) { self.init(name: name, pool: .shared) }
+
+    init(name: String, pool: ExecutorPool) {
         self.name = name
         self.pool = pool
     }
 
-    func enqueue(_ job: consuming ExecutorJob) { add(.actor(UnownedJob(job))) }
+    package func enqueue(_ job: consuming ExecutorJob) { add(.actor(UnownedJob(job))) }
 
-    func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+    package func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
     /// Runs `job` after all jobs that were added before.
     func async(_ job: @escaping @Sendable () -> Void) { add(.closure(job)) }
@@ -140,5 +145,5 @@ final class QueueExecutor: SerialExecutor {
     var isCurrent: Bool { runner.load(ordering: .relaxed) == CurrentThread.identifier }
 
     /// Implements the check behind `assumeIsolated`.
-    func checkIsolated() { precondition(isCurrent, "not on the executor of \(name)") }
+    package func checkIsolated() { precondition(isCurrent, "not on the executor of \(name)") }
 }
