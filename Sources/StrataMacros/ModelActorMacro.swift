@@ -1,7 +1,7 @@
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// The implementation of `@ModelActor`, which gives an actor a context of its own.
+/// The implementation of `@ModelActor`, which gives an actor a model context.
 public struct ModelActorMacro {}
 
 extension ModelActorMacro: MemberMacro {

@@ -52,7 +52,7 @@ public struct SwiftDataError: Error, Sendable, Hashable {
     /// The history after a token was deleted, or the token belongs to another store.
     public static let historyTokenExpired = Self(.historyTokenExpired, "the history token is expired")
 
-    /// Returns the error with a message of its own.
+    /// Returns an error of the same kind with another message.
     func saying(_ message: String) -> Self { Self(code, message) }
 }
 

@@ -3,7 +3,7 @@ import Testing
 
 /// How contexts behave at run time.
 @Suite struct ContextTests {
-    @Test func `a context shows the saves of others at its next fetch`() throws {
+    @Test func `a context shows saves of other contexts at its next fetch`() throws {
         let container = try inMemory(ToDo.self)
         let (a, b) = (ModelContext(container), ModelContext(container))
         #expect(try b.fetchCount(FetchDescriptor<ToDo>()) == 0)
@@ -137,7 +137,7 @@ import Testing
         #expect(try ModelContext(container).fetchCount(FetchDescriptor<ToDo>()) == 1)
     }
 
-    @Test func `an actor has a context of its own`() async throws {
+    @Test func `an actor inserts, saves and reads with its context`() async throws {
         let container = try inMemory(ToDo.self)
         let importer = ToDoImporter(modelContainer: container)
         let ids = try await importer.add(["a", "b"])

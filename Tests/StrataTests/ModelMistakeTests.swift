@@ -71,6 +71,25 @@ struct ModelMistakeTests {
         #expect(!strict.isEmpty && strict.allSatisfy { $0.contains("declared with 'let'") })
     }
 
+    @Test func `S173: in the Swift 5 language mode, a model in SwiftData's spelling stores constants`() async throws {
+        let compiler = try #require(SwiftCompiler.shared)
+        let source = """
+            import StrataSwiftData
+
+            @Model final class Label {
+                @Attribute(.unique, originalName: "code") let id: UUID
+                let made = Date.now
+                let parent: Label?
+                init(id: UUID, parent: Label? = nil) { self.id = id; self.parent = parent }
+            }
+            """
+        let messages = try await compiler.messages(about: source, languageMode: 5)
+        #expect(messages.filter { $0.contains(" error: ") } == [])
+        // The same with a mistake, so that a source that the compiler never saw does not pass.
+        let broken = try await compiler.messages(about: source + "\nlet label: Int = Label.self", languageMode: 5)
+        #expect(broken.filter { $0.contains(" error: ") }.count == 1)
+    }
+
     @Test func `S173: a public model with every kind of property compiles in another module's sight`() async throws {
         let compiler = try #require(SwiftCompiler.shared)
         let source = """

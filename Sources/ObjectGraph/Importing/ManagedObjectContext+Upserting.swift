@@ -13,7 +13,7 @@ extension ManagedObjectContext {
     /// }
     /// ```
     /// - Parameters:
-    ///   - attribute: An attribute with a unique constraint of its own.
+    ///   - attribute: An attribute that is unique alone, not only together with other attributes.
     ///   - value: The value of the object.
     ///   - update: Sets the other properties. If it throws, an object that this call inserted is deleted again.
     /// - Throws: ``FetchError/notUnique(entity:property:)`` if the attribute has no unique constraint; the errors of `update`.

@@ -134,7 +134,7 @@ public final class PersistentContainer: Sendable {
         backgroundCoordinator.newBackgroundContext(name: name)
     }
 
-    /// Creates a confined context: a root context without an executor of its own, to be used on any thread, but on one at a time.
+    /// Creates a confined context: a root context without an executor, which any thread may use, one thread at a time.
     ///
     /// Debug builds stop the program when two threads use it at one time. Without unsaved changes, each request, save and refresh first moves
     /// the context to the newest state. With unsaved changes, it does so if it merges automatically. Between requests it reads one state.

@@ -68,12 +68,13 @@ public macro Index<T: PersistentModel>(_ indices: [PartialKeyPath<T>]...) =
 public macro Index<T: PersistentModel>(_ indices: Schema.Index<T>.Types<T>...) =
     #externalMacro(module: "StrataMacros", type: "IndexMacro")
 
-/// Requires that no two objects have the same values in all properties of a list. A save replaces the older object.
+/// Requires that no two objects have the same values in all properties of a list. If a new object has the values of a saved one, the save
+/// updates the saved object and deletes the new one.
 @freestanding(declaration)
 public macro Unique<T: PersistentModel>(_ constraints: [PartialKeyPath<T>]...) =
     #externalMacro(module: "StrataMacros", type: "IndexMacro")
 
-/// Gives an actor a container and a context of its own: the property `modelContext` of ``ModelActor``.
+/// Gives an actor a container and a model context: see ``ModelActor``.
 ///
 /// - Parameter disableGenerateInit: Whether the actor has its own initializer, which sets `modelContainer` and `modelExecutor`.
 @attached(member, names: named(modelExecutor), named(modelContainer), named(init))

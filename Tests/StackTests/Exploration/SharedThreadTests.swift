@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// Counts in a process of its own, because other tests have threads. Any program with tasks has some of them: one per processor for
+    /// Counts in a separate process, because other tests have threads. Any program with tasks has some of them: one per processor for
     /// tasks, the main thread and two of Dispatch. The store's writer needs two.
     @Test(arguments: [false, true])
     func `200 busy contexts add no more threads than processors and 4`(_ saves: Bool) async {

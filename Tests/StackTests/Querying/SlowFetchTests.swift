@@ -54,7 +54,7 @@ import Testing
         #expect(messages.take().count == 1)
         #expect(throws: FetchError.self) { try context.fetch(EntityFetchRequest("Nothing")) }
         #expect(messages.take().isEmpty)
-        // In some stacks, such a context has a coordinator of its own.
+        // In some stacks, such a context uses the second coordinator.
         _ = try await container.newBatchOperationContext(name: "b").perform { try $0.count(EntityFetchRequest("Album")) }
         #expect(messages.take().count { $0.hasPrefix("warning a fetch of Album in the context b ") } == 1)
         container.logFetches(slowerThan: .seconds(3600), to: messages.logger)

@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: combinations)
-    func `S068: main equals a plain model after random saves of its own, of children and of other roots`(
+    func `S068: main equals a plain model after random saves by itself, its children and other roots`(
         _ combination: Combination
     ) async throws {
         var random = SeededGenerator()

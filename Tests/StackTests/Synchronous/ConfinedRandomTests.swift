@@ -78,7 +78,7 @@ import Testing
         return content
     }
 
-    /// Confined contexts on threads of their own, a context with an executor, and durable importers count up the same objects. Each
+    /// Confined contexts on one thread each, a context with an executor, and durable importers count up the same objects. Each
     /// repeats a save that conflicts, so the sum is the number of acknowledged saves.
     @Test(arguments: StoreKind.allCases)
     func `synchronous saves beside durable importers lose no update`(_ kind: StoreKind) async throws {

@@ -76,8 +76,8 @@ extension StoreWriter {
 
     /// Acquires the snapshot of a state.
     ///
-    /// - Returns: The saves of other connections that the snapshot contains and the state does not count, because they were committed before
-    ///   the snapshot was acquired. A context that shows them must report them. nil if they are unknown.
+    /// - Returns: The saves that the snapshot contains beyond the state: other connections committed them before the snapshot was acquired.
+    ///   nil if they are unknown. A context that shows the snapshot must report them.
     func acquire(_ state: StoreState) -> [ChangeSet]? {
         state.takeBase()
         guard state.pendingSaves == 0, state.base.generation > state.committed else { return [] }
@@ -123,7 +123,8 @@ extension StoreWriter {
 
     /// Publishes the state after saves of another connection of this process, after the group that is being written.
     ///
-    /// Called on the queue of that connection's writer, which has no commit of its own then. So two writers cannot wait for each other.
+    /// Call this on the queue of that connection's writer, after its commit. So one of two writers is never committing while it waits, and
+    /// they cannot wait for each other.
     func adoptSavesOfSibling() {
         while (try? adoptsExternalSaves()) == false { CurrentThread.sleep(microseconds: 50) }
     }
