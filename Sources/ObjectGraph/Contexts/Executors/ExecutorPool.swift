@@ -15,7 +15,7 @@ internal import Platform
 final class ExecutorPool: Sendable {
     static let shared = ExecutorPool(width: max(2, ProcessInfo.processInfo.activeProcessorCount))
 
-    /// A thread, or the queue that starts one.
+    /// A queue that runs slices, one after another, on a thread of Dispatch.
     private final class Worker: @unchecked Sendable {
         // `@unchecked Sendable` is safe because the variables are used only under the lock of the pool.
         enum Status {
@@ -29,17 +29,16 @@ final class ExecutorPool: Sendable {
 
         unowned let pool: ExecutorPool
         let queue = DispatchQueue(label: "strata.contexts")
-        /// Wakes the parked thread.
-        let wake = DispatchSemaphore(value: 0)
         var status = Status.placed
         /// The tick of the pool at which the present slice began.
         var began = 0
         /// The executor that the worker runs next, if it was given a place.
         var next: QueueExecutor?
-        /// Whether the worker has no executor to run, and has a thread that waits for one.
-        var isParked = false
 
         init(_ pool: ExecutorPool) { self.pool = pool }
+
+        /// Runs ``next`` and the executors after it on a thread.
+        func start() { queue.async { self.pool.work(self) } }
     }
 
     private struct State {
@@ -61,8 +60,6 @@ final class ExecutorPool: Sendable {
     static let tick = 50
     /// The largest number of ticks after which a process that computes gets a further thread.
     private static let longestPatience = 20
-    /// How long an idle thread waits for executors.
-    private static let parkingTime = DispatchTimeInterval.seconds(1)
     /// The number of overdue jobs from which on no more threads are added.
     static let overdueLimit = 128
 
@@ -90,54 +87,36 @@ final class ExecutorPool: Sendable {
 
     /// Runs the jobs of an executor when a place is free.
     func add(_ executor: QueueExecutor) {
-        let start: Start? = state.withLock { state in
+        let worker: Worker? = state.withLock { state in
             if state.held < width { return place(executor, &state) }
             state.ready.append(executor)
             watch(&state)
             return nil
         }
-        if let start { run(start) }
+        worker?.start()
     }
 
-    /// A worker that was given a place and must be started, after the lock was released.
-    private struct Start {
-        var worker: Worker
-        var isParked: Bool
-    }
-
-    /// Takes a place for a worker that is not running.
-    private func place(_ executor: QueueExecutor, _ state: inout State) -> Start {
+    /// Takes a place for a worker that is not running. Start it after the lock is released.
+    private func place(_ executor: QueueExecutor, _ state: inout State) -> Worker {
         let worker = state.idle.popLast() ?? Worker(self)
         state.held += 1
         state.busy[ObjectIdentifier(worker)] = worker
         worker.status = .placed
         worker.began = ticks.load(ordering: .relaxed)
         worker.next = executor
-        defer { worker.isParked = false }
-        return Start(worker: worker, isParked: worker.isParked)
+        return worker
     }
 
     /// Takes a free place for an executor that waits for one.
-    private func placeForReady(_ state: inout State) -> Start? {
+    private func placeForReady(_ state: inout State) -> Worker? {
         guard state.held < width, let executor = state.ready.popFirst() else { return nil }
         return place(executor, &state)
     }
 
-    private func run(_ start: Start) {
-        let worker = start.worker
-        if start.isParked {
-            worker.wake.signal()
-        } else {
-            worker.queue.async { self.work(worker) }
-        }
-    }
-
     private func work(_ worker: Worker) {
         Self.current.current = Unmanaged.passUnretained(worker).toOpaque()
-        repeat {
-            var next = state.withLock { _ in worker.next.take() }
-            while let executor = next { next = runSlice(of: executor, worker) }
-        } while park(worker)
+        var next = state.withLock { _ in worker.next.take() }
+        while let executor = next { next = runSlice(of: executor, worker) }
         Self.current.current = nil
     }
 
@@ -153,19 +132,6 @@ final class ExecutorPool: Sendable {
         }
     }
 
-    /// Keeps the thread of an idle worker for some time. Returns true when the worker was given a place, and false when the thread
-    /// has to end.
-    private func park(_ worker: Worker) -> Bool {
-        if worker.wake.wait(timeout: .now() + Self.parkingTime) == .success { return true }
-        let ends = state.withLock { _ in
-            defer { worker.isParked = false }
-            return worker.isParked
-        }
-        // A worker that was just given a place is about to be woken.
-        if !ends { worker.wake.wait() }
-        return !ends
-    }
-
     private static func freeingTemporaryObjects<R>(_ body: () -> R) -> R {
         #if canImport(ObjectiveC)
             autoreleasepool(invoking: body)
@@ -174,7 +140,7 @@ final class ExecutorPool: Sendable {
         #endif
     }
 
-    /// The executor that a worker runs after a slice. If there is none, or no place for the worker, the worker is parked.
+    /// The executor that a worker runs after a slice. If there is none, or no place for the worker, it becomes idle.
     private func nextExecutor(for worker: Worker, _ state: inout State) -> QueueExecutor? {
         if worker.status == .overdue {
             state.overdue -= 1
@@ -187,7 +153,6 @@ final class ExecutorPool: Sendable {
         state.held -= 1
         state.busy[ObjectIdentifier(worker)] = nil
         state.idle.append(worker)
-        worker.isParked = true
         return nil
     }
 
@@ -206,12 +171,12 @@ final class ExecutorPool: Sendable {
 
     private func leavePlace(of worker: Worker) -> Bool {
         let (left, next) = state.withLock { state in
-            guard worker.status == .placed else { return (false, Start?.none) }
+            guard worker.status == .placed else { return (false, Worker?.none) }
             worker.status = .waiting
             state.held -= 1
             return (true, placeForReady(&state))
         }
-        if let next { run(next) }
+        next?.start()
         return left
     }
 
@@ -246,7 +211,7 @@ final class ExecutorPool: Sendable {
     /// not threads. If the process waits, one tick is enough.
     private func look() {
         let tick = ticks.add(1, ordering: .relaxed).newValue
-        let next: Start? = state.withLock { state in
+        let next: Worker? = state.withLock { state in
             guard !state.ready.isEmpty, state.held >= width else {
                 state.isWatched = false
                 return nil
@@ -269,6 +234,6 @@ final class ExecutorPool: Sendable {
             state.held -= 1
             return placeForReady(&state)
         }
-        if let next { run(next) }
+        next?.start()
     }
 }
