@@ -1,7 +1,7 @@
 # Each line of the form "name: ## text" is a task; `make` alone lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup shootout peers test-peers test test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs clean strata-bench
+.PHONY: help setup shootout peers test-peers test test-examples server-load test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs clean strata-bench
 
 FUZZ_SECONDS ?= 60
 POWER_STATES ?= 10000
@@ -36,7 +36,7 @@ simulate_power_cuts = $(if $(CAN_RECORD),$(CRASH_RUNS) power $(RECORDER) .build/
     echo "Power cuts are simulated on Linux only.")
 
 help:
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Succeeds silently when nothing is missing. Status 2: somebody has to install something by hand.
 setup: ## install what is missing of LMDB, zstd, SQLite and pkg-config
@@ -92,6 +92,21 @@ test: setup ## run the tests of the package and of the benchmarks
 	    $(call say,"Tests of the benchmarks"); \
 	    $(call run_tests,--package-path Benchmarks,$(NO_MACROS)); \
 	fi
+
+# Each example is a package of its own. Server needs macros and Hummingbird, which take ten minutes and more the first time.
+test-examples: setup ## build every example as its own package and run its tests
+	@for example in $(notdir $(wildcard Examples/*)); do \
+	    $(call say,"Example $$example"); \
+	    if [ $$example = Server ]; then unset STRATA_NO_MACROS; else export $(NO_MACROS); fi; \
+	    if [ -d Examples/$$example/Tests ]; then $(call run_tests,--package-path Examples/$$example); \
+	    else swift build $(QUIET) --package-path Examples/$$example || exit 1; fi; \
+	done
+
+# LOAD holds options of the program: LOAD="--clients 32 --deferred".
+server-load: setup ## load the example server over loopback, check it, print figures
+	@$(call say,"Building the example server")
+	@env -u STRATA_NO_MACROS swift build $(QUIET) -c release --package-path Examples/Server
+	@Examples/Server/.build/release/server-load $(LOAD)
 
 test-long: setup ## run the tests with long random runs and many crashes
 	@$(call say,"Tests with long runs")
@@ -174,4 +189,4 @@ docs: setup ## build the documentation, warnings as errors
 	done
 
 clean: ## remove everything that was built
-	@rm -rf .build .build-tsan .build-asan Benchmarks/.build Benchmarks/.build-peers fuzz/.build
+	@rm -rf .build .build-tsan .build-asan Benchmarks/.build Benchmarks/.build-peers fuzz/.build Examples/*/.build
