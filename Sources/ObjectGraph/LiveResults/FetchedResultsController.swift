@@ -30,7 +30,8 @@ public final class FetchedResultsController<Element> {
         didSet { worker.setInterval(minimumInterval) }
     }
 
-    private let query: StoreQuery
+    /// The query, and whether objects with the same value of its first sort are a section.
+    private let request: (query: StoreQuery, hasSections: Bool)
     private let worker: ResultWorker
     private let element: (ManagedObject) -> Element
     private var isObserving = false
@@ -48,9 +49,12 @@ public final class FetchedResultsController<Element> {
         weak var controller: FetchedResultsController?
     }
 
-    private init(_ query: StoreQuery, context: ManagedObjectContext, element: @escaping (ManagedObject) -> Element) {
+    private init(
+        _ query: StoreQuery, hasSections: Bool = false, context: ManagedObjectContext,
+        element: @escaping (ManagedObject) -> Element
+    ) {
         self.context = context
-        self.query = query
+        request = (query, hasSections)
         self.element = element
         minimumInterval = .milliseconds(16)
         let door = WeakBox()
@@ -58,7 +62,8 @@ public final class FetchedResultsController<Element> {
         worker = ResultWorker(host: context.requiredHost, store: context.storeIdentity, interval: .milliseconds(16)) {
             door.controller?.take($0, $1)
         }
-        snapshot = ResultSnapshot(LiveQuery(empty: query, in: context.layerStack.view), store: context.storeIdentity)
+        snapshot = ResultSnapshot(
+            LiveQuery(empty: query, hasSections: hasSections, in: context.layerStack.view), store: context.storeIdentity)
         door.controller = self
     }
 
@@ -77,7 +82,7 @@ public final class FetchedResultsController<Element> {
     /// - Throws: `StoreError` if the store cannot be read.
     public func performFetch() throws {
         let view = observedView()
-        let live = try observing { try LiveQuery(query, in: view) }
+        let live = try observing { try LiveQuery(request.query, hasSections: request.hasSections, in: view) }
         fetch = worker.follow(live)
         snapshot = ResultSnapshot(live, store: context.storeIdentity)
     }
@@ -89,7 +94,9 @@ public final class FetchedResultsController<Element> {
         let view = observedView()
         let number = worker.beginFetch()
         let computed: Result<LiveQuery, any Error>
-        do { computed = .success(try await worker.compute(query, in: view)) } catch { computed = .failure(error) }
+        do { computed = .success(try await worker.compute(request.query, hasSections: request.hasSections, in: view)) } catch {
+            computed = .failure(error)
+        }
         let live = try observing { try computed.get() }
         guard worker.endFetch(live, number) else { return }
         fetch = number
@@ -186,6 +193,38 @@ extension FetchedResultsController where Element: PersistentModel {
         try self.init(anyOrder: request, context: context)
     }
 
+    /// Creates a live result with sections, without reading it yet: objects with the same value are a section (S141).
+    ///
+    /// The objects are sorted by the section first, then by the request. Each update has a difference by sections too:
+    /// ``ResultUpdate/sectionDifference``.
+    ///
+    /// ```swift
+    /// let songs = try FetchedResultsController(
+    ///     FetchRequest<Track>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, \.title), context: context)
+    /// try songs.performFetch()
+    /// for section in songs.snapshot.sections { print(section.name, section.range.count) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request. It needs no sort.
+    ///   - section: The property that gives an object its section, and the direction in which sections are sorted. It may be a property
+    ///     of a related object. Objects without a value are a section with the value null.
+    ///   - context: The context to follow.
+    /// - Throws: ``FetchError``, including ``FetchError/unsupportedSections(entity:property:)`` if the sort compares strings in another
+    ///   way than by code points.
+    public convenience init(
+        _ request: FetchRequest<Element>, sectionedBy section: SortBy<Element>, context: ManagedObjectContext
+    ) throws {
+        guard section.comparison == .codePoints else {
+            throw FetchError.unsupportedSections(entity: "\(Element.self)", property: section.property ?? section.keyPathText)
+        }
+        var request = request
+        if request.sortBy.first != section { request.sortBy.insert(section, at: 0) }
+        self.init(try request.storeQuery(in: context.requestScope), hasSections: true, context: context) {
+            context.wrapped($0, as: Element.self)
+        }
+    }
+
     /// Creates a live result that may have no sort. Then the objects are in the order of their keys.
     convenience init(anyOrder request: FetchRequest<Element>, context: ManagedObjectContext) throws {
         let query = try request.storeQuery(in: context.requestScope)
@@ -200,6 +239,25 @@ extension FetchedResultsController where Element == ManagedObject {
     public convenience init(_ request: EntityFetchRequest, context: ManagedObjectContext) throws {
         if request.sortBy.isEmpty { throw FetchError.sortRequired(entity: request.entityName) }
         try self.init(anyOrder: request, context: context)
+    }
+
+    /// Creates a live result by names with sections, without reading it yet: objects with the same value are a section (S141).
+    ///
+    /// - Parameters:
+    ///   - request: The request. It needs no sort.
+    ///   - section: The attribute that gives an object its section, or a path of names to an attribute of a related object.
+    ///   - context: The context to follow.
+    /// - Throws: ``FetchError``, including ``FetchError/unsupportedSections(entity:property:)`` if the sort compares strings in another
+    ///   way than by code points.
+    public convenience init(
+        _ request: EntityFetchRequest, sectionedBy section: AttributeSort, context: ManagedObjectContext
+    ) throws {
+        guard section.comparison == .codePoints else {
+            throw FetchError.unsupportedSections(entity: request.entityName, property: section.attribute)
+        }
+        var request = request
+        if request.sortBy.first != section { request.sortBy.insert(section, at: 0) }
+        self.init(try request.storeQuery(in: context.requestScope), hasSections: true, context: context) { $0 }
     }
 
     /// Creates a live result that may have no sort. Then the objects are in the order of their keys.

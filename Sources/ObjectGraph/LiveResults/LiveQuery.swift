@@ -8,18 +8,26 @@ struct LiveQuery: Sendable {
     private(set) var list: ResultList
     /// The sort values of the objects in ``list``, if the view is not a snapshot in time and no longer has them; otherwise nil.
     private var remembered: [ObjectKey: SortCandidate]?
+    /// The sections of the objects in ``list``; nil if the result has none.
+    private(set) var sections: SectionList?
 
     /// Runs the query. O(result).
-    init(_ query: StoreQuery, in view: LayeredView) throws {
-        self.init(empty: query, in: view)
-        adopt(try Self.fetch(query, in: view), of: view)
+    init(_ query: StoreQuery, hasSections: Bool = false, in view: LayeredView) throws {
+        self.init(empty: query, hasSections: hasSections, in: view)
+        adopt(try fetch(in: view), of: view)
     }
 
     /// Creates an empty result.
-    init(empty query: StoreQuery, in view: LayeredView) {
+    ///
+    /// - Parameters:
+    ///   - query: The query.
+    ///   - hasSections: Whether objects with the same value of the first sort are a section.
+    ///   - view: The view that the result is read from.
+    init(empty query: StoreQuery, hasSections: Bool = false, in view: LayeredView) {
         self.query = query
         self.view = view
         list = ResultList(order: SortOrder(query.sort))
+        sections = hasSections ? query.sort.first.map { SectionList($0.direction) } : nil
     }
 
     /// The positions of ``list`` that remain after the query's offset and limit.
@@ -28,16 +36,22 @@ struct LiveQuery: Sendable {
         return start..<min(list.count, start + min(query.limit ?? .max, list.count))
     }
 
-    private static func fetch(_ query: StoreQuery, in view: LayeredView) throws -> [SortCandidate] {
+    private func fetch(in view: LayeredView) throws -> [SortCandidate] {
         var whole = query
         whole.offset = 0
         whole.limit = nil
-        let order = SortOrder(query.sort)
         var candidates: [SortCandidate] = []
         let keys = try view.keys(whole)
         candidates.reserveCapacity(keys.count)
-        for key in keys { candidates.append(try order.candidate(query.entity, key, in: view)) }
+        for key in keys { candidates.append(try candidate(key, in: view)) }
         return candidates
+    }
+
+    /// Returns an object with its sort values, which a result with sections needs even if its prefix is exact.
+    private func candidate(_ key: ObjectKey, in view: LayeredView) throws -> SortCandidate {
+        var candidate = try list.order.candidate(query.entity, key, in: view)
+        if sections != nil, candidate.values.isEmpty { candidate.values = try list.order.values(query.entity, key, in: view) }
+        return candidate
     }
 
     /// Replaces the whole result.
@@ -48,6 +62,11 @@ struct LiveQuery: Sendable {
         // Values may have changed after the keys were sorted.
         if !view.base.isFixed { candidates.sort { order.precedes($0, $1) } }
         list = ResultList(order: order, ContiguousArray(candidates.lazy.map(\.entry)))
+        if sections != nil, let sort = query.sort.first {
+            var next = SectionList(sort.direction)
+            for candidate in candidates { next.append(candidate.values[0]) }
+            sections = next
+        }
         remembered = nil
         if view.base.isFixed { return }
         remembered = Dictionary(uniqueKeysWithValues: candidates.map { ($0.entry.key, $0) })
@@ -112,8 +131,11 @@ struct LiveQuery: Sendable {
         arriving.sort { order.precedes($0, $1) }
         let entering = try arriving.map { (place: try list.insertionLocation(of: $0, oldValues), entry: $0.entry) }
         let oldKeys = isWindowed ? list.keys(window) : []
+        let leftSections = sections == nil ? [] : try leaving.map { try oldValues($0.key)[0] }
         let (replaced, positions) = list.replacing(leaving.map(\.place), with: entering)
         list = replaced
+        for value in leftSections { sections?.remove(value) }
+        for candidate in arriving { if let value = candidate.values.first { sections?.insert(value) } }
         view = next
         remember(arriving, forgetting: leaving.map(\.key))
         if isWindowed {
@@ -135,7 +157,7 @@ struct LiveQuery: Sendable {
             transition.from = try list.place(of: list.order.candidate(query.entity, key, in: view), oldValues)
         }
         if try next.exists(query.entity, key), try query.predicate.matches(query.entity, key: key, in: next) {
-            transition.to = try list.order.candidate(query.entity, key, in: next)
+            transition.to = try candidate(key, in: next)
         }
         return transition
     }
@@ -170,18 +192,21 @@ struct LiveQuery: Sendable {
         let old = view
         let isRemembered = remembered != nil
         var after = self
-        after.adopt(try Self.fetch(query, in: next), of: next)
+        after.adopt(try fetch(in: next), of: next)
         let entity = query.entity
-        let difference = try ResultDifference(from: oldKeys, to: after.list.keys(after.window)) { key in
+        var difference = try ResultDifference(from: oldKeys, to: after.list.keys(after.window)) { key in
             if let updated { return updated.contains(key) }
             // There are no old values to compare with, so count the object as updated.
             if isRemembered { return true }
             return try !old.looksTheSame(entity, key, in: next)
         }
+        if let sections, let newSections = after.sections {
+            difference.noteChangedSections(
+                from: sections.sections(in: window), to: newSections.sections(in: after.window), count: after.window.count)
+        }
         self = after
         return difference
     }
-
 }
 
 /// The old positions of leaving objects and the new positions of arriving objects. An object that moves is in both lists.

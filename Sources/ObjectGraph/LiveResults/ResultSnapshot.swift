@@ -13,12 +13,15 @@ public struct ResultSnapshot: Sendable {
     let window: Range<Int>
     let entity: Int
     let store: StoreIdentity
+    /// The sections of the objects, in order; empty if the result was made without sections.
+    public let sections: [ResultSection]
 
     init(_ live: LiveQuery, store: StoreIdentity) {
         list = live.list
         window = live.window
         entity = live.query.entity
         self.store = store
+        sections = live.sections?.sections(in: live.window) ?? []
     }
 
     /// All ids, in order. O(count), faster than reading each position.
@@ -79,4 +82,6 @@ public struct ResultUpdate: Sendable {
     public let snapshot: ResultSnapshot
     /// The difference from the previous snapshot.
     public let difference: ResultDifference
+    /// The sections before the update; nil if the result has none.
+    let previousSections: [ResultSection]?
 }

@@ -99,9 +99,9 @@ final class ResultWorker: ViewObserver {
     }
 
     /// Runs a query off the calling executor. Nothing is delivered before ``endFetch(_:_:)``.
-    func compute(_ query: StoreQuery, in view: LayeredView) async throws -> LiveQuery {
+    func compute(_ query: StoreQuery, hasSections: Bool, in view: LayeredView) async throws -> LiveQuery {
         try await withCheckedThrowingContinuation { continuation in
-            queue.async { continuation.resume(with: Result { try LiveQuery(query, in: view) }) }
+            queue.async { continuation.resume(with: Result { try LiveQuery(query, hasSections: hasSections, in: view) }) }
         }
     }
 
@@ -225,7 +225,9 @@ final class ResultWorker: ViewObserver {
         do {
             let difference = try live.advance(to: step.view, changes: step.changes, saved: step.saved)
             let snapshot = ResultSnapshot(live, store: store)
-            return finish(live, number, difference.isEmpty ? nil : ResultUpdate(snapshot: snapshot, difference: difference))
+            let previous = step.live.sections?.sections(in: step.live.window)
+            let update = ResultUpdate(snapshot: snapshot, difference: difference, previousSections: previous)
+            return finish(live, number, difference.isEmpty ? nil : update)
         } catch {
             return state.withLock { state in
                 guard state.computation == number, !state.isStopped else {

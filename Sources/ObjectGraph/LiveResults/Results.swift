@@ -65,6 +65,9 @@ public final class Results<Element>: Observable {
         return rows
     }
 
+    /// The sections of the objects, in order; empty if the collection was made without sections.
+    public var sections: [ResultSection] { snapshot.sections }
+
     /// The error of the last update; nil if it succeeded. The objects are those of the last update that succeeded.
     public var error: (any Error)? {
         controller.settle()
@@ -88,7 +91,42 @@ extension Results where Element: PersistentModel {
     }
 }
 
+extension Results where Element: PersistentModel {
+    /// Fetches the objects of a request in sections, and follows the context from then on (S141). O(result).
+    ///
+    /// The objects are sorted by the section first, then by the request.
+    ///
+    /// ```swift
+    /// let songs = try Results(
+    ///     FetchRequest<Track>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, \.title), context: context)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request. It needs no sort.
+    ///   - section: The property that gives an object its section, also of a related object, and the direction of the sections.
+    ///   - context: The context to follow.
+    /// - Throws: ``FetchError``, or `StoreError` if the store cannot be read.
+    public convenience init(
+        _ request: FetchRequest<Element>, sectionedBy section: SortBy<Element>, context: ManagedObjectContext
+    ) throws {
+        try self.init(FetchedResultsController(request, sectionedBy: section, context: context))
+    }
+}
+
 extension Results where Element == ManagedObject {
+    /// Fetches the objects of a request by names in sections, and follows the context from then on (S141). O(result).
+    ///
+    /// - Parameters:
+    ///   - request: The request. It needs no sort.
+    ///   - section: The attribute that gives an object its section, or a path of names to an attribute of a related object.
+    ///   - context: The context to follow.
+    /// - Throws: ``FetchError``, or `StoreError` if the store cannot be read.
+    public convenience init(
+        _ request: EntityFetchRequest, sectionedBy section: AttributeSort, context: ManagedObjectContext
+    ) throws {
+        try self.init(FetchedResultsController(request, sectionedBy: section, context: context))
+    }
+
     /// Fetches the objects of a request by names and follows the context from then on. O(result).
     ///
     /// - Throws: ``FetchError``, or `StoreError` if the store cannot be read.

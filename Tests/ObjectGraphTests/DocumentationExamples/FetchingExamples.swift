@@ -193,4 +193,40 @@ private enum FetchingExamples {
         // end
         print(first as Any, rows)
     }
+
+    @MainActor static func sections(_ context: ManagedObjectContext, _ update: ResultUpdate) throws {
+        var sections: [[ObjectID]] = []
+        do {
+            // Sources/ObjectGraph/LiveResults/FetchedResultsController.swift
+            let songs = try FetchedResultsController(
+                FetchRequest<Track>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, \.title), context: context)
+            try songs.performFetch()
+            for section in songs.snapshot.sections { print(section.name, section.range.count) }
+            // end
+        }
+        do {
+            // Sources/ObjectGraph/LiveResults/Results.swift
+            let songs = try Results(
+                FetchRequest<Track>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, \.title), context: context)
+            // end
+            // Sources/ObjectGraph/LiveResults/SectionList.swift
+            for section in songs.sections {
+                print(section.name)
+                for song in songs[section.range] { print("  \(song.title)") }
+            }
+            // end
+        }
+        // Sources/ObjectGraph/LiveResults/ResultSectionDifference.swift
+        guard let difference = update.sectionDifference else { return }
+        for place in (difference.deletions + difference.moves.map(\.from)).sorted(by: >) {
+            sections[place.section].remove(at: place.item)
+        }
+        for section in difference.deletedSections.reversed() { sections.remove(at: section) }
+        for section in difference.insertedSections { sections.insert([], at: section) }
+        for place in (difference.insertions + difference.moves.map(\.to)).sorted() {
+            let position = update.snapshot.sections[place.section].range.lowerBound + place.item
+            sections[place.section].insert(update.snapshot[position], at: place.item)
+        }
+        // end
+    }
 }

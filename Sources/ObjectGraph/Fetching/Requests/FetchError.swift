@@ -38,6 +38,8 @@ public enum FetchError: Error, Sendable, Hashable {
     case notUnique(entity: String, property: String)
     /// A live result has no sort. It needs one, because its changes are described by position.
     case sortRequired(entity: String)
+    /// Sections are by a string that is compared otherwise than by code points, so that equal strings may differ.
+    case unsupportedSections(entity: String, property: String)
     /// A row does not fit the type as which it is decoded; `column` is nil if no single column is the cause. Thrown after the rows were
     /// read.
     case undecodableRow(type: String, column: String?, reason: String)
@@ -47,7 +49,7 @@ extension FetchError {
     /// The kind of failure, without its values.
     public enum Code: String, Sendable, Hashable {
         case unsupportedPredicate, conditionTooDeep, unknownEntity, unknownProperty, unsupportedSort, unsupportedAggregate
-        case notGrouped, havingWithoutGroups, sumTooLarge, notUnique, sortRequired, undecodableRow
+        case notGrouped, havingWithoutGroups, sumTooLarge, notUnique, sortRequired, unsupportedSections, undecodableRow
     }
 
     /// The kind of failure, without its values.
@@ -64,6 +66,7 @@ extension FetchError {
         case .sumTooLarge: .sumTooLarge
         case .notUnique: .notUnique
         case .sortRequired: .sortRequired
+        case .unsupportedSections: .unsupportedSections
         case .undecodableRow: .undecodableRow
         }
     }
@@ -127,6 +130,10 @@ extension FetchError: LocalizedError, CustomStringConvertible {
             ErrorText(
                 "cannot create a live result of \(entity): the request has no sort",
                 remedy: "Add at least one.")
+        case .unsupportedSections(let entity, let property):
+            ErrorText(
+                "cannot make sections of \(entity) by \(property): it is not compared by code points",
+                remedy: "Leave out the comparison, or make sections by an attribute that contains the section's name.")
         case .undecodableRow(let type, let column, let reason):
             ErrorText(
                 "cannot decode a row as \(type): \(column.map { "the column \($0): " } ?? "")\(reason)",
