@@ -29,17 +29,6 @@ import Testing
         #expect(a.title == "a" && !b.isDeleted && !context.hasChanges)
     }
 
-    @Test func `deleting by a predicate takes the objects that match`() throws {
-        let context = ModelContext(try inMemory(ToDo.self))
-        for title in ["a", "b", "c"] { context.insert(ToDo(title)) }
-        try context.save()
-        try context.delete(model: ToDo.self, where: #Predicate { $0.title != "b" })
-        #expect(try context.fetch(FetchDescriptor<ToDo>()).map(\.title) == ["b"])
-        try context.save()
-        try context.container.erase()
-        #expect(try context.fetchCount(FetchDescriptor<ToDo>()) == 0)
-    }
-
     @Test func `a transaction saves, unless its closure throws`() throws {
         struct Failure: Error {}
         let context = ModelContext(try inMemory(ToDo.self))

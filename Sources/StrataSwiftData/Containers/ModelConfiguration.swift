@@ -108,7 +108,9 @@ extension ModelConfiguration: Identifiable, CustomDebugStringConvertible {
     /// The URL of the store.
     public var id: URL { url }
     /// The name and the place.
-    public var debugDescription: String { "configuration \(name): \(isStoredInMemoryOnly ? "in memory" : url.path())" }
+    public var debugDescription: String { "configuration \(name): \(place)" }
+    /// The place of the store, in words.
+    var place: String { isStoredInMemoryOnly ? "memory" : url.path() }
 }
 
 extension ModelConfiguration {

@@ -10,19 +10,41 @@ extension ModelContext {
         context.delete(model)
     }
 
-    /// Deletes the objects that satisfy a predicate, by their delete rules, at the next save.
+    /// Deletes the saved objects that satisfy a predicate, by their delete rules, at once: it needs no save, and a rollback does not undo it.
+    ///
+    /// The predicate selects by saved values. Unsaved objects stay. This context drops its unsaved changes of the deleted objects, keeps all
+    /// others, and shows the deletion when this returns, as other contexts do at their next fetch.
     ///
     /// - Parameters:
     ///   - model: The model class.
     ///   - predicate: The condition; nil for all objects.
     ///   - includeSubclasses: Ignored: models have no subclasses.
+    /// - Throws: Strata's `SaveError` if a delete rule denies the deletion, ``SwiftDataError``, or the store's error. Then nothing is deleted.
     public func delete<T: PersistentModel>(
         model: T.Type, where predicate: Predicate<T>? = nil, includeSubclasses: Bool = true
     ) throws {
-        for object in try fetch(FetchDescriptor<T>(predicate: predicate)) where !object.isDeleted { context.delete(object) }
+        let selection = FetchDescriptor<T>(predicate: predicate)
+        guard !isMigrating else { return try deleteObjects(selection) }
+        try checkSaving()
+        var options = BatchOptions()
+        options.durability = .deferred
+        options.author = author ?? ""
+        do {
+            try context.batchDeleteNow(selection.request(isFiltered: true, sorted: []), options: options)
+        } catch let error as FetchError where error.isAnsweredInMemory {
+            // Another context reads only what is saved.
+            let ids = try ModelContext(container).fetchIdentifiers(selection).map(\.objectID)
+            try context.batchDeleteNow(EntityFetchRequest(T.entityName, matching: .ids(ids)), options: options)
+        }
     }
 
-    func deleteAll<T: PersistentModel>(_ type: T.Type) throws { try delete(model: type) }
+    /// Deletes the objects of a description at the next save.
+    func deleteObjects<T: PersistentModel>(_ selection: FetchDescriptor<T>) throws {
+        for object in try fetch(selection) where !object.isDeleted { context.delete(object) }
+    }
+
+    /// Deletes all objects of a model at the next save.
+    func deleteAll<T: PersistentModel>(_ type: T.Type) throws { try deleteObjects(FetchDescriptor<T>()) }
 
     /// Returns the object with an identifier: the registered one, or one that is read when it is used.
     ///

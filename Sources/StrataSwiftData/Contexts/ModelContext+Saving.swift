@@ -10,10 +10,7 @@ extension ModelContext {
     /// - Throws: Strata's `SaveError`, or the store's error. Then nothing is saved, and the changes stay.
     public func save() throws {
         if isMigrating { return }
-        guard allowsSave else {
-            throw SwiftDataError.modelValidationFailure.saying(
-                "cannot save: the configuration does not allow it. Use a configuration with allowsSave: true.")
-        }
+        try checkSaving()
         guard hasChanges else { return }
         post(Self.willSave, nil)
         var saved: ContextNotice?
@@ -21,6 +18,14 @@ extension ModelContext {
         defer { context.removeObserver(observer) }
         try context.saveNow()
         post(Self.didSave, saved)
+    }
+
+    /// Throws an error if the configuration does not allow saves.
+    func checkSaving() throws {
+        guard let configuration, !configuration.allowsSave else { return }
+        throw SwiftDataError.modelValidationFailure.saying(
+            "cannot save to \(configuration.place): its configuration does not allow it. Use a configuration with allowsSave: true."
+        )
     }
 
     /// Runs a closure, and saves. If it throws, nothing is saved, and the changes stay.

@@ -61,8 +61,8 @@ public final class ModelContext {
 
     /// Whether saves write nothing, because the migration saves.
     var isMigrating: Bool { storage == nil }
-    /// Whether the configuration allows saves.
-    var allowsSave: Bool { storage?.configuration.allowsSave ?? true }
+    /// The configuration of the container; nil in a migration.
+    var configuration: ModelConfiguration? { storage?.configuration }
 
     /// The author that the history records for saves of the context.
     public var author: String? {

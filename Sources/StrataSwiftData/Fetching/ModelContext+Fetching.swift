@@ -100,6 +100,11 @@ extension FetchError {
     }
 }
 
+extension FetchError {
+    /// Whether the predicate can be evaluated in memory instead.
+    var isAnsweredInMemory: Bool { unansweredPart != nil }
+}
+
 extension FetchDescriptor {
     /// Returns the objects in order, without those that offset and limit leave out.
     fileprivate func finish(_ objects: [T]) -> [T] {
