@@ -108,15 +108,6 @@ import Testing
         #expect(posted.inserted == [item.persistentModelID])
     }
 
-    @Test func `a configuration that does not allow saves makes them throw`() throws {
-        let container = try ModelContainer(
-            for: ToDo.self, configurations: ModelConfiguration(isStoredInMemoryOnly: true, allowsSave: false))
-        let context = ModelContext(container)
-        context.insert(ToDo("a"))
-        #expect(throws: SwiftDataError.self) { try context.save() }
-        #expect(context.hasChanges)
-    }
-
     @Test @MainActor func `the main context saves by itself, and is one object`() async throws {
         let container = try inMemory(ToDo.self)
         let context = container.mainContext

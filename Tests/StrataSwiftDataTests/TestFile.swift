@@ -2,7 +2,7 @@ import StrataSwiftData
 
 /// A file of a store for one test, which can be opened again.
 struct TestFile {
-    let url = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID().uuidString)/test.store")
+    var url = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID().uuidString)/test.store")
 
     /// Runs a test, and removes the file afterwards.
     static func use(_ body: (TestFile) async throws -> Void) async throws {

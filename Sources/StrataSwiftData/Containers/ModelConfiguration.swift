@@ -16,7 +16,7 @@ public struct ModelConfiguration: Sendable, Hashable {
     public var schema: Schema?
     /// Whether the store lives in memory only, and ends with the container.
     public let isStoredInMemoryOnly: Bool
-    /// Whether `save()` may write.
+    /// Whether the store may be written. If false, an existing file is opened and never changed, and saves throw.
     public let allowsSave: Bool
     /// Ignored.
     public let groupContainer: GroupContainer
@@ -114,10 +114,11 @@ extension ModelConfiguration: Identifiable, CustomDebugStringConvertible {
 }
 
 extension ModelConfiguration {
-    /// Returns the store that the configuration describes, after creating its folder.
+    /// Returns the store that the configuration describes, after creating its folder if it may be written.
     func store() throws -> StoreDescription {
         logWhatIsIgnored()
         if isStoredInMemoryOnly { return .memory }
+        guard allowsSave else { return .lmdb(url, readOnly: true) }
         try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
         return .lmdb(url)
     }

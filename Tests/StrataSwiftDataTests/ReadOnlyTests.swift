@@ -1,0 +1,114 @@
+import StrataSwiftData
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Containers whose configuration does not allow saves.
+@Suite struct ReadOnlyTests {
+    /// Saves one item in a new file, and closes it.
+    static func fill(_ file: TestFile) async throws {
+        let container = try file.open(ToDo.self)
+        do {
+            let context = ModelContext(container)
+            context.insert(ToDo("kept"))
+            try context.save()
+        }
+        try await container.close()
+    }
+
+    private func use(_ body: (TestFile) async throws -> Void) async throws {
+        try await TestFile.use { file in
+            try await Self.fill(file)
+            try await body(file)
+        }
+    }
+
+    static func open(_ file: TestFile) throws -> ModelContainer {
+        try ModelContainer(for: ToDo.self, configurations: ModelConfiguration(url: file.url, allowsSave: false))
+    }
+
+    private func attributes(_ path: String) throws -> [String] {
+        let found = try FileManager.default.attributesOfItem(atPath: path)
+        return ["\(found[.size] ?? 0)", "\(found[.modificationDate] ?? Date.distantPast)"]
+    }
+
+    /// Checks that nothing can be saved, and that reading works.
+    static func check(_ container: ModelContainer) throws {
+        let context = ModelContext(container)
+        let item = try #require(try context.fetch(FetchDescriptor<ToDo>()).first)
+        item.title = "changed"
+        context.insert(ToDo("new"))
+        let message = { (error: any Error) in "\(error)".contains("allowsSave: true") && "\(error)".contains("cannot save to") }
+        #expect(performing: { try context.save() }, throws: message)
+        #expect(context.hasChanges && item.title == "changed")
+        #expect(performing: { try context.delete(model: ToDo.self) }, throws: message)
+        #expect(performing: { try container.erase() }, throws: message)
+        context.rollback()
+        #expect(try context.fetch(FetchDescriptor<ToDo>()).map(\.title) == ["kept"])
+    }
+
+    @Test func `a file opens read-only, saves throw, and the file does not change`() async throws {
+        try await use { file in
+            let before = try attributes(file.url.path)
+            let bytes = try Data(contentsOf: file.url)
+            let container = try Self.open(file)
+            try Self.check(container)
+            try await container.close()
+            #expect(try attributes(file.url.path) == before)
+            #expect(try Data(contentsOf: file.url) == bytes)
+        }
+    }
+
+    @Test func `a file that this process has open for writing is not opened read-only`() async throws {
+        try await use { file in
+            let container = try file.open(ToDo.self)
+            #expect(performing: { try Self.open(file) }, throws: { "\($0)".contains("this process has it open for writing") })
+            try await container.close()
+        }
+    }
+
+    @Test func `a missing file throws, and neither it nor its folder is created`() async throws {
+        try await TestFile.use { file in
+            #expect(throws: (any Error).self) { try Self.open(file) }
+            #expect(!FileManager.default.fileExists(atPath: file.url.deletingLastPathComponent().path))
+        }
+    }
+
+    @Test func `a store in memory refuses saves, too`() throws {
+        let container = try ModelContainer(
+            for: ToDo.self, configurations: ModelConfiguration(isStoredInMemoryOnly: true, allowsSave: false))
+        let context = ModelContext(container)
+        context.insert(ToDo("a"))
+        #expect(throws: SwiftDataError.self) { try context.save() }
+        #expect(context.hasChanges)
+    }
+}
+
+/// A folder that cannot be written. The superuser can write everywhere, so the test runs as another user, in a process of its own.
+@Suite(.enabled(if: geteuid() == 0, "only the superuser can become another user")) struct ReadOnlyFolderTests {
+    @Test func `S166: a file opens read-only in a folder where nothing can be written`() async throws {
+        let file = TestFile()
+        defer { try? FileManager.default.removeItem(at: file.url.deletingLastPathComponent()) }
+        try await ReadOnlyTests.fill(file)
+        let folder = file.url.deletingLastPathComponent()
+        let manager = FileManager.default
+        let names = try manager.contentsOfDirectory(atPath: folder.path).sorted()
+        for name in names {
+            try manager.setAttributes([.posixPermissions: 0o444], ofItemAtPath: folder.appending(path: name).path)
+        }
+        try manager.setAttributes([.posixPermissions: 0o555], ofItemAtPath: folder.path)
+        await #expect(processExitsWith: .success) { [url = file.url as URL] in
+            try #require(setgid(65_534) == 0 && setuid(65_534) == 0)
+            let container = try ReadOnlyTests.open(TestFile(url: url))
+            try ReadOnlyTests.check(container)
+            try await container.close()
+        }
+        #expect(try manager.contentsOfDirectory(atPath: folder.path).sorted() == names)
+    }
+}
