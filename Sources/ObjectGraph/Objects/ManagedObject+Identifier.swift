@@ -12,10 +12,14 @@ extension ManagedObject {
     ///
     /// A provisional id stays the same until the object is inserted, which gives the object its final id. Until the save of the insertion,
     /// ``ManagedObjectContext/model(for:)`` and ``ManagedObjectContext/registeredModel(for:)`` find the object by both ids.
+    /// An object that its context has removed, as a rollback removes new objects, has a provisional id again.
     package var identifier: ObjectID {
         arrive()
-        guard state == .detached, let detachedState else { return objectID }
-        return ObjectID(store: .provisional, entity: 0, key: detachedState.takeProvisionalKey())
+        if state == .detached, let detachedState {
+            return ObjectID(store: .provisional, entity: 0, key: detachedState.takeProvisionalKey())
+        }
+        if context == nil { return ObjectID(store: .provisional, entity: entity + 1, key: key) }
+        return objectID
     }
 
     /// A Boolean value that indicates whether the object's record is gone: its deletion was saved, by this context or another one.

@@ -4,7 +4,8 @@ import StoreInterface
 /// The identifier of an object.
 ///
 /// It never changes once the object is inserted, and is the same in each context, process and run. Before the insertion it is
-/// provisional: it identifies the object in this process as long as the object exists.
+/// provisional. Until the insertion is saved, the context finds the object by both. An encoded provisional identifier is not that of any
+/// object in another process.
 public struct PersistentIdentifier: Sendable, Identifiable, Codable {
     package let objectID: ObjectID
     /// The name of the model class.
@@ -20,19 +21,13 @@ public struct PersistentIdentifier: Sendable, Identifiable, Codable {
         self.entityName = entityName
     }
 
-    init<M: PersistentModel>(of model: M) {
-        let provisional = ObjectID(
-            store: Self.noStore, entity: 0, key: ObjectKey(UInt(bitPattern: ObjectIdentifier(model.managedObject))))
-        self.init(StrataSwiftData.objectID(of: model) ?? provisional, entityName: M.entityName)
-    }
-
-    private static let noStore = StoreIdentity(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+    init<M: PersistentModel>(of model: M) { self.init(model.managedObject.identifier, entityName: M.entityName) }
 
     /// The identity of the identifier.
     public var id: ID { ID(objectID: objectID) }
 
     /// The identity of the store; nil before the object is inserted.
-    public var storeIdentifier: String? { objectID.store == Self.noStore ? nil : objectID.store.uuid.uuidString }
+    public var storeIdentifier: String? { objectID.store == .provisional ? nil : objectID.store.uuid.uuidString }
 
     /// Creates an identifier from its parts.
     ///
