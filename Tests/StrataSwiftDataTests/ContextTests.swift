@@ -108,6 +108,21 @@ import Testing
         #expect(posted.inserted == [item.persistentModelID])
     }
 
+    @Test @MainActor func `the main context shows what another context has saved in the same job`() throws {
+        let container = try inMemory(ToDo.self)
+        let (main, other) = (container.mainContext, ModelContext(container))
+        main.autosaveEnabled = false
+        #expect(try main.fetchCount(FetchDescriptor<ToDo>()) == 0)
+        main.insert(ToDo("unsaved"))
+        for title in ["a", "b"] {
+            other.insert(ToDo(title))
+            try other.save()
+        }
+        #expect(try main.fetch(FetchDescriptor<ToDo>()).count == 3)
+        try other.delete(model: ToDo.self)
+        #expect(try main.fetch(FetchDescriptor<ToDo>()).map(\.title) == ["unsaved"])
+    }
+
     @Test @MainActor func `the main context saves by itself, and is one object`() async throws {
         let container = try inMemory(ToDo.self)
         let context = container.mainContext

@@ -1,3 +1,4 @@
+import Observation
 import StrataSwiftData
 import Testing
 
@@ -69,6 +70,40 @@ enum TripsV1: VersionedSchema {
         let trips = try context.fetch(upcoming)
         // end
         #expect(trips.map(\.name) == ["Bergen", "Oslo"])
+        try observing(context, container, now: now)
+    }
+
+    private func observing(_ context: ModelContext, _ container: ModelContainer, now: Date) throws {
+        func show(_ trips: FetchResultsCollection<Trip>) { #expect(trips.count == 2) }
+        @Sendable func scheduleRedraw() {}
+        @Sendable func fetchNewSaves() {}
+        do {
+            // Sources/StrataSwiftData/Observing/ResultsObserver.swift
+            let observer = try ResultsObserver<Trip, Never>(
+                filterBy: #Predicate { $0.start > now }, sortBy: [SortDescriptor(\.start)], modelContext: context)
+            withObservationTracking {
+                show(observer.results)
+            } onChange: {
+                scheduleRedraw()
+            }
+            // end
+        }
+        do {
+            // Sources/StrataSwiftData/Observing/HistoryObserver.swift
+            let observer = try HistoryObserver(observedModels: [Trip.self], modelContainer: container)
+            withObservationTracking {
+                print("saves were seen \(observer.eventCounter) times")
+            } onChange: {
+                fetchNewSaves()
+            }
+            // end
+        }
+        let observer = try ResultsObserver<Trip, String>(sectionBy: \.name, modelContext: context)
+        // Sources/StrataSwiftData/Observing/SectionedResults.swift
+        for section in observer.sections ?? SectionedResults() {
+            print(section.title, section.count)
+        }
+        // end
     }
 
     /// Compiled only, because it opens the default file.

@@ -14,6 +14,11 @@ public struct FetchResultsCollection<Element>: RandomAccessCollection {
         endIndex = elements.count
     }
 
+    init(count: Int, element: @escaping (Int) -> Element) {
+        self.element = element
+        endIndex = count
+    }
+
     init(_ batches: FetchedBatches<Element>) {
         element = { batches[$0] }
         endIndex = batches.count

@@ -66,6 +66,7 @@ extension ModelContext {
     private func answer<T: PersistentModel, R>(
         _ descriptor: FetchDescriptor<T>, inStore: (FetchRequest<T>) throws -> R, inMemory: ([T]) throws -> R
     ) throws -> R {
+        context.catchUpWithSaves()
         let sorts = descriptor.sortBy.map(\.storeSort)
         let sorted = sorts.allSatisfy { $0 != nil } ? sorts.compactMap(\.self) : nil
         do {

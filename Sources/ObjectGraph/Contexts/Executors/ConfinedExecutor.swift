@@ -11,6 +11,8 @@ final class ConfinedExecutor: ContextExecutor, @unchecked Sendable {
     private weak var context: ManagedObjectContext?
     /// The waiting jobs; nil after the context was released.
     private let jobs = Mutex<[@Sendable (ManagedObjectContext) -> Void]?>([])
+    /// The closures to call when a job waits, each until its observation ends.
+    private let observers = Mutex<[(end: ObservationEnd, call: @Sendable () -> Void)]>([])
     /// The thread that is using the context, or 0. Kept only while ``ConcurrencyCheck/isOn``.
     private let user = Atomic<UInt>(0)
 
@@ -27,10 +29,20 @@ final class ConfinedExecutor: ContextExecutor, @unchecked Sendable {
 
     @discardableResult
     func enqueue(_ job: @escaping @Sendable (ManagedObjectContext) -> Void) -> Bool {
-        jobs.withLock { jobs in
+        let isAccepted = jobs.withLock { jobs in
             jobs?.append(job)
             return jobs != nil
         }
+        // Observers are called without a lock, because they may add jobs.
+        if isAccepted { for observer in observers.withLock({ $0 }) where !observer.end.isReached { observer.call() } }
+        return isAccepted
+    }
+
+    /// Calls a closure when a job waits, on the thread that adds the job.
+    func observeJobs(_ body: @escaping @Sendable () -> Void) -> ObservationToken {
+        let end = ObservationEnd()
+        observers.withLock { $0.append((end, body)) }
+        return ObservationToken(end) { [weak self] in self?.observers.withLock { $0.removeAll { $0.end.isReached } } }
     }
 
     /// Runs the jobs that wait. Call this on the thread that uses the context.

@@ -1,0 +1,130 @@
+import Dispatch
+import ObjectGraph
+import Observation
+internal import Platform
+
+/// A counter that changes when the history of a container's store gets saves of chosen models and authors, by any context or process.
+///
+/// Read the saves with ``ModelContext/fetchHistory(_:)``. Saves in quick succession may be counted once. The counter changes in the actor
+/// that made the observer, so that views of that actor can show it.
+///
+/// ```swift
+/// let observer = try HistoryObserver(observedModels: [Trip.self], modelContainer: container)
+/// withObservationTracking {
+///     print("saves were seen \(observer.eventCounter) times")
+/// } onChange: {
+///     fetchNewSaves()
+/// }
+/// ```
+public final class HistoryObserver: Observable, Sendable {
+    /// The container whose history is observed.
+    public let modelContainer: ModelContainer
+    /// The models whose changes count; empty for all.
+    public let observedModels: [any PersistentModel.Type]
+    /// The authors whose saves count; empty for all.
+    public let authors: Set<String>
+    private let registrar = ObservationRegistrar()
+    private let state: Mutex<State>
+    private let queue = DispatchQueue(label: "strata.swiftdata.history-observer")
+    private let observation = Mutex<ObservationToken?>(nil)
+    private let isolation: ObserverIsolation
+
+    private struct State {
+        var count = 0
+        var token: ObjectGraph.HistoryToken
+        /// Whether the history is to be read.
+        var isWanted = false
+    }
+
+    /// Creates an observer.
+    ///
+    /// - Parameters:
+    ///   - historyTokens: The positions after which saves count, by the identifiers of stores; nil for saves from now on.
+    ///   - observedModels: The models whose changes count; empty for all.
+    ///   - authors: The authors whose saves count; empty for all.
+    ///   - modelContainer: The container.
+    ///   - isolation: The actor in which the counter changes; nil for any thread.
+    /// - Throws: The store's error if saves of other processes cannot be observed.
+    public init(
+        historyTokens: [String: any HistoryToken]? = nil, observedModels: [any PersistentModel.Type] = [],
+        authors: Set<String> = [], modelContainer: ModelContainer, isolation: isolated (any Actor)? = #isolation
+    ) throws {
+        self.modelContainer = modelContainer
+        self.observedModels = observedModels
+        self.authors = authors
+        self.isolation = ObserverIsolation(isolation)
+        let container = modelContainer.storage.container
+        try container.flushNow()
+        let newest = container.coordinator.currentHistoryToken
+        let given = historyTokens?[newest.store.uuidString] as? DefaultHistoryToken
+        state = Mutex(State(token: given?.token ?? newest))
+        try container.followOtherProcesses()
+        let token = container.coordinator.observeSaves { [weak self] in self?.read() }
+        observation.withLock { $0 = token }
+        if given != nil { read() }
+    }
+
+    /// The number of times that relevant saves were found.
+    public var eventCounter: Int {
+        registrar.access(self, keyPath: \.eventCounter)
+        return state.withLock { $0.count }
+    }
+
+    /// The position up to which the history was read, by the identifier of the store.
+    public var historyTokens: [String: any HistoryToken] {
+        registrar.access(self, keyPath: \.historyTokens)
+        let token = state.withLock { $0.token }
+        return [token.store.uuidString: DefaultHistoryToken(token: token)]
+    }
+
+    /// Reads the new part of the history, off the calling thread. Calls that come while one waits are combined with it.
+    private func read() {
+        let isFirst = state.withLock { state in
+            defer { state.isWanted = true }
+            return !state.isWanted
+        }
+        guard isFirst else { return }
+        queue.async { [weak self] in
+            guard let self else { return }
+            state.withLock { $0.isWanted = false }
+            readNow()
+        }
+    }
+
+    private func readNow() {
+        let coordinator = modelContainer.storage.container.coordinator
+        let start = state.withLock { $0.token }
+        let names = observedModels.isEmpty ? nil : Set(observedModels.map { Schema.entityName(for: $0) })
+        do {
+            // The history has only what is on disk.
+            try coordinator.flushNow()
+            let end = coordinator.currentHistoryToken
+            guard end > start else { return }
+            let request = HistoryRequest(
+                after: start, authors: authors.isEmpty ? nil : authors, entities: names, limit: 1)
+            finish(through: end, isRelevant: try !coordinator.historyNow(request).isEmpty)
+        } catch is HistoryError {
+            // The saves after the token are gone, so it is unknown what they changed.
+            finish(through: coordinator.currentHistoryToken, isRelevant: true)
+        } catch {
+            Log.once("history \(ObjectIdentifier(self))", "the history was not observed: \(error)")
+        }
+    }
+
+    private func finish(through token: ObjectGraph.HistoryToken, isRelevant: Bool) {
+        // The next reading begins here, even if the actor is busy.
+        state.withLock { $0.token = token }
+        guard isRelevant else { return }
+        if isolation.isNone { return count() }
+        // Without its actor, the observer has no place to change.
+        guard let actor = isolation.actor else { return }
+        Task { await count(in: actor) }
+    }
+
+    private func count(in isolation: isolated any Actor) { count() }
+
+    private func count() {
+        registrar.withMutation(of: self, keyPath: \.eventCounter) { state.withLock { $0.count += 1 } }
+        registrar.withMutation(of: self, keyPath: \.historyTokens) {}
+    }
+}

@@ -1,0 +1,46 @@
+internal import Platform
+
+/// The actor in which an observer was made. The reference is weak, because the actor may own the observer.
+final class ObserverIsolation: @unchecked Sendable {
+    // `@unchecked Sendable` is safe because the reference is set once, and a weak reference may be read by every thread.
+    /// The actor; nil if it was released, or if there was none.
+    private(set) weak var actor: (any Actor)?
+    /// Whether the observer was made outside of every actor.
+    let isNone: Bool
+
+    init(_ actor: (any Actor)?) {
+        self.actor = actor
+        isNone = actor == nil
+    }
+}
+
+/// Calls a closure in the isolation in which it was made.
+///
+/// Wake-ups in quick succession are combined. Without an isolation, the closure is not called, because no thread is known that may call it.
+final class IsolatedWakeup: @unchecked Sendable {
+    // `@unchecked Sendable` is safe because the closure is called in the isolation only, and the rest is immutable or locked.
+    private let isolation: ObserverIsolation
+    private let body: () -> Void
+    private let isScheduled = Mutex(false)
+
+    init(in isolation: (any Actor)?, _ body: @escaping () -> Void) {
+        self.isolation = ObserverIsolation(isolation)
+        self.body = body
+    }
+
+    /// Schedules a call.
+    func wake() {
+        guard let actor = isolation.actor else { return }
+        let isFirst = isScheduled.withLock { isScheduled in
+            defer { isScheduled = true }
+            return !isScheduled
+        }
+        if isFirst { Task { await run(in: actor) } }
+    }
+
+    private func run(in isolation: isolated any Actor) {
+        // Events from here on need another call.
+        isScheduled.withLock { $0 = false }
+        body()
+    }
+}

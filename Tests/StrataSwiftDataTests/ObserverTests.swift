@@ -1,0 +1,177 @@
+import Observation
+import StrataSwiftData
+import Testing
+
+/// Waits until a condition on observed values holds. Returns at the first change after which it does.
+private func until(isolation: isolated (any Actor)? = #isolation, _ condition: () -> Bool) async {
+    while true {
+        let (changes, continuation) = AsyncStream<Void>.makeStream()
+        let holds = withObservationTracking {
+            condition()
+        } onChange: {
+            continuation.yield()
+        }
+        if holds { return }
+        for await _ in changes { break }
+        // `onChange` is called before the value changes.
+        await Task.yield()
+    }
+}
+
+@Model private final class Film {
+    var title: String
+    var genre: String?
+    init(_ title: String, genre: String? = nil) {
+        self.title = title
+        self.genre = genre
+    }
+}
+
+@Suite struct ObserverTests {
+    private typealias Observer = ResultsObserver<Film, Never>
+
+    private func save(_ titles: [String], _ container: ModelContainer, author: String? = nil) throws {
+        let context = ModelContext(container)
+        context.author = author
+        for title in titles { context.insert(Film(title)) }
+        try context.save()
+    }
+
+    @Test @MainActor func `an observer of the main context shows unsaved changes and saves of other contexts`() async throws {
+        let container = try inMemory(Film.self)
+        let context = container.mainContext
+        context.autosaveEnabled = false
+        let observer = try Observer(sortBy: [SortDescriptor(\.title)], modelContext: context)
+        #expect(observer.results.isEmpty && observer.sections == nil && observer.modelContext == context)
+        try save(["b"], container)
+        #expect(observer.results.map(\.title) == ["b"])
+        context.insert(Film("a"))
+        await until { observer.results.count == 2 }
+        #expect(observer.results.map(\.title) == ["a", "b"])
+        let old = observer.results
+        try save(["c"], container)
+        await until { observer.results.count == 3 }
+        #expect(old.map(\.title) == ["a", "b"], "a collection that was read before does not change")
+        context.rollback()
+        #expect(observer.results.map(\.title) == ["b", "c"])
+    }
+
+    @Test func `an observer in an actor tells of unsaved changes and of saves of other contexts`() async throws {
+        let container = try inMemory(Film.self)
+        let watcher = try Watcher(container)
+        async let titles = watcher.titles(atLeast: 3)
+        await watcher.insert("a")
+        try save(["b", "c"], container)
+        #expect(try await titles == ["a", "b", "c"])
+    }
+
+    /// An actor with an observer of a context that only it uses.
+    private actor Watcher {
+        private let context: ModelContext
+        private var observer: Observer?
+        private var history: HistoryObserver?
+
+        init(_ container: ModelContainer) throws { context = ModelContext(container) }
+
+        func insert(_ title: String) {
+            context.insert(Film(title))
+            // Without unsaved changes, the context shows newer saves.
+            try? context.save()
+        }
+
+        func observeHistory() throws { history = try HistoryObserver(modelContainer: context.container) }
+
+        func titles(atLeast count: Int) async throws -> [String] {
+            let observer = try Observer(sortBy: [SortDescriptor(\.title)], modelContext: context)
+            self.observer = observer
+            await until { observer.results.count >= count }
+            return observer.results.map(\.title)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `an actor that owns observers is released`() async throws {
+        let container = try inMemory(Film.self)
+        let released = try await {
+            let watcher = try Watcher(container)
+            await watcher.insert("a")
+            _ = try await watcher.titles(atLeast: 1)
+            try await watcher.observeHistory()
+            try save(["b"], container)
+            return { [weak watcher] in watcher == nil }
+        }()
+        while !released() { try await Task.sleep(for: .milliseconds(5)) }
+    }
+
+    @Test func `an observer outside of every actor shows the saves so far when it is read`() throws {
+        let container = try inMemory(Film.self)
+        let observer = try ResultsObserver<Film, Never>(
+            filterBy: #Predicate { $0.title != "x" }, modelContainer: container, isolation: nil)
+        for title in ["a", "x", "b"] { try save([title], container) }
+        #expect(observer.results.map(\.title) == ["a", "b"])
+        try ModelContext(container).delete(model: Film.self)
+        #expect(observer.results.isEmpty)
+    }
+
+    @Test func `an observer groups its objects in sections`() throws {
+        let context = ModelContext(try inMemory(Film.self))
+        for (title, genre) in [("d", "war"), ("c", "art"), ("b", nil), ("a", "war")] { context.insert(Film(title, genre: genre)) }
+        let observer = try ResultsObserver<Film, String>(
+            sortBy: [SortDescriptor(\.title)], sectionBy: \.genre, modelContext: context, isolation: nil)
+        let sections = try #require(observer.sections)
+        #expect(sections.sectionTitles == ["", "art", "war"] && sections.count == 3)
+        #expect(sections[sectionTitle: "war"]?.map(\.title) == ["a", "d"] && sections[sectionTitle: "none"] == nil)
+        #expect(sections.map(\.id) == sections.sectionTitles)
+    }
+
+    @Test func `a predicate or a sort that the store cannot evaluate throws`() throws {
+        let context = ModelContext(try inMemory(Film.self))
+        #expect(throws: SwiftDataError.unsupportedSortDescriptor) {
+            try ResultsObserver<Film, Never>(sortBy: [SortDescriptor(\.title.count)], modelContext: context, isolation: nil)
+        }
+    }
+
+    @Test func `a history observer counts saves of its models and authors only`() async throws {
+        try await TestFile.use { file in
+            let container = try file.open(Film.self, Account.self)
+            let all = try HistoryObserver(modelContainer: container, isolation: nil)
+            let films = try HistoryObserver(
+                observedModels: [Film.self], authors: ["importer"], modelContainer: container, isolation: nil)
+            #expect(all.eventCounter == 0 && films.observedModels.count == 1)
+            let start = try #require(films.historyTokens.values.first as? DefaultHistoryToken)
+            do {
+                let context = ModelContext(container)
+                context.insert(Account("1"))
+                try context.save()
+            }
+            try save(["a"], container, author: "somebody else")
+            await until { all.eventCounter > 0 }
+            // The tokens of irrelevant saves move on without an event.
+            while films.historyTokens.values.first as? DefaultHistoryToken == start { await Task.yield() }
+            #expect(films.eventCounter == 0)
+            try save(["b"], container, author: "importer")
+            await until { films.eventCounter > 0 }
+            #expect(films.eventCounter == 1)
+            let late = try HistoryObserver(
+                historyTokens: [try #require(films.historyTokens.keys.first): start], observedModels: [Account.self],
+                modelContainer: container, isolation: nil)
+            await until { late.eventCounter > 0 }
+            try await container.close()
+        }
+    }
+
+    @Test @MainActor func `a history observer counts on the actor that made it`() async throws {
+        let container = try inMemory(Film.self)
+        let observer = try HistoryObserver(modelContainer: container)
+        let (counted, continuation) = AsyncStream<Void>.makeStream()
+        withObservationTracking {
+            _ = observer.eventCounter
+        } onChange: {
+            MainActor.assertIsolated()
+            continuation.yield()
+        }
+        try save(["a"], container)
+        #expect(observer.eventCounter == 0, "the actor was not free yet")
+        for await _ in counted { break }
+        await until { observer.eventCounter == 1 }
+    }
+}
