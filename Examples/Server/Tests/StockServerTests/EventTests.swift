@@ -6,7 +6,7 @@ import Testing
 @testable import StockServer
 
 /// The streams of events, on each store.
-@Suite(.timeLimit(.minutes(2))) struct EventTests {
+@Suite(.timeLimit(.minutes(10))) struct EventTests {
     private func snapshots(_ server: RunningServer) async throws -> [String] {
         try await server.client.send(.GET, "/status").decode(StatusMessage.self).snapshots
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import StockServer
 
 /// Requests that change the same objects at the same time.
-@Suite(.timeLimit(.minutes(5))) struct ParallelRequestTests {
+@Suite(.timeLimit(.minutes(10))) struct ParallelRequestTests {
     static let combinations = StoreKind.allCases.flatMap { kind in [Durability.durable, .deferred].map { (kind, $0) } }
 
     /// Runs a closure in several tasks, several times in each, and returns all results.

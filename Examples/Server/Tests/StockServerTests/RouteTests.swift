@@ -5,7 +5,7 @@ import Testing
 @testable import StockServer
 
 /// Each route, on each store.
-@Suite(.timeLimit(.minutes(2))) struct RouteTests {
+@Suite(.timeLimit(.minutes(10))) struct RouteTests {
     @Test(arguments: StoreKind.allCases)
     func `an item is created, read, changed and deleted`(_ kind: StoreKind) async throws {
         try await RunningServer.run(on: StoreFolder(kind)) { server in

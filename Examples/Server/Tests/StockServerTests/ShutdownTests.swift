@@ -6,7 +6,7 @@ import Testing
 @testable import StockServer
 
 /// The end of a server, on each store that has a file.
-@Suite(.timeLimit(.minutes(2))) struct ShutdownTests {
+@Suite(.timeLimit(.minutes(10))) struct ShutdownTests {
     static let combinations = StoreKind.files.flatMap { kind in
         [Durability.durable, .deferred(within: .seconds(3_600))].map { (kind, $0) }
     }
