@@ -145,6 +145,8 @@ extension ManagedObjectContext {
         prepareRequest()
         try checkOpen()
         guard id.store == storeIdentity, id.entity < storedModel.entities.count, try exists(id.entity, id.key) else {
+            // The parent of a child may be closed already, and then shows no objects.
+            try setup.coordinator.checkOpen()
             throw ContextError.objectNotFound(id)
         }
         return object(id.entity, id.key)

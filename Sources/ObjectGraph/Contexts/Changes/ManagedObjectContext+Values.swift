@@ -36,7 +36,7 @@ extension ManagedObjectContext {
         if object.isDeletedHere, let last = lastValue(object.entity, object.key, column) { return last }
         if !object.isDeletedHere {
             precondition(
-                shouldDeleteInaccessibleFaults || phase.closure != nil,
+                shouldDeleteInaccessibleFaults || phase.closure != nil || setup.coordinator.isClosed,
                 "faultCannotBeFulfilled: the record of \(object.objectID) is gone")
             object.isDeletedHere = true
         }

@@ -238,7 +238,7 @@ extension ManagedObjectContext {
     /// O(pages of the push + registered objects among them) (S079).
     func take(_ push: ChildChanges) throws -> ParentState {
         if let route = layerStack.baseState.route { return try route.take(push, in: self) }
-        try checkNotReset(push)
+        try checkAccepts(push)
         catchUp(with: push)
         var pushed = prepared(push)
         let (refreshed, changes) = changingObserved {
@@ -302,7 +302,7 @@ extension ManagedObjectContext {
         let durability = group.map(\.durability).contains(.durable) ? .durable : group[0].durability
         do {
             for waiting in group {
-                try checkNotReset(waiting.push)
+                try checkAccepts(waiting.push)
                 catchUp(with: waiting.push)
             }
             if let route = layerStack.baseState.route {
@@ -450,7 +450,9 @@ extension ManagedObjectContext {
         if let state = push.newerState { advance(to: state) }
     }
 
-    func checkNotReset(_ push: ChildChanges) throws {
+    /// - Throws: `StoreError` `.closed` if this context is closed: it would drop the changes of objects that it no longer shows.
+    func checkAccepts(_ push: ChildChanges) throws {
+        try checkOpen()
         guard push.parentResetGeneration == layerStack.resetGeneration else {
             throw SaveError.parentGone(context: push.origin.contextName)
         }

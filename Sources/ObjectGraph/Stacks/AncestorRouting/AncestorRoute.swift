@@ -85,9 +85,10 @@ final class AncestorRoute: RequestRoute {
 
 extension ManagedObjectContext {
     /// All values of an object as the context shows it; nil if there is no such object. For a child's request.
+    ///
+    /// A closed context answers from its unsaved changes alone, because its children read properties until they are closed too.
     func wholeRow(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
-        try checkOpen()
-        return try Self.composed(entity, key, of: layerStack.view.layers.prefix(layerStack.sealed.count + 1), storedModel) {
+        try Self.composed(entity, key, of: layerStack.view.layers.prefix(layerStack.sealed.count + 1), storedModel) {
             try layerStack.baseState.route?.row(entity, key, in: self)
         }
     }

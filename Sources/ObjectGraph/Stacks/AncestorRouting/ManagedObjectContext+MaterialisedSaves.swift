@@ -4,7 +4,7 @@ import StoreInterface
 extension ManagedObjectContext {
     /// Makes a child's changes unsaved changes of this context.
     func takeMaterialised(_ push: ChildChanges) throws -> ParentState {
-        try checkNotReset(push)
+        try checkAccepts(push)
         let taken = materialise([push])
         return materialisedState(taken)
     }
