@@ -24,6 +24,10 @@ extension ManagedObjectContext {
     /// Returns the key and the value of an object, or nil if it does not exist.
     func keyedEntry(_ object: ObjectKey) throws -> (key: Data, value: Data)? {
         checkIsolation()
+        return try using { try storedEntry(object) }
+    }
+
+    private func storedEntry(_ object: ObjectKey) throws -> (key: Data, value: Data)? {
         guard let entity = keyedEntity else { return nil }
         if layerStack.hasLayers {
             return try exists(entity, object) ? (keyedKey(object), keyedValue(object)) : nil
@@ -36,7 +40,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the value under a key, or nil.
-    func keyedBytes(_ key: Data) throws -> Data? { try keyedObject(key).map(keyedValue) }
+    func keyedBytes(_ key: Data) throws -> Data? { try using { try keyedObject(key).map(keyedValue) } }
 
     func keyedKey(_ object: ObjectKey) throws -> Data { try column(KeyedColumn.key, of: object) }
     func keyedValue(_ object: ObjectKey) throws -> Data { try column(KeyedColumn.value, of: object) }

@@ -53,6 +53,9 @@ public final class ManagedObjectContext {
         if setup.parent == nil {
             if setup.beginsAtFirstRead { start.state = setup.writer.resting(start.state) } else { start.state.takeBase() }
         }
+        if let uses = place.confinement?.uses {
+            start.state = start.state.reading(RevocableSnapshot(start.state.base, uses, of: setup.coordinator.store))
+        }
         name = setup.name
         automaticallyMergesChanges = setup.automaticallyMergesChanges
         environment = ContextEnvironment(setup, place: place, state: start.state)
@@ -123,7 +126,8 @@ public final class ManagedObjectContext {
 
     /// The snapshot of the store that the context reads below all unsaved changes (S151).
     public var snapshot: Snapshot {
-        Snapshot(layerStack.baseState.state, owner: "a snapshot of \(name)", of: setup.writer)
+        let state = layerStack.baseState.state
+        return Snapshot(state.reading(state.storeBase), owner: "a snapshot of \(name)", of: setup.writer)
     }
 
     /// A Boolean value that indicates whether the context has unsaved inserts, updates or deletes (S007).
@@ -153,7 +157,7 @@ public final class ManagedObjectContext {
     package func keys(matching query: StoreQuery) throws -> [ObjectKey] {
         checkIsolation()
         prepareRequest()
-        return try layerStack.view.keys(query)
+        return try using { try layerStack.view.keys(query) }
     }
 
     // MARK: Layers
@@ -169,6 +173,7 @@ public final class ManagedObjectContext {
         // On the main thread, user code waits for this call, and freeing thousands of rows takes as long as the rest of it.
         if place.executor == nil { BackgroundDeallocator.release(of: layerStack.baseState.state.deferred) }
         layerStack.baseState = shown(new)
+        layerStack.baseState.state = readable(layerStack.baseState.state)
         if !phase.settlesBaseLater { settleBase() }
         environment.lease.move(to: layerStack.baseState.state)
         layerStack.didMove(showsTheSame: false)
@@ -178,7 +183,7 @@ public final class ManagedObjectContext {
     private func settleBase() {
         guard layerStack.baseState.route?.base == nil, phase.closure == nil else { return }
         if isRoot, showsNothing, !layerStack.baseState.isPinned {
-            layerStack.baseState.state = setup.writer.resting(layerStack.baseState.state)
+            layerStack.baseState.state = readable(setup.writer.resting(layerStack.baseState.state))
         } else {
             layerStack.baseState.state.takeBase()
         }

@@ -11,13 +11,38 @@ extension PersistentStoreCoordinator {
     /// - Throws: `StoreError` `.closed` after the container was closed.
     func checkOpen() throws { if isClosed { throw closedError } }
 
+    /// Leaves the writer, once.
+    func leaveWriter(closing: Bool) {
+        if !hasLeft.exchange(true, ordering: .acquiringAndReleasing) { StoreWriterRegistry.leave(writer, closing: closing) }
+    }
+
+    /// Ends the reads of every confined context of this coordinator, and waits for its running request or save.
+    ///
+    /// - Throws: `StoreError` `.inUseElsewhere` with the names of contexts whose use did not end in time.
+    func endConfinedReads(within patience: Duration) async throws {
+        let contexts = writer.pins.confined(of: self)
+        guard !contexts.isEmpty else { return }
+        let end = ContinuousClock.now + patience
+        let busy = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(returning: contexts.filter { !$0.uses.close(within: end - .now) }.map(\.name).sorted())
+            }
+        }
+        guard let first = busy.first else { return }
+        let names = busy.count == 1 ? "the context \(first) is" : "the contexts \(busy.joined(separator: ", ")) are"
+        throw StoreError(
+            .inUseElsewhere,
+            "cannot close \(store.name): \(names) in use on another thread. End the request or save there, and close the container again"
+        )
+    }
+
     /// Closes every context of this coordinator, each on its executor after its running saves.
     func closeContexts() async {
         await withTaskGroup(of: Void.self) { group in
             for place in writer.pins.places() {
                 guard let host = place.host else { continue }
                 if place.confinement != nil {
-                    // Its next use closes a confined context. That may never come, so it is not awaited.
+                    // The next use closes a confined context. Its reads end without it: see ``endConfinedReads(within:)``.
                     host.enqueue { [self] context in if context.setup.coordinator === self { context.close {} } }
                     continue
                 }

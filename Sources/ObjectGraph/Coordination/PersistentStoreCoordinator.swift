@@ -28,6 +28,7 @@ public final class PersistentStoreCoordinator: Sendable {
     private let signals = DispatchQueue(label: "strata.merges")
     private let listener = Mutex<UInt64>(0)
     let closed = Atomic(false)
+    let hasLeft = Atomic(false)
     let slowFetches = Mutex<SlowFetchLog?>(nil)
     /// The spans and metrics that the coordinator reports; nil if none are installed.
     let instruments: Instruments?
@@ -72,7 +73,7 @@ public final class PersistentStoreCoordinator: Sendable {
         writer.removeListener(listener.withLock { $0 })
         // Deferred saves must not be lost with the last coordinator. The writer's queue writes them.
         writer.flushAtRelease()
-        if !isClosed { StoreWriterRegistry.leave(writer, closing: false) }
+        leaveWriter(closing: false)
     }
 
     /// The store of the coordinator.

@@ -14,12 +14,17 @@ extension PersistentContainer {
     ///
     /// - Throws: The error of a deferred save that cannot be written, such as a full disk; then nothing is closed.
     ///   `SaveError.deferredSavesFailed` after closing, for deferred saves that can never be written. `StoreError`
-    ///   `.inUseElsewhere` if a stream of a large value or a backup still reads the file after five seconds. End it, and close the
-    ///   container again.
-    public func close() async throws {
+    ///   `.inUseElsewhere` if a stream of a large value or a backup still reads the file after five seconds, or if a context without an
+    ///   executor is still in a request or save on another thread. End it, and close the container again.
+    public func close() async throws { try await close(within: .seconds(5)) }
+
+    /// Closes the container as ``close()`` does.
+    ///
+    /// - Parameter patience: The time to wait for requests and saves of contexts without an executor.
+    package func close(within patience: Duration) async throws {
         let task = closing.withLock { task in
             if let task { return task }
-            let made = Task { try await self.closeNow() }
+            let made = Task { try await self.closeNow(patience) }
             task = made
             return made
         }
@@ -29,15 +34,16 @@ extension PersistentContainer {
         }
     }
 
-    private func closeNow() async throws {
+    private func closeNow(_ patience: Duration) async throws {
         let all = backgroundCoordinator === coordinator ? [coordinator] : [coordinator, backgroundCoordinator]
-        let open = all.filter { !$0.isClosed }
+        let open = all.filter { !$0.hasLeft.load(ordering: .acquiring) }
         for coordinator in open { coordinator.closed.store(true, ordering: .releasing) }
         let lost = try await Self.finishSaves(of: open)
         for coordinator in open { await coordinator.closeContexts() }
+        for coordinator in open { try await coordinator.endConfinedReads(within: patience) }
         // A save may have passed the check before the coordinators were closed, and been accepted after the others were written.
         let lostAtEnd = try await Self.finishSaves(of: open)
-        for coordinator in open { StoreWriterRegistry.leave(coordinator.writer, closing: true) }
+        for coordinator in open { coordinator.leaveWriter(closing: true) }
         // Also retry a coordinator whose store was still being read the last time.
         for coordinator in all where coordinator.writer.isRetired { try await coordinator.writer.close() }
         if let error = lost ?? lostAtEnd { throw error }

@@ -138,8 +138,8 @@ public final class PersistentContainer: Sendable {
     ///
     /// Debug builds stop the program when two threads use it at one time. Without unsaved changes, each request, save and refresh first moves
     /// the context to the newest state. With unsaved changes, it does so if it merges automatically. Between requests it reads one state.
-    /// It has no children, and live results of it are updated at its requests. Closing the container does not wait for it: it closes at its
-    /// next request, and until then it keeps the file open.
+    /// It has no children, and live results of it are updated at its requests. Closing the container waits for its running request or save,
+    /// and then ends its reads: properties read as if the objects were deleted, and requests throw.
     package func makeConfinedContext(name: String = "confined", merging: Bool = false) -> sending ManagedObjectContext {
         ConfinedExecutor.makeContext(Self.rootSetup(coordinator, name: name, merging: merging))
     }

@@ -9,6 +9,8 @@ final class ConfinedExecutor: ContextExecutor, @unchecked Sendable {
     // `@unchecked Sendable` is safe because `context` is set once, before the host is shared, and a weak reference may be read by every
     // thread.
     private weak var context: ManagedObjectContext?
+    /// The uses of the store, which end when the container is closed.
+    let uses: StoreUses
     /// The waiting jobs; nil after the context was released.
     private let jobs = Mutex<[@Sendable (ManagedObjectContext) -> Void]?>([])
     /// The closures to call when a job waits, each until its observation ends.
@@ -16,10 +18,12 @@ final class ConfinedExecutor: ContextExecutor, @unchecked Sendable {
     /// The thread that is using the context, or 0. Kept only while ``ConcurrencyCheck/isOn``.
     private let user = Atomic<UInt>(0)
 
+    private init(_ uses: StoreUses) { self.uses = uses }
+
     /// Creates a context that any thread may use, one at a time. Its last reference may be released on any thread, too.
     static func makeContext(_ setup: ContextConfiguration) -> sending ManagedObjectContext {
         precondition(setup.parent == nil, "a confined context is a root context")
-        let host = ConfinedExecutor()
+        let host = ConfinedExecutor(StoreUses(of: ObjectIdentifier(setup.coordinator)))
         let address = ContextAddress(confinement: host)
         let context = ManagedObjectContext(setup, place: address)
         host.context = context

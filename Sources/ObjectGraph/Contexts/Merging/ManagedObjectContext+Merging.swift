@@ -67,13 +67,13 @@ extension ManagedObjectContext {
     ///
     /// Nothing changes for users of the context. Pages that only the old snapshot needed can be reused.
     private func renewSnapshot(_ state: StoreState) {
-        guard state.base !== layerStack.baseState.state.base, state.base.generation >= layerStack.baseState.state.base.generation
-        else { return }
+        let base = layerStack.baseState.state.storeBase
+        guard state.base !== base, state.base.generation >= base.generation else { return }
         // Counts and values read earlier leave no registered object, but they must not change either. So check whether the snapshot was
         // read.
-        let rests = showsNothing && (layerStack.baseState.state.base as? LazySnapshot).map { $0.current == nil } ?? false
+        let rests = showsNothing && (base as? LazySnapshot).map { $0.current == nil } ?? false
         if !rests, setup.writer.acquire(state)?.isEmpty != true { return move(to: state, after: []) }
-        layerStack.baseState.state = rests ? setup.writer.resting(state) : state
+        layerStack.baseState.state = readable(rests ? setup.writer.resting(state) : state)
         environment.lease.move(to: layerStack.baseState.state)
         layerStack.didMove(showsTheSame: true)
     }

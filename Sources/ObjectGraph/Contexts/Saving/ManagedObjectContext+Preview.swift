@@ -14,6 +14,8 @@ extension ManagedObjectContext {
         await beginSave()
         defer { endSave() }
         do {
+            let uses = try beginUse()
+            defer { uses?.end() }
             return try await preview(layersToTry(), origin)
         } catch {
             return SavePreview(failure: error)

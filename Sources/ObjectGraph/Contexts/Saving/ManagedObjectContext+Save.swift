@@ -33,6 +33,8 @@ extension ManagedObjectContext {
         _ durability: Durability, through target: SaveTarget?, after body: () throws -> T
     ) async throws -> T {
         checkIsolation()
+        let uses = try beginUse()
+        defer { uses?.end() }
         await beginSave()
         defer { endSave() }
         try checkOpen()

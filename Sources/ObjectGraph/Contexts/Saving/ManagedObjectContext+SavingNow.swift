@@ -16,6 +16,10 @@ extension ManagedObjectContext {
         checkIsolation()
         // The context does not move to the newest state, because the check compares with the state that the program has seen.
         if !phase.isMoving { place.confinement?.runJobs(in: self) }
+        try using { try saveInTurnNow(durability) }
+    }
+
+    private func saveInTurnNow(_ durability: Durability) throws {
         guard phase.saveGate.enterIfIdle() else {
             throw StoreError(
                 .unsupported,

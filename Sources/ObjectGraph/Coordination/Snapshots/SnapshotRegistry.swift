@@ -84,6 +84,16 @@ final class SnapshotRegistry: Sendable {
     /// Returns the addresses of the contexts among the holders.
     func places() -> [ContextAddress] { shared.withLock { $0.holders.values.compactMap(\.place) } }
 
+    /// Returns the confined contexts of a coordinator among the holders, by name.
+    func confined(of coordinator: PersistentStoreCoordinator) -> [(name: String, uses: StoreUses)] {
+        shared.withLock { shared in
+            shared.holders.values.compactMap { holder in
+                guard let uses = holder.place?.confinement?.uses, uses.owner == ObjectIdentifier(coordinator) else { return nil }
+                return (holder.owner, uses)
+            }
+        }
+    }
+
     /// Replaces the state of every holder by that of a closed store.
     func close(_ closed: StoreState) {
         let old = shared.withLock { shared in
@@ -121,7 +131,8 @@ final class SnapshotRegistry: Sendable {
         var resting: [Holder] = []
         for (place, entry) in live.enumerated() { places[ObjectIdentifier(entry.base)] = place }
         for holder in holders {
-            let base = (holder.state.base as? LazySnapshot).map(\.current) ?? holder.state.base
+            let read = holder.state.storeBase
+            let base = (read as? LazySnapshot).map(\.current) ?? read
             guard let base else {
                 resting.append(holder)
                 continue

@@ -40,7 +40,7 @@ final class StoreState: Sendable {
 
     /// Acquires the snapshot, so that the state does not change when other processes save. If the store cannot be read, the first read
     /// throws.
-    func takeBase() { _ = try? (base as? LazySnapshot)?.take() }
+    func takeBase() { _ = try? (storeBase as? LazySnapshot)?.take() }
 
     /// Returns a state with the same saves, read from another snapshot.
     func reading(_ base: any StoreSnapshot) -> StoreState {

@@ -68,9 +68,11 @@ extension ManagedObjectContext {
     /// Runs a query on the context's view, and reports and logs it if the program wants that.
     func answer<R>(_ query: StoreQuery, _ includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R) throws -> R {
         let view = view(includesPendingChanges)
-        return try occupied {
-            guard setup.coordinator.watchesFetches.load(ordering: .relaxed) else { return try ask(view) }
-            return try watching(query, view, ask)
+        return try using {
+            try occupied {
+                guard setup.coordinator.watchesFetches.load(ordering: .relaxed) else { return try ask(view) }
+                return try watching(query, view, ask)
+            }
         }
     }
 

@@ -1,0 +1,203 @@
+internal import Platform
+import StoreInterface
+
+/// The uses of the store by one confined context, which another thread can end when the container is closed.
+///
+/// A confined context has no executor on which it could be closed. Therefore the thread that closes the container changes nothing of the
+/// context. While no use is running, it takes away the snapshots that the context reads. The next use closes the context itself.
+final class StoreUses: Sendable {
+    /// The coordinator of the context.
+    let owner: ObjectIdentifier
+    /// The number of running uses; negative after ``close(within:)``.
+    private let count = Atomic(0)
+    private static let closed = Int.min / 2
+    /// The snapshots and pages that the context refers to.
+    private let readings = Mutex<[ObjectIdentifier: any Revocable]>([:])
+
+    init(of owner: ObjectIdentifier) { self.owner = owner }
+
+    /// Begins a use. Returns false if the uses were closed. Uses may be nested: the uses within a use always begin.
+    @inline(__always)
+    func begin() -> Bool {
+        if count.add(1, ordering: .acquiring).newValue > 0 { return true }
+        count.subtract(1, ordering: .relaxed)
+        return false
+    }
+
+    @inline(__always)
+    func end() { count.subtract(1, ordering: .releasing) }
+
+    /// Remembers a snapshot or page of a use that is running.
+    fileprivate func add(_ reading: any Revocable) { readings.withLock { $0[ObjectIdentifier(reading)] = reading } }
+
+    fileprivate func remove(_ reading: any Revocable) {
+        _ = readings.withLock { $0.removeValue(forKey: ObjectIdentifier(reading)) }
+    }
+
+    /// Releases what the context reads, at a moment without uses. Blocks the calling thread until there is one.
+    ///
+    /// - Returns: false if uses were running for all of that time. Then nothing has changed.
+    func close(within patience: Duration) -> Bool {
+        let end = ContinuousClock.now + patience
+        while true {
+            let (isIdle, found) = count.compareExchange(
+                expected: 0, desired: Self.closed, ordering: .acquiringAndReleasing)
+            if !isIdle, found > 0 {
+                if ContinuousClock.now > end { return false }
+                CurrentThread.sleep(microseconds: 1000)
+                continue
+            }
+            let old = readings.withLock { readings in
+                defer { readings = [:] }
+                return readings
+            }
+            // Snapshots are released after the lock, because that ends transactions.
+            for reading in old.values { reading.revoke() }
+            return true
+        }
+    }
+}
+
+/// A reference to a snapshot or page of the store that can be taken away.
+private protocol Revocable: AnyObject, Sendable {
+    func revoke()
+}
+
+/// The reference of a ``RevocableSnapshot`` or of one of its pages.
+private final class Reading<Target: Sendable>: Revocable, @unchecked Sendable {
+    // `@unchecked Sendable` is safe because the reference is read only within a use, and changed only while there is none.
+    private(set) var target: Target?
+
+    init(_ target: Target) { self.target = target }
+
+    func revoke() { target = nil }
+}
+
+/// The snapshot that a confined context reads. After its uses were closed, it contains no objects, and requests throw.
+final class RevocableSnapshot: StoreSnapshot {
+    let schema: StoreSchema
+    private let reading: Reading<any StoreSnapshot>
+    private let closed: ClosedSnapshot
+    fileprivate let uses: StoreUses
+
+    init(_ base: any StoreSnapshot, _ uses: StoreUses, of store: any ObjectStore) {
+        schema = base.schema
+        self.uses = uses
+        reading = Reading(base)
+        closed = ClosedSnapshot(store, generation: base.generation)
+        if uses.begin() {
+            uses.add(reading)
+            uses.end()
+        } else {
+            reading.revoke()
+        }
+    }
+
+    deinit { uses.remove(reading) }
+
+    /// The store's snapshot, or a closed one.
+    var base: any StoreSnapshot { read { $0 } }
+
+    private func read<R>(_ body: (any StoreSnapshot) throws -> R) rethrows -> R {
+        guard uses.begin() else { return try body(closed) }
+        defer { uses.end() }
+        return try body(reading.target ?? closed)
+    }
+
+    var generation: Generation { read(\.generation) }
+    var isFixed: Bool { read(\.isFixed) }
+    var pagesWorthKeeping: Int { read(\.pagesWorthKeeping) }
+
+    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+        try read { try $0.page(entity, number).map { RevocablePage($0, uses) } }
+    }
+
+    func pageNumbers(_ entity: Int) throws -> [UInt64] { try read { try $0.pageNumbers(entity) } }
+    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
+        try read { try $0.value(entity, key, column) }
+    }
+    func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try read { try $0.exists(entity, key) } }
+    func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { try read { try $0.version(entity, key) } }
+    func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try read { try $0.related(relation, to: key) } }
+    func keys(_ query: StoreQuery) throws -> [ObjectKey] { try read { try $0.keys(query) } }
+    func count(_ query: StoreQuery) throws -> Int { try read { try $0.count(query) } }
+    func groups(_ aggregation: StoreAggregation) throws -> AggregateGroups { try read { try $0.groups(aggregation) } }
+    func explain(_ query: StoreQuery) throws -> String { try read { try $0.explain(query) } }
+
+    func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
+        try read { try $0.lookup(entity, column: column, value: value) }
+    }
+
+    func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] {
+        try read { try $0.lookup(entity, columns: columns, values: values) }
+    }
+
+    /// The parts of a large value keep the store's snapshot themselves: a stream has to be ended before the container is closed.
+    func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? {
+        try read { try $0.parts(entity, key, column) }
+    }
+}
+
+/// A page of a ``RevocableSnapshot``. After the uses were closed, it contains no objects.
+private final class RevocablePage: StorePage {
+    private let reading: Reading<any StorePage>
+    private let uses: StoreUses
+
+    /// Precondition: a use is running.
+    init(_ page: any StorePage, _ uses: StoreUses) {
+        reading = Reading(page)
+        self.uses = uses
+        uses.add(reading)
+    }
+
+    deinit { uses.remove(reading) }
+
+    @inline(__always)
+    private func read<R>(_ closed: R, _ body: (any StorePage) throws -> R) rethrows -> R {
+        guard uses.begin() else { return closed }
+        defer { uses.end() }
+        guard let page = reading.target else { return closed }
+        return try body(page)
+    }
+
+    var presence: UInt64 { read(0) { $0.presence } }
+    func contains(_ slot: Int) throws -> Bool { try read(false) { try $0.contains(slot) } }
+    func present(among slots: UInt64) throws -> UInt64 { try read(0) { try $0.present(among: slots) } }
+    func version(_ slot: Int) throws -> Generation { try read(0) { try $0.version(slot) } }
+    func value(_ slot: Int, _ column: Int) throws -> Value { try read(.null) { try $0.value(slot, column) } }
+    func presentValue(_ slot: Int, _ column: Int) throws -> Value? { try read(nil) { try $0.presentValue(slot, column) } }
+}
+
+extension StoreState {
+    /// The snapshot of the store below the deferred saves, which a confined context reads through a ``RevocableSnapshot``.
+    var storeBase: any StoreSnapshot { (base as? RevocableSnapshot)?.base ?? base }
+}
+
+extension ManagedObjectContext {
+    /// Returns a state in the form in which the context may keep it. A confined context reads it through its ``StoreUses``.
+    func readable(_ state: StoreState) -> StoreState {
+        guard let uses = place.confinement?.uses, phase.closure == nil else { return state }
+        if let known = state.base as? RevocableSnapshot, known.uses === uses { return state }
+        return state.reading(RevocableSnapshot(state.storeBase, uses, of: setup.coordinator.store))
+    }
+
+    /// Runs a request or save of a confined context as one use: closing the container waits for its end. In other contexts, runs `body`.
+    ///
+    /// - Throws: `StoreError` `.closed` while or after the container is closed.
+    @inline(__always)
+    func using<R>(_ body: () throws -> R) throws -> R {
+        let uses = try beginUse()
+        defer { uses?.end() }
+        return try body()
+    }
+
+    /// Begins a use of the store, which the caller ends. Returns nil if the context is not confined.
+    @inline(__always)
+    func beginUse() throws -> StoreUses? {
+        guard let uses = place.confinement?.uses else { return nil }
+        // A new use would put off the closing.
+        try setup.coordinator.checkOpen()
+        if !uses.begin() { throw setup.coordinator.closedError }
+        return uses
+    }
+}
