@@ -19,6 +19,9 @@ struct ContextConfiguration: @unchecked Sendable {
     /// takes them from the writer (S068). It may thus read a newer state than its parent.
     var followedRoot: UInt64?
 
+    /// Whether the context's merge policy is also that of its parent: the main context, whose root programs do not see.
+    var decidesForParent = false
+
     /// A weak reference to a parent. Saving to a parent that was released throws (S078).
     struct ParentLink: Sendable {
         let place: ContextAddress

@@ -25,7 +25,12 @@ public final class ManagedObjectContext {
     /// A child's save through to the store records the child's author. If the child has none, it records the root's.
     public var transactionAuthor: String?
     /// The resolution of conflicts in a root context's saves with newer versions of the same objects in the store.
-    public var mergePolicy: MergePolicy = .error
+    ///
+    /// In a child it has no effect, because a child saves to its parent. The main context of the stacks `.masterMainWorker` and `.hybrid`
+    /// is a child of a root that programs do not see: setting the policy of the main context also sets it for that root.
+    public var mergePolicy: MergePolicy = .error {
+        didSet { shareMergePolicy() }
+    }
     /// A Boolean value that indicates whether the context merges other saves automatically.
     ///
     /// A root context merges saves of other contexts, and a child merges saves of its parent. A root context merges the first save

@@ -81,6 +81,7 @@ public final class PersistentContainer: Sendable {
             main = MainContextHost {
                 let setup = try? root.wait { root in
                     var setup = root.childSetup(name: "main", merging: merging)
+                    setup.decidesForParent = true
                     if merging { setup.followedRoot = root.number }
                     return setup
                 }

@@ -66,6 +66,14 @@ extension ManagedObjectContext {
         ChildExecutor.makeContext(childSetup(name: name), on: place.executor)
     }
 
+    /// Sets the merge policy of the root that saves the main context's changes. Saves that begin afterwards use it, because the root runs
+    /// its jobs in their order.
+    func shareMergePolicy() {
+        guard setup.decidesForParent else { return }
+        let policy = mergePolicy
+        setup.parent?.host?.enqueue { $0.mergePolicy = policy }
+    }
+
     /// Registers a child, which then moves after each save and merge of this context.
     func addFollower(_ child: any ContextExecutor) {
         observers.children.removeAll { $0.host == nil || $0.host === child }

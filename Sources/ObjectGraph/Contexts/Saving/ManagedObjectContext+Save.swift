@@ -54,6 +54,8 @@ extension ManagedObjectContext {
             let push = makePush()
             let place = try await pushThrough(push, durability)
             moving { didPush(push, place) }
+            // The root may have merged other values (S110). The save has succeeded, even if the parent was released since.
+            if automaticallyMergesChanges || setup.decidesForParent, !place.showsTheSame { try? await refreshFromParent() }
         }
         return result
     }

@@ -1,0 +1,126 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// The stacks whose root belongs to the container: the main context's merge policy decides at the root's saves.
+@Suite struct RootPolicyTests {
+    enum Policy: String, CaseIterable {
+        case storeTrump, objectTrump, overwrite, rollback, custom
+
+        var mergePolicy: MergePolicy {
+            switch self {
+            case .storeTrump: .storeTrump
+            case .objectTrump: .objectTrump
+            case .overwrite: .overwrite
+            case .rollback: .rollback
+            case .custom:
+                .custom { $0.reduce(into: [:]) { $0[$1.objectID] = .values(["title": "decided"]) } }
+            }
+        }
+
+        /// The title and the plays after a conflict over the title.
+        var result: [Value] {
+            switch self {
+            case .storeTrump: ["theirs", .int(5)]
+            case .objectTrump: ["ours", .int(5)]
+            case .overwrite: ["ours", .int(5)]
+            case .rollback: ["theirs", .int(0)]
+            case .custom: ["decided", .int(0)]
+            }
+        }
+    }
+
+    /// Saves a track, changes it in another root, and changes it in `change`.
+    @MainActor private static func collide(
+        _ container: PersistentContainer, _ change: (ObjectID) async throws -> Void
+    ) async throws -> ObjectID {
+        let main = container.mainContext
+        let track = main.makeTrack("base")
+        try await main.save(through: .store)
+        let id = track.objectID
+        let other = container.coordinator.newBackgroundContext(name: "other")
+        try await change(id)
+        try await other.perform(andSave: .durable) { try $0.existingObject(with: id)["title"] = "theirs" }
+        return id
+    }
+
+    private static func stored(_ container: PersistentContainer, _ id: ObjectID) async throws -> [Value] {
+        try await container.coordinator.newBackgroundContext().perform { context in
+            let track = try context.existingObject(with: id)
+            return [track["title"], track["plays"]]
+        }
+    }
+
+    /// The root of `.masterMainWorker` does not merge other saves, so that each save here conflicts.
+    @Test(arguments: StoreKind.allCases, Policy.allCases) @MainActor
+    func `S102: a save of main that conflicts follows main's merge policy`(_ kind: StoreKind, _ policy: Policy) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.masterMainWorker)
+        let main = container.mainContext
+        let id = try await Self.collide(container) { id in
+            let track = try main.existingObject(with: id)
+            (track["title"], track["plays"]) = ("ours", .int(5))
+        }
+        let failure = try #require(await #expect(throws: SaveError.self) { try await main.save(through: .store) })
+        #expect(failure.code == .conflicts)
+        main.mergePolicy = policy.mergePolicy
+        let preview = await main.previewSave()
+        #expect(preview.failure == nil && preview.conflicts.map(\.objectID) == [id])
+        try await main.save(through: .store)
+        #expect(!main.hasChanges)
+        #expect(try await Self.stored(container, id) == policy.result)
+        let track = try main.existingObject(with: id)
+        #expect([track["title"], track["plays"]] == policy.result, "S110: main shows the merged values")
+        main.mergePolicy = .error
+        let second = try await Self.collide(container) { try main.existingObject(with: $0)["title"] = "ours" }
+        await #expect(throws: SaveError.self) { try await main.save(through: .store) }
+        #expect(try await Self.stored(container, second)[0] == "theirs")
+    }
+
+    @Test(arguments: StoreKind.allCases, Policy.allCases) @MainActor
+    func `S102: a save of a worker through to the store follows main's merge policy`(
+        _ kind: StoreKind, _ policy: Policy
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.masterMainWorker)
+        container.mainContext.mergePolicy = policy.mergePolicy
+        var worker: BackgroundContext?
+        let id = try await Self.collide(container) { id in
+            let made = container.newBackgroundContext(name: "worker")
+            worker = made
+            try await made.perform { context in
+                // Only the policy of the root decides.
+                context.mergePolicy = .error
+                let track = try context.existingObject(with: id)
+                (track["title"], track["plays"]) = ("ours", .int(5))
+            }
+        }
+        try await worker?.save(through: .store)
+        #expect(try await Self.stored(container, id) == policy.result)
+    }
+
+    /// The root of `.hybrid` merges other saves when it learns of them, so that only some of these saves conflict.
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S103: main of hybrid saves beside another root without an error`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.hybrid)
+        let main = container.mainContext
+        main.mergePolicy = .objectTrump
+        let track = main.makeTrack("base")
+        try await main.save(through: .store)
+        let id = track.objectID
+        let other = container.newBatchOperationContext(name: "other")
+        await other.perform { $0.mergePolicy = .objectTrump }
+        for round in 0..<Rounds.of(30, long: 3000) {
+            track["title"] = .string("ours \(round)")
+            async let theirs: Void = other.perform(andSave: .deferred) {
+                try $0.existingObject(with: id)["plays"] = .int(Int64(round + 1))
+            }
+            try await main.save(through: .store, .deferred)
+            try await theirs
+        }
+        let title = track["title"]
+        #expect(try await Self.stored(container, id) == [title, .int(Int64(Rounds.of(30, long: 3000)))])
+    }
+}
