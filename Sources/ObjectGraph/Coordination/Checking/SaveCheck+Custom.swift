@@ -44,6 +44,7 @@ extension SaveCheck {
         let layer = writable()
         let row: Row
         if contest.isInStore {
+            if contest.row?.kind == .delete { kept.append(.init(entity: id.entity, key: id.key)) }
             guard !values.isEmpty else { return layer.remove(entity: id.entity, key: id.key) }
             row = Row.make(kind: .update, layer: layer.id, columnCount: schema.columns.count)
         } else {

@@ -20,6 +20,8 @@ struct SaveCheck {
     var restored: [ObjectAddress: ColumnSet] = [:]
     /// The keyed values whose changes were moved to other objects with the same keys.
     var movedKeys: Set<ObjectKey> = []
+    /// The objects that the context deleted and that a policy keeps.
+    var kept: [ObjectAddress] = []
     let folded: Layer
     private let numbers: CommittedNumbers
     /// The layer to write, as far as it has been checked.
@@ -42,6 +44,7 @@ struct SaveCheck {
             try checkWatched()
             if case .custom(let resolve) = request.policy { conflicts = try settleContested(resolve) }
             if !conflicts.isEmpty { throw SaveError.conflicts(conflicts) }
+            if !kept.isEmpty { try keepConsequences() }
         }
         try checkUnique()
         // Changes of relationships may free unique values or bring them back.
@@ -113,6 +116,7 @@ struct SaveCheck {
                     conflict: try conflict(row, entity, key, isInStore: isInStore), row: row, isInStore: isInStore))
         case (.rollback, _, _), (.storeTrump, .delete, _), (.storeTrump, _, false):
             writable().remove(entity: entity, key: key)
+            if row.kind == .delete { kept.append(.init(entity: entity, key: key)) }
         case (.objectTrump, .delete, _), (.overwrite, .delete, _):
             break
         case (.storeTrump, _, true):
