@@ -62,8 +62,13 @@ public final class LMDBStore: ObjectStore {
 
     /// The identity of the store, read from the file.
     public let identity: StoreIdentity
-    /// The incarnations of the store, read from the file when it was opened.
-    public var lineage: StoreLineage { opened.lineage }
+    /// The incarnations of the store, read from the file when it was opened. If it was opened read-only, another process may begin one,
+    /// so they are read again.
+    public var lineage: StoreLineage {
+        guard isReadOnly, let newest = try? newestSnapshot() else { return opened.lineage }
+        let found = try? StoredLineage.readOnly(opened.uuid, tables.meta, in: newest.transaction, path: url.path)
+        return found ?? opened.lineage
+    }
     /// The schema that the store was opened with.
     public var schema: StoreSchema { opened.schema }
     /// The file of the store.

@@ -13,8 +13,13 @@ import StoreInterface
 public final class SQLiteStore: ObjectStore {
     /// The identity of the store, read from the file.
     public let identity: StoreIdentity
-    /// The incarnations of the store, read from the file when it was opened.
-    public let lineage: StoreLineage
+    /// The incarnations of the store, read from the file when it was opened. If it was opened read-only, another process may begin one,
+    /// so they are read again.
+    public var lineage: StoreLineage {
+        guard isReadOnly else { return openedLineage }
+        return (try? writer.withLock { try SQLiteLineage.readOnly(openedLineage.store, writer, path) }) ?? openedLineage
+    }
+    private let openedLineage: StoreLineage
     /// The schema that the store was opened with.
     public var schema: StoreSchema { layout.schema }
     /// A Boolean value that indicates whether the store was opened read-only.
@@ -64,17 +69,17 @@ public final class SQLiteStore: ObjectStore {
         layout = SQLiteLayout(schema)
         if readOnly {
             writer = try SQLiteConnection(path: path, role: readerRole)
-            (lineage, schemaText) = try SQLiteFile.identify(writer, layout, path)
+            (openedLineage, schemaText) = try SQLiteFile.identify(writer, layout, path)
         } else {
             if let failure = FilePermission.failure(path, companions: ["-wal", "-shm"], isReadOnly: false) { throw failure }
             try SQLiteFile.makeIfMissing(layout, path)
             try SQLiteFile.checkOwner(path)
             writer = try SQLiteConnection(path: path, role: .writer)
             try writer.useLog()
-            lineage = try SQLiteFile.prepare(writer, layout, path)
+            openedLineage = try SQLiteFile.prepare(writer, layout, path)
             schemaText = try SQLiteFile.text(schema.withoutHints)
         }
-        identity = StoreIdentity(lineage.store)
+        identity = StoreIdentity(openedLineage.store)
         pool = SQLiteReaderPool(path: path, role: readerRole)
         signal = SaveSignal(besideFile: path)
     }
@@ -166,8 +171,8 @@ public final class SQLiteStore: ObjectStore {
                 if transaction.generation != before { signal.send(transaction.generation) }
                 return result
             } catch {
-                // Fails only if SQLite has already rolled back.
-                try? writer.run("ROLLBACK")
+                // A connection that was opened again has its own setting.
+                if writer.rollBack() { syncing.withLock { $0.durable = nil } }
                 throw error
             }
         }

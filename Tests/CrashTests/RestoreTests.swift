@@ -1,6 +1,7 @@
 import Foundation
 import LMDBStore
 import ObjectGraph
+import Platform
 import SQLiteStore
 import StoreInterface
 import TestSupport
@@ -91,6 +92,45 @@ import Testing
         try await bed.closed()
         let container = try await bed.container()
         #expect(container.coordinator.store.lineage.copies.count == 1, "only the first opening begins one")
+    }
+
+    /// Catches: tokens of the original's later saves that a copy takes for its own, because it began its incarnation in another process.
+    @Test(arguments: kinds)
+    func `S168: a copy that is open read-only refuses tokens of the other branch`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let copy = copy(in: bed)
+        let before = try await save(["a", "b"], in: bed, backup: copy)
+        let after = try await save(["lost 1", "lost 2"], in: bed)
+        let container = try await PersistentContainer(
+            model: Music.model, store: kind == .lmdb ? .lmdb(copy, readOnly: true) : .sqlite(copy, readOnly: true))
+        let coordinator = container.coordinator
+        func check() async throws {
+            for token in after.tokens {
+                await #expect(throws: HistoryError.tokenOfAnotherCopy(token)) {
+                    try await coordinator.history(.init(after: token))
+                }
+            }
+        }
+        #expect(coordinator.currentHistoryToken == before.tokens.last)
+        try await check()
+        await #expect(processExitsWith: .success) { [path = copy.path as String, kind = kind.rawValue as String] in
+            let url = URL(fileURLWithPath: path)
+            let container = try await PersistentContainer(
+                model: Music.model, store: kind == "lmdb" ? .lmdb(url) : .sqlite(url))
+            let worker = container.coordinator.newBackgroundContext()
+            for number in 0..<5 {
+                await worker.perform { _ = $0.makeTrack("copy \(number)") }
+                try await worker.save()
+            }
+            try await container.close()
+        }
+        try await coordinator.refresh()
+        try await check()
+        let own = coordinator.currentHistoryToken
+        #expect(own.generation == 7 && own.incarnation != before.tokens[0].incarnation)
+        #expect(try await coordinator.history(.init(after: before.tokens[0])).count == 6)
+        #expect(try await coordinator.history(.init(after: own)).isEmpty)
+        try await container.close()
     }
 
     @Test func `S168: a streamed backup and a compact copy are marked as copies`() async throws {
@@ -188,6 +228,81 @@ import Testing
         let left = try FileManager.default.contentsOfDirectory(atPath: bed.folder.path)
         #expect(left.allSatisfy { !$0.contains("copy") })
         #expect(try coordinator.snapshots().allSatisfy { !$0.owners.contains("a backup") })
+    }
+
+    enum Work: String, CaseIterable { case backup, replacingBackup, compactCopy }
+
+    /// Cancels at each call of the system on the copy's temporary file, until a copy succeeds. Each cancelled copy leaves no file.
+    @Test(arguments: kinds, Work.allCases)
+    func `a copy that is cancelled at any moment leaves no partial file`(_ kind: StoreKind, _ work: Work) async throws {
+        guard work != .compactCopy || kind == .lmdb else { return }
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        try await container.coordinator.insert(
+            into: "Track", ["title", "plays"], rows: (0..<2000).map { [.string("title \($0)"), .int(Int64($0))] })
+        let copy = copy(in: bed)
+        var cancelled = 0
+        for moment in 1... {
+            let isDone = try await Self.cancelling(at: moment, ".copy.partial-") {
+                switch work {
+                case .backup: try await container.coordinator.backup(to: copy)
+                case .replacingBackup: try await container.coordinator.backup(to: copy, existing: .replace)
+                case .compactCopy: try await container.compactCopy(to: copy)
+                }
+            }
+            let left = try FileManager.default.contentsOfDirectory(atPath: bed.folder.path).filter { $0.contains("copy") }
+            if isDone {
+                #expect(left == ["copy"])
+                break
+            }
+            #expect(left == [], "cancelled at call \(moment)")
+            cancelled += 1
+            try #require(moment <= 1000, "a copy succeeds")
+        }
+        #expect(cancelled > 0)
+        try await container.close()
+        let opened = try await PersistentContainer(model: Music.model, store: kind == .lmdb ? .lmdb(copy) : .sqlite(copy))
+        #expect(try opened.coordinator.store.verify() == [])
+        try await opened.close()
+    }
+
+    /// Runs a task, and cancels it at the nth call of the system on a file whose name contains a text. Returns whether the task succeeded.
+    private static func cancelling(
+        at moment: Int, _ name: String, _ body: @escaping @Sendable () async throws -> Void
+    ) async throws -> Bool {
+        let task = Mutex<Task<Bool, any Error>?>(nil)
+        let calls = Mutex(0)
+        return try await withCheckedThrowingContinuation { continuation in
+            // On a thread of its own, because the injector stays until the task has ended.
+            Thread.detachNewThread {
+                let cancelling: SystemFaults.Injector = { _, path in
+                    guard path.contains(name) else { return nil }
+                    let call = calls.withLock { calls in
+                        calls += 1
+                        return calls
+                    }
+                    if call == moment { task.withLock { $0?.cancel() } }
+                    return nil
+                }
+                let ended = SystemFaults.withInjector(cancelling) {
+                    let done = DispatchSemaphore(value: 0)
+                    let made = task.withLock { task in
+                        let made = Task {
+                            defer { done.signal() }
+                            do {
+                                try await body()
+                                return true
+                            } catch is CancellationError { return false }
+                        }
+                        task = made
+                        return made
+                    }
+                    done.wait()
+                    return made
+                }
+                Task { continuation.resume(with: await ended.result) }
+            }
+        }
     }
 
     @Test func `a store without a file cannot be restored`() async throws {

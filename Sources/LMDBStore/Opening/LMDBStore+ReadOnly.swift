@@ -96,7 +96,7 @@ extension LMDBStore {
         let builds = try transaction.withCursor(meta) { try MetaTable.entries(MetaTable.Key.build, at: $0) }
         return OpenedFile(
             url: url, options: options, environment: environment, file: file, format: format, uuid: uuid,
-            lineage: try StoredLineage.read(uuid, meta, in: transaction, path: path), schema: schema, tables: tables,
+            lineage: try StoredLineage.readOnly(uuid, meta, in: transaction, path: path), schema: schema, tables: tables,
             layouts: try StoredSchema.layouts(schemas.versions, model: schema, format: format), schemas: schemas.versions,
             unfinished: StoredSchemas.builds(builds.map(\.name), tables), hasUnclaimed: false)
     }

@@ -21,14 +21,31 @@ enum StoredLineage {
         }
     }
 
+    /// Returns the lineage of a file that is open read-only. A copy that was not opened for writing yet counts as an incarnation of its own,
+    /// so that the saves that its original makes later are not taken for saves of the copy.
+    static func readOnly(
+        _ store: UUID, _ meta: Database, in reader: some ByteReading, path: String
+    ) throws -> StoreLineage {
+        var lineage = try read(store, meta, in: reader, path: path)
+        if try newStamp(meta, in: reader, path: path) != nil {
+            lineage.begin(after: try reader.metaNumber(MetaTable.Key.generation, meta) ?? 0)
+        }
+        return lineage
+    }
+
+    /// Returns the mark of a copy that was not opened for writing yet; nil for other files.
+    private static func newStamp(_ meta: Database, in reader: some ByteReading, path: String) throws -> CopyStamp? {
+        guard let stamp = CopyStamp.read(path: path) else { return nil }
+        let known = try reader.metaBytes(MetaTable.Key.copyStamp, meta).map { Array($0) }
+        return known == stamp.bytes ? nil : stamp
+    }
+
     /// Returns the incarnations, after beginning a new one if the file is a copy that was not opened for writing before.
     static func adopt(
         _ store: UUID, _ meta: Database, in transaction: WriteTransaction, path: String
     ) throws -> StoreLineage {
         var lineage = try read(store, meta, in: transaction, path: path)
-        guard let stamp = CopyStamp.read(path: path) else { return lineage }
-        let known = try transaction.metaBytes(MetaTable.Key.copyStamp, meta).map { Array($0) }
-        guard known != stamp.bytes else { return lineage }
+        guard let stamp = try newStamp(meta, in: transaction, path: path) else { return lineage }
         guard let generation = try transaction.metaNumber(MetaTable.Key.generation, meta), generation < 1 << 62 else {
             throw StoreError(.damaged, "\(path): the meta table has no generation that can be right. Restore another copy")
         }

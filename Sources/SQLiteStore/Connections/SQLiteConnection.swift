@@ -26,8 +26,11 @@ final class SQLiteConnection: @unchecked Sendable {
     private var handle: OpaquePointer?
     /// The path of the file, for errors.
     let path: String
+    private let role: Role
     private let lock = NSRecursiveLock()
     private var statements: [String: SQLiteStatement] = [:]
+    /// A closure of a test that is called before each statement without result, and whose error fails the statement.
+    var beforeRunning: ((String) throws -> Void)?
     /// The state that a snapshot's read transaction shows.
     var pinned: Generation?
     /// The reason why the connection can no longer be used; nil while it is usable.
@@ -48,6 +51,7 @@ final class SQLiteConnection: @unchecked Sendable {
     ///   `.readOnly` if a journal has to be rolled back and the role does not change the file.
     init(path: String, role: Role, name: String? = nil) throws {
         self.path = name ?? path
+        self.role = role
         handle = try Self.open(path, role, name: name ?? path)
     }
 
@@ -124,7 +128,10 @@ final class SQLiteConnection: @unchecked Sendable {
         return made
     }
 
-    func run(_ sql: String) throws { try statement(sql).run() }
+    func run(_ sql: String) throws {
+        try beforeRunning?(sql)
+        try statement(sql).run()
+    }
 
     /// Runs several statements without caching them.
     func runScript(_ sql: String) throws {
@@ -200,6 +207,22 @@ final class SQLiteConnection: @unchecked Sendable {
     func checkReading() {
         guard pinned != nil, failure == nil, let handle, sqlite3_get_autocommit(handle) != 0 else { return }
         failure = StoreError(.inputOutput, "\(path): a read failed, and SQLite ended the snapshot. Read from a new snapshot")
+    }
+
+    var isInTransaction: Bool { handle.map { sqlite3_get_autocommit($0) == 0 } ?? false }
+
+    /// Closes the connection, and opens the same file again. If that fails, every later use throws the error. The caller holds the lock.
+    func reopen() {
+        guard failure == nil, let old = handle else { return }
+        let isReplaced = Self.hasMoved(old)
+        statements = [:]
+        handle = nil
+        sqlite3_close_v2(old)
+        guard !isReplaced, FileManager.default.fileExists(atPath: path) else {
+            failure = StoreError.fileReplaced(path, isGone: !FileManager.default.fileExists(atPath: path))
+            return
+        }
+        do { handle = try Self.open(path, role, name: path) } catch { failure = error }
     }
 
     /// The number of rows that the last statement changed.

@@ -26,11 +26,15 @@ enum SQLiteCopy {
     }
 
     /// Renames the copy to its target. Replaces a file of that name only while no connection has it open, and removes that file's log, which
-    /// SQLite would apply to the new file.
+    /// SQLite would apply to the new file. If there is no such file, no process creates one meanwhile.
     /// - Throws: `StoreError` `.inUseElsewhere` while another connection has the file open.
     static func name(_ partial: PartialFile) throws {
         do {
-            guard FileManager.default.fileExists(atPath: partial.target) else { return try removeLogAndName(partial) }
+            if !FileManager.default.fileExists(atPath: partial.target),
+                try NewFile.whileMissing(partial.target, { try removeLogAndName(partial) }) != nil
+            {
+                return
+            }
             try SQLiteConnection(path: partial.target, role: .writer).withoutLog { _ in try removeLogAndName(partial) }
         } catch let error as StoreError where [.notAStore, .damaged].contains(error.code) {
             // SQLite cannot open the file to replace, so no connection has it open.

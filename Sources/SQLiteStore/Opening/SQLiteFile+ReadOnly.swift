@@ -37,7 +37,7 @@ extension SQLiteFile {
             guard way.steps.isEmpty else { throw StoreError.needsMigration(path) }
             try checkTables(connection, layout, path)
             let text = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first
-            return (try SQLiteLineage.read(uuid, connection, path), text ?? "")
+            return (try SQLiteLineage.readOnly(uuid, connection, path), text ?? "")
         }
     }
 

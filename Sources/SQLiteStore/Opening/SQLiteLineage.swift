@@ -19,12 +19,27 @@ enum SQLiteLineage {
         return StoreLineage(store: store, copies: copies)
     }
 
+    /// Returns the lineage of a file that is open read-only. A copy that was not opened for writing yet counts as an incarnation of its own,
+    /// so that the saves that its original makes later are not taken for saves of the copy.
+    static func readOnly(_ store: UUID, _ connection: SQLiteConnection, _ path: String) throws -> StoreLineage {
+        // One state, although another process may begin an incarnation meanwhile.
+        try connection.run("SAVEPOINT lineage")
+        defer { try? connection.run("RELEASE lineage") }
+        var lineage = try read(store, connection, path)
+        if try connection.meta(copyMark) != nil { lineage.begin(after: try newestSave(connection)) }
+        return lineage
+    }
+
+    private static func newestSave(_ connection: SQLiteConnection) throws -> Generation {
+        Generation(bitPattern: try connection.integer("SELECT generation FROM strata_state") ?? 0)
+    }
+
     /// Returns the lineage of a file that is being opened for writing. If the file is marked as a copy, begins a new
     /// incarnation and removes the mark. The caller has a write transaction.
     static func adopt(_ store: UUID, _ connection: SQLiteConnection, _ path: String) throws -> StoreLineage {
         var lineage = try read(store, connection, path)
         guard try connection.meta(copyMark) != nil else { return lineage }
-        lineage.begin(after: Generation(bitPattern: try connection.integer("SELECT generation FROM strata_state") ?? 0))
+        lineage.begin(after: try newestSave(connection))
         let text = String(decoding: try JSONEncoder().encode(lineage.copies), as: UTF8.self)
         try connection.setMeta(incarnations, text)
         // The original continues to assign the keys that it has leased, and to lease the keys after them.

@@ -49,6 +49,25 @@ package struct NewFile: ~Copyable {
         new.discard()
     }
 
+    /// Runs `body` while no process creates a file of this name, and returns its result. Returns nil without running it if there is a
+    /// file.
+    package static func whileMissing<R>(_ target: String, _ body: () throws -> R) throws -> R? {
+        let url = URL(fileURLWithPath: target, isDirectory: false)
+        let new = try NewFile(target, url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent)").path)
+        guard (try? FileStatus(target)) == nil else {
+            new.discard()
+            return nil
+        }
+        do {
+            let result = try body()
+            new.discard()
+            return result
+        } catch {
+            new.discard()
+            throw error
+        }
+    }
+
     private init(_ target: String, _ start: String) throws {
         self.target = target
         path = start + ".new"
