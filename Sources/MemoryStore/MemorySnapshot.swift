@@ -62,11 +62,13 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
     private func matching(_ query: StoreQuery) throws -> [ObjectKey] {
         try query.predicate.checkDepth()
         let all = state.records[query.entity].keys.sorted()
+        ExaminedObjects.add(all.count)
         if query.predicate == .constant(true) { return all }
         return try all.filter { try query.predicate.matches(query.entity, key: $0, in: self) }
     }
 
     func count(_ query: StoreQuery) throws -> Int {
+        if query.predicate == .constant(true) { ExaminedObjects.add(0) }
         let all = query.predicate == .constant(true) ? state.records[query.entity].count : try matching(query).count
         return min(max(0, all - query.offset), query.limit ?? .max)
     }

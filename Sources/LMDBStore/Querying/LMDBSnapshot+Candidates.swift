@@ -22,10 +22,13 @@ extension LMDBSnapshot {
     ) throws {
         let condition = CompiledPredicate(predicate)
         let isKnown = candidates?.isExact ?? false
+        var examined = 0
+        defer { ExaminedObjects.add(examined) }
         func visit(_ number: UInt64, _ bytes: UnsafeRawBufferPointer, _ wanted: UInt64) throws -> Step {
             try store.withPage(bytes, entity, number, for: .scanning, in: self) { page in
                 var mask = page.presence & wanted
                 guard mask != 0 else { return .next }
+                examined += mask.nonzeroBitCount
                 if !isKnown {
                     mask = try condition.mask(of: page, number: number) & wanted
                     if !condition.isExact { mask = try exact(mask, number, entity, predicate) }

@@ -55,6 +55,7 @@ extension LMDBSnapshot {
             while keys.count < wanted {
                 let room = walk.isExact ? min(wanted - keys.count, 1 << 16) : min(256, left)
                 guard let batch = try nextBatch(walk, range, after: resume, about: room) else { return nil }
+                ExaminedObjects.add(batch.keys.count)
                 if walk.isExact {
                     keys += batch.keys
                 } else {

@@ -12,6 +12,7 @@ extension LMDBSnapshot {
         // If indexes alone determine the result, no page is read.
         let found = try candidates(query.entity, query.predicate)
         if var found, found.isExact {
+            ExaminedObjects.add(found.keys.count)
             found.keys.sortKeys()
             if query.offset <= 0, query.limit == nil { return found.keys }
             return Array(found.keys.dropFirst(max(query.offset, 0)).prefix(query.limit ?? .max))
@@ -44,7 +45,10 @@ extension LMDBSnapshot {
         let offset = max(query.offset, 0)
         let enough =
             query.limit.map { $0.addingReportingOverflow(offset) }.map { $0.overflow ? Int.max : $0.partialValue } ?? Int.max
-        if let whole = try countFromIndex(query) { return max(0, min(whole, enough) - offset) }
+        if let whole = try countFromIndex(query) {
+            ExaminedObjects.add(whole)
+            return max(0, min(whole, enough) - offset)
+        }
         var total = 0
         try forEachMatch(query.entity, query.predicate) { match in
             total += match.mask.nonzeroBitCount

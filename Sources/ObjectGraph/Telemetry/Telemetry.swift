@@ -18,6 +18,7 @@ import Tracing
 /// | `strata.migrate` | The stages of a migration plan. |
 /// | `strata.save` | A save to the store, with the spans `strata.save.wait`, `strata.save.check` and `strata.save.write`. |
 /// | `strata.fetch` | A fetch, count or aggregate of a context. |
+/// | `strata.merge` | The move of a context to a newer state, after saves of other contexts or of its parent. |
 /// | `strata.batch.insert`, `strata.batch.update`, `strata.batch.delete` | A batch with its saves. |
 /// | `strata.compact` | A compaction. |
 ///

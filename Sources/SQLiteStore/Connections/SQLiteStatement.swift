@@ -82,6 +82,13 @@ final class SQLiteStatement {
 
     // MARK: Running
 
+    /// Returns the number of rows that full scans of the statement have read since the last call; 0 if it made none.
+    func takeScannedRows() -> Int {
+        // SQLite counts the steps from one row to the next.
+        let steps = Int(sqlite3_stmt_status(handle, SQLITE_STMTSTATUS_FULLSCAN_STEP, 1))
+        return steps == 0 ? 0 : steps + 1
+    }
+
     /// Advances to the next row. Returns false after the last row. Call ``reset()`` when done.
     func step() throws -> Bool {
         let code = advance()

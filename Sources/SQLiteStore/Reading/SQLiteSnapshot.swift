@@ -94,7 +94,15 @@ final class SQLiteSnapshot: StoreSnapshot {
     /// Runs `body` with a prepared statement while no other thread uses the connection.
     func read<R>(_ sql: String, _ body: (SQLiteStatement) throws -> R) throws -> R {
         try connection.withLock {
-            do { return try body(connection.statement(sql)) } catch {
+            do {
+                let statement = try connection.statement(sql)
+                guard ExaminedObjects.isWatched else { return try body(statement) }
+                _ = statement.takeScannedRows()
+                let result = try body(statement)
+                let rows = statement.takeScannedRows()
+                if rows > 0 { ExaminedObjects.add(rows) }
+                return result
+            } catch {
                 connection.checkReading()
                 throw error
             }

@@ -185,7 +185,7 @@ import Testing
             sortBy: [.init(\.title, .descending), .init(\.owner, \.name)], limit: 20, offset: 4)
         #expect(
             "\(typed)"
-                == "Errand where a predicate && !(note == nil) sorted by title descending, owner.name, at most 20, after 4"
+                == "Errand where (days + 1) > 3 && title == \"a\" && !(note == nil) sorted by title descending, owner.name, at most 20, after 4"
         )
         let named = EntityFetchRequest(
             "Track",
@@ -201,6 +201,40 @@ import Testing
         #expect("\(values)" == "kind, count of Errand, grouped by kind")
         for value in [typed, named, values, named.condition, typed.sortBy[0]] as [Any] { Self.check(value) }
         #expect("\(FetchRequest<Errand>())" == "Errand")
+    }
+
+    @Test func `S172: the parts of a predicate print in words`() {
+        let date = Date(timeIntervalSinceReferenceDate: 0)
+        let ids = [1, 2]
+        let name = "n"
+        let predicates: [(Predicate<Errand>, String)] = [
+            (#Predicate { $0.title.contains("x") || $0.days <= 3 }, "title contains \"x\" || days <= 3"),
+            (#Predicate { !($0.isDone && $0.days > 3) }, "!(isDone && days > 3)"),
+            (#Predicate { $0.owner?.name == name }, "owner.name == \"n\""),
+            (#Predicate { $0.note == nil }, "note == nil"),
+            (#Predicate { $0.due < date }, "due < 2001-01-01T00:00:00Z"),
+            (#Predicate { ids.contains($0.days) }, "days is in [1, 2]"),
+            (#Predicate { (1...5).contains($0.days) }, "days is in 1...5"),
+            (
+                #Predicate { $0.title.starts(with: "a") && ($0.note ?? "").isEmpty },
+                "title begins with \"a\" && (note ?? \"\") is empty"
+            ),
+        ]
+        for (predicate, text) in predicates {
+            let request = FetchRequest<Errand>(where: predicate)
+            #expect("\(request)" == "Errand where \(text)")
+            Self.check(request)
+        }
+        let both = FetchRequest<Errand>(where: predicates[0].0, matching: .isNil("note"))
+        #expect("\(both)" == "Errand where (title contains \"x\" || days <= 3) && note == nil")
+        let people = FetchRequest<Person>(
+            where: #Predicate { person in person.errands.contains { $0.days > 3 && $0.title == person.name } })
+        #expect("\(people)" == "Person where any of errands where days > 3 && title == Person.name")
+        Self.check(people)
+        // As long a chain as a program may build.
+        let first = PredicateExpressions.Value(true)
+        let long = Predicate<Errand> { _ in PredicateExpressions.build_Conjunction(lhs: first, rhs: first) }
+        #expect("\(FetchRequest<Errand>(where: long))" == "Errand where true && true")
     }
 
     @Test(arguments: StoreKind.allCases)

@@ -17,7 +17,9 @@ import Testing
         func take() -> [String] {
             all.withLock { all in
                 defer { all = [] }
-                return all.map { $0.replacing(/took .* seconds/, with: "took t") }
+                return all.map {
+                    $0.replacing(/took .* seconds/, with: "took t").replacing(/, examined [0-9]+ objects/, with: "")
+                }
             }
         }
     }
@@ -47,9 +49,9 @@ import Testing
         let plan = try context.explain(request)
         #expect(messages.take().isEmpty, "explaining is no fetch")
         _ = try context.fetch(request)
-        #expect(messages.take() == ["warning a fetch of Track in the context main took t and found 2 objects; plan: \(plan)"])
+        #expect(messages.take() == ["warning a fetch of Track in the context main took t and found 2; plan: \(plan)"])
         _ = try context.count(request)
-        #expect(messages.take() == ["warning a fetch of Track in the context main took t and found 2 objects; plan: \(plan)"])
+        #expect(messages.take() == ["warning a fetch of Track in the context main took t and found 2; plan: \(plan)"])
         _ = try context.aggregate(.sum("plays"), of: request)
         #expect(messages.take().count == 1)
         #expect(throws: FetchError.self) { try context.fetch(EntityFetchRequest("Nothing")) }
@@ -62,5 +64,54 @@ import Testing
         container.logFetches(slowerThan: nil)
         _ = try context.count(EntityFetchRequest("Track"))
         #expect(messages.take().isEmpty)
+    }
+
+    /// A scan examines every object, and an index or a list of ids those that it selects. SQLite counts the rows of scans alone.
+    @Test(arguments: StoreKind.allCases)
+    func `S174: a slow fetch is logged with the number of objects that the store examined`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = await container.newBackgroundContext()
+        try await context.perform(andSave: .durable) { context in
+            for number in 0..<100 { context.makeTrack("\(number)", plays: number) }
+        }
+        let lines = Mutex<[String]>([])
+        container.logFetches(
+            slowerThan: .zero, to: Logger(label: "test") { _ in LineHandler { line in lines.withLock { $0.append(line) } } })
+        func examined(_ condition: Condition) async throws -> Int? {
+            _ = try await context.perform { try $0.fetch(EntityFetchRequest("Track", matching: condition)).count }
+            let line = lines.withLock { lines in
+                defer { lines = [] }
+                return lines.joined()
+            }
+            return line.firstMatch(of: /, examined ([0-9]+) objects/).flatMap { Int($0.1) }
+        }
+        #expect(try await examined(.equal("title", "7")) == 100, "a scan")
+        let indexed = try await examined(.compare("plays", .less, 3))
+        // SQLite chooses a scan or the index.
+        if kind != .sqlite { #expect(indexed == (kind == .memory ? 100 : 3)) }
+        // Another thread's query is not counted.
+        async let other: Void = {
+            for _ in 0..<50 {
+                _ = try await container.newBatchOperationContext().perform { try $0.count(EntityFetchRequest("Album")) }
+            }
+        }()
+        for _ in 0..<20 { #expect(try await examined(.equal("title", "7")) == 100) }
+        try await other
+    }
+
+    private struct LineHandler: LogHandler {
+        let note: @Sendable (String) -> Void
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        init(_ note: @escaping @Sendable (String) -> Void) { self.note = note }
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) { if "\(event.message)".contains("Track") { note("\(event.message)") } }
     }
 }

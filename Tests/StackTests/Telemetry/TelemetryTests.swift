@@ -48,7 +48,8 @@ import Tracing
             try await container.coordinator.batchDelete(EntityFetchRequest("Album"))
         }
         request.end()
-        let spans = reports.spans()
+        // The main context merges these saves when it has its turn.
+        let spans = reports.spans().filter { $0.operationName != "strata.merge" }
         let parts = ["strata.save.wait", "strata.save.check", "strata.save.write", "strata.save"]
         #expect(
             Self.names(spans)
@@ -115,6 +116,34 @@ import Tracing
         try await child.save(through: .store)
         #expect(Self.names(reports.spans()).count { $0 == "strata.save" } == 1)
         #expect(reports.counter("saves") == 1 && reports.counter("objects.written") == 1)
+    }
+
+    @Test(arguments: StoreKind.allCases, [ContextStack.siblings, .split])
+    func `S174: merges of saves and of a parent's state are spans`(_ kind: StoreKind, _ stack: ContextStack) async throws {
+        let reports = Reports()
+        let bed = try TestBed(kind)
+        let container = try await PersistentContainer(
+            model: Music.model, store: bed.description, stack: stack, telemetry: reports.telemetry)
+        let reader = container.coordinator.newBackgroundContext(name: "reader")
+        let ids = try await reader.perform(andSave: .durable) { context in
+            context.retainsRegisteredObjects = true
+            return (0..<3).map { context.makeTrack("\($0)").objectID }
+        }
+        let child = await reader.newBackgroundChild(name: "child")
+        await child.perform { context in
+            context.retainsRegisteredObjects = true
+            for id in ids { _ = context.object(with: id)["title"] }
+        }
+        try await container.coordinator.newBackgroundContext(name: "writer").perform(andSave: .durable) { context in
+            for id in ids.prefix(2) { context.object(with: id)["title"] = "new" }
+        }
+        _ = reports.spans()
+        await reader.perform { $0.refreshAllObjects() }
+        try await child.refreshFromParent()
+        let merges = reports.spans().filter { $0.operationName == "strata.merge" && Self.text($0, "context") != "main" }
+        #expect(merges.map { Self.text($0, "context") } == ["reader", "child"])
+        // The child does not know what its parent has merged, so it refreshes all its objects.
+        #expect(merges.map { $0.attributes.get("strata.objects") } == [.int64(2), .int64(3)])
     }
 
     @Test func `S174: a container reports to what is installed when it is opened, and else to nothing`() async throws {

@@ -1,4 +1,5 @@
 import StoreInterface
+import Tracing
 
 /// Moving a context to another state: merges of other contexts' saves, refresh, rollback and reset.
 extension ManagedObjectContext {
@@ -86,6 +87,8 @@ extension ManagedObjectContext {
 
     /// - Parameter counted: The saves between the two states; nil if they are unknown.
     private func move(to state: StoreState, after counted: [ChangeSet]?) {
+        let span = mergeSpan()
+        defer { span?.end() }
         // Acquire the snapshot before notifying observers, because it may contain more saves of other connections.
         let between = changes(counted, showing: state)
         var moved = layerStack.baseState
@@ -96,8 +99,14 @@ extension ManagedObjectContext {
             move(to: moved, changes.map { [$0] })
             return refreshRegistered(changes)
         }
+        span?.set(["strata.objects": .int(Int64(refreshed.count))])
         notify(changes, refreshed: refreshed)
         tellFollowers(changes)
+    }
+
+    /// Starts the span of a merge; nil without a tracer.
+    func mergeSpan() -> (any Span)? {
+        setup.coordinator.instruments?.start("strata.merge", ["strata.context": "\(name)"])
     }
 
     /// Acquires the snapshot of the next state, unless the context shows nothing. Returns the saves that the context must report: those

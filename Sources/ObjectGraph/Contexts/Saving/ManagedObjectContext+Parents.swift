@@ -136,11 +136,14 @@ extension ManagedObjectContext {
         let counted =
             revision == base.parentViewRevision
             ? ChangeSet() : new.differsOnlyBySaves(from: base) ? changes : nil
+        let span = mergeSpan()
+        defer { span?.end() }
         let changes = self.changes(counted.map { [$0] }, showing: target.state).map(ChangeSet.union)
         let refreshed = showing(layerStack.view(movedTo: target), changes) {
             move(to: target, changes.map { [$0] })
             return refreshRegistered(changes)
         }
+        span?.set(["strata.objects": .int(Int64(refreshed.count))])
         notify(changes, refreshed: refreshed)
         tellFollowers(changes)
     }

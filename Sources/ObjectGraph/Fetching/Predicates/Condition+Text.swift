@@ -4,6 +4,9 @@ extension Condition: CustomStringConvertible {
     /// The condition as text, for logs and messages: `title == "a" && plays > 3`. The format may change.
     public var description: String { text(isPart: false) }
 
+    /// Whether the condition may leave out objects.
+    var isRestrictive: Bool { if case .always = form { false } else { true } }
+
     private func text(isPart: Bool) -> String {
         switch form {
         case .always: "true"
@@ -30,10 +33,10 @@ extension Condition: CustomStringConvertible {
         return isPart ? "(\(text))" : text
     }
 
-    private static func list(_ values: [Value]) -> String { "[\(shown(values.map { $0.text(as: nil) }, ", "))]" }
+    static func list(_ values: [Value]) -> String { "[\(shown(values.map { $0.text(as: nil) }, ", "))]" }
 
     /// Joins the first texts, so that a message stays short.
-    private static func shown(_ texts: [String], _ separator: String) -> String {
+    static func shown(_ texts: [String], _ separator: String) -> String {
         let most = 20
         guard texts.count > most else { return texts.joined(separator: separator) }
         return texts.prefix(most).joined(separator: separator) + "\(separator)\(texts.count - most) more"

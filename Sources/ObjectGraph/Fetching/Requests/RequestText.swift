@@ -3,9 +3,9 @@ import StoreInterface
 /// The texts of requests, for logs and messages. Their format may change.
 enum RequestText {
     /// Returns the parts of a request: `Track where plays > 3 sorted by title, at most 20`.
-    static func request(_ subject: String, where conditions: [String], sorts: [String], limit: Int?, offset: Int) -> String {
+    static func request(_ subject: String, where conditions: [String?], sorts: [String], limit: Int?, offset: Int) -> String {
         var text = subject
-        let conditions = conditions.filter { $0 != "true" }
+        let conditions = conditions.compactMap(\.self).filter { $0 != "true" }
         if !conditions.isEmpty { text += " where " + conditions.joined(separator: " && ") }
         if !sorts.isEmpty { text += " sorted by " + sorts.joined(separator: ", ") }
         if let limit { text += ", at most \(limit)" }
@@ -26,11 +26,11 @@ enum RequestText {
 }
 
 extension FetchRequest: CustomStringConvertible {
-    /// The entity, the condition, the sorts and the limits: `Track where a predicate sorted by title, at most 20`. The parts of a
-    /// `#Predicate` are not shown, because key paths of models have no names.
+    /// The entity, the conditions, the sorts and the limits: `Track where playCount > 100 sorted by title, at most 20`.
     public var description: String {
         RequestText.request(
-            M.entityName, where: [predicate == nil ? "true" : "a predicate", condition.description],
+            M.entityName,
+            where: [predicate.map { PredicateText.text($0, isPart: condition.isRestrictive) }, condition.description],
             sorts: sortBy.map(\.description), limit: limit, offset: offset)
     }
 }
@@ -49,7 +49,7 @@ extension ValueRequest: CustomStringConvertible {
         let columns = propertiesToFetch.map(\.description)
         let text = RequestText.request(
             "\(columns.joined(separator: ", ")) of \(M.entityName)",
-            where: [predicate == nil ? "true" : "a predicate", condition.description],
+            where: [predicate.map { PredicateText.text($0, isPart: condition.isRestrictive) }, condition.description],
             sorts: sortBy.map(\.sort.description), limit: limit, offset: offset)
         let groups = propertiesToGroupBy.map(\.description)
         return groups.isEmpty ? text : "\(text), grouped by \(groups.joined(separator: ", "))"

@@ -12,26 +12,28 @@ struct SlowFetchLog: Sendable {
     {
         let clock = context.setup.writer.clock
         let start = clock.now
-        let result = try fetch()
+        let (result, examined) = try ExaminedObjects.counting(fetch)
         let taken = Duration.nanoseconds(Int64(clamping: clock.now.uptimeNanoseconds - start.uptimeNanoseconds))
-        if taken >= threshold { report(taken, query, in: context, view, result) }
+        if taken >= threshold { report(taken, query, in: context, view, result, examined) }
         return result
     }
 
     private func report<R>(
-        _ taken: Duration, _ query: StoreQuery, in context: ManagedObjectContext, _ view: LayeredView, _ result: R
+        _ taken: Duration, _ query: StoreQuery, in context: ManagedObjectContext, _ view: LayeredView, _ result: R,
+        _ examined: Int?
     ) {
         let entity = context.storedModel.entities[query.entity].name
         let count = (result as? [ObjectKey])?.count ?? result as? Int
-        let found = count.map { " and found \($0) objects" } ?? ""
+        let looked = examined.map { ", examined \($0) objects" } ?? ""
+        let found = count.map { " and found \($0)" } ?? ""
         let plan = (try? view.explain(query)) ?? "unknown"
-        logger.warning("a fetch of \(entity) in the context \(context.name) took \(taken)\(found); plan: \(plan)")
+        logger.warning("a fetch of \(entity) in the context \(context.name) took \(taken)\(looked)\(found); plan: \(plan)")
     }
 }
 
 extension PersistentContainer {
     /// Logs each fetch and count of this container's contexts that takes at least as long as a threshold: its time, its context, the
-    /// number of objects found, and its plan as in `explain`.
+    /// number of objects that the store compared with the condition, the number of objects found, and its plan as in `explain`.
     ///
     /// ```swift
     /// container.logFetches(slowerThan: .milliseconds(50))
