@@ -442,4 +442,41 @@ import Testing
             }
         }
     }
+
+    /// Catches: a new object that takes a partner by its values alone, while the partner's former object keeps its reference.
+    @Test(arguments: StoreKind.allCases, [Durability.durable, .deferred])
+    func `S052: an object inserted by values takes a partner whose other end is taken`(
+        _ kind: StoreKind, _ durability: Durability
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let context = container.coordinator.newBackgroundContext()
+        let (artistID, oldID) = try await context.perform(andSave: durability) { context in
+            let (artist, profile) = (context.makeArtist("Ravel"), context.insert("Profile"))
+            artist.setRelatedObject("profile", to: profile)
+            return (artist.objectID, profile.objectID)
+        }
+        let newIDs = try await context.perform(andSave: durability) { context in
+            let entity = try #require(context.model.entity(named: "Profile"))
+            let column = Music.column("Profile", "artist")
+            // Two at once: only one of them can have the artist.
+            return (0..<2).map { number in
+                var values = entity.columns.map { _ in Value.null }
+                values[Music.column("Profile", "text")] = .string("\(number)")
+                values[column] = .reference(artistID.key)
+                return context.insert(entity, values: values).objectID
+            }
+        }
+        for reader in [context, container.coordinator.newBackgroundContext()] {
+            try await reader.perform { context in
+                let profile = try #require(try context.existingObject(with: artistID).relatedObject("profile"))
+                #expect(newIDs.contains(profile.objectID))
+                let owners = try ([oldID] + newIDs).map { try context.existingObject(with: $0).relatedObject("artist") }
+                #expect(owners.compactMap { $0?.objectID } == [artistID])
+                #expect(profile.relatedObject("artist")?.objectID == artistID)
+            }
+        }
+        try await container.flush()
+        #expect(try container.coordinator.store.verify() == [])
+    }
 }
