@@ -24,6 +24,8 @@ struct LayerStack {
     private(set) var revision: UInt64 = 0
     /// The number of resets. A child created before a reset can no longer save to this context.
     private(set) var resetGeneration: UInt64 = 0
+    /// The number of layers in ``sealed``, from the oldest, whose changes are recorded for undo or will not be. Unused without a history.
+    var undoBoundary = 0
     /// Pages that the context has read from the snapshot.
     var pages = PageCache()
     private var isFolding = false
@@ -86,10 +88,11 @@ struct LayerStack {
         for layer in view.layers.prefix(sealed.count + 1) {
             guard let row = layer.row(entity, key) else { continue }
             newest = newest ?? row.kind
-            if row.kind == .insert { isInsertedHere = true }
+            // The oldest row decides: an object that was deleted and is back is one that exists below.
+            isInsertedHere = row.kind == .insert
         }
         if newest == .delete { return isInsertedHere ? nil : .delete }
-        return isInsertedHere ? .insert : newest
+        return isInsertedHere ? .insert : newest.map { _ in .update }
     }
 
     // MARK: Changing
@@ -162,6 +165,7 @@ struct LayerStack {
     mutating func removeTaken() -> [Layer] {
         let written = taken
         sealed.removeFirst(inFlight)
+        undoBoundary = max(0, undoBoundary - inFlight)
         inFlight = 0
         didChange()
         return written
@@ -230,6 +234,9 @@ struct LayerStack {
 
     // MARK: Folding
 
+    /// Whether there are enough sealed layers to fold. O(layers).
+    var mayFold: Bool { Layer.foldableTail(of: sealed) != nil }
+
     /// Returns sealed layers that are many enough to fold into one, and marks the folding as begun. Returns nil if there is none to do.
     mutating func beginFolding() -> [Layer]? {
         guard !isFolding, let tail = Layer.foldableTail(of: sealed) else { return nil }
@@ -244,6 +251,8 @@ struct LayerStack {
         guard mayReplace, let start = sealed.firstIndex(where: { $0 === layers[0] }), sealed.count >= start + layers.count,
             zip(sealed[start...], layers).allSatisfy({ $0 === $1 })
         else { return false }
+        // Layers are folded only after their changes were recorded, so none of them is above the boundary.
+        undoBoundary -= layers.count - (folded.isEmpty ? 0 : 1)
         sealed.replaceSubrange(start..<start + layers.count, with: folded.isEmpty ? [] : [folded])
         rebuildView()
         return true

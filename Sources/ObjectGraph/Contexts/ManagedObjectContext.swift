@@ -215,7 +215,9 @@ public final class ManagedObjectContext {
 
     /// Folds a long list of sealed layers into one layer, off the context's executor, so that reads stay fast.
     func foldIfLong() {
-        guard !phase.saveGate.isSaving, let host, let layers = layerStack.beginFolding() else { return }
+        guard !phase.saveGate.isSaving, let host else { return }
+        if tracker.undo != nil, layerStack.mayFold { closeUndoSegment() }
+        guard let layers = layerStack.beginFolding() else { return }
         let schema = storedModel.storeSchema
         DispatchQueue.global().async {
             let folded = Layer.folding(layers, schema: schema)

@@ -126,7 +126,7 @@ public final class FetchedResultsController<Element> {
     /// Starts to observe the context, and returns its present view.
     private func observedView() -> LayeredView {
         // The view contains changes that were not processed yet. Process them now, so that they are not reported as an update.
-        context.processPendingChanges()
+        context.postPendingChanges()
         if isObserving { context.removeViewObserver(worker) }
         isObserving = true
         return context.addViewObserver(worker)

@@ -106,7 +106,8 @@ extension ManagedObjectContext {
 
     // MARK: Changes of the view
 
-    /// Runs a step that changes the view, and notifies the observers of the properties whose values differ.
+    /// Runs a step that changes the view, and notifies the observers of the properties whose values differ. The step is not recorded
+    /// for undo.
     ///
     /// - Parameters:
     ///   - next: The view after the step.
@@ -117,10 +118,10 @@ extension ManagedObjectContext {
         _ next: @autoclosure () -> LayeredView, _ changes: @autoclosure () -> ChangeSet?, forgetsInserted: Bool = false,
         _ body: () throws -> R
     ) rethrows -> R {
-        guard !observed.isEmpty else { return try body() }
+        guard !observed.isEmpty else { return try withoutUndo(body) }
         return try changingObserved {
             willShow(from: layerStack.view, to: next(), changes(), forgetsInserted: forgetsInserted)
-            return try body()
+            return try withoutUndo(body)
         }
     }
 

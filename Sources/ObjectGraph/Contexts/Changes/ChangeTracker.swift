@@ -10,6 +10,8 @@ struct ChangeTracker {
     var watched: Set<ObjectID> = []
     /// The addresses of unsaved objects that had a provisional id before their insertion, by its key.
     var provisional: [ObjectKey: ObjectAddress] = [:]
+    /// The recorded changes; nil while undo is off.
+    var undo: UndoHistory?
     /// The changes of keyed collections.
     var keyed = KeyedChanges()
     /// The allocated keys that new objects have not used yet, by entity.

@@ -170,7 +170,7 @@ extension ManagedObjectContext {
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         checkIsolation()
         precondition(object.context === self, "an object is refreshed in the context that it belongs to")
-        if !mergeChanges { dropObservedChanges(of: object) }
+        if !mergeChanges { withoutUndo { dropObservedChanges(of: object) } }
         refreshAllObjects()
     }
 
@@ -193,9 +193,10 @@ extension ManagedObjectContext {
     /// Drops all unsaved changes (S048). Reads nothing from the store.
     ///
     /// Inserted objects are gone, deleted objects are back with their relationships, and updated objects show their committed values.
-    /// Changes that a running save has taken stay.
+    /// Changes that a running save has taken stay. Nothing that was done before can be undone or redone afterwards (S162).
     public func rollback() {
         checkIsolation()
+        tracker.undo?.removeAllActions()
         tracker.keyed = KeyedChanges()
         tracker.log.forgetUnsavedChange()
         if !layerStack.hasTakenLayers { tracker.provisional = [:] }
@@ -235,6 +236,7 @@ extension ManagedObjectContext {
     /// Using an object from before the reset is a programmer error. Saving a child from before the reset throws (S078).
     public func reset() {
         checkIsolation()
+        tracker.undo?.removeAllActions()
         layerStack.reset()
         tracker.keyed = KeyedChanges()
         tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
@@ -253,6 +255,7 @@ extension ManagedObjectContext {
         if isRoot { moved.state = setup.writer.newestState() }
         layerStack.baseState.route?.forget(nil)
         setBaseState(moved)
+        beginUndoSegment()
         notify(nil, refreshed: [])
     }
 }

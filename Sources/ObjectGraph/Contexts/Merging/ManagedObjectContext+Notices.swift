@@ -108,8 +108,8 @@ extension ManagedObjectContext {
         switchLog()
     }
 
-    private func switchLog() {
-        tracker.log.isOn = observers.needChanges
+    func switchLog() {
+        tracker.log.isOn = observers.needChanges || endsUndoEventsAutomatically
         if !tracker.log.isOn { tracker.log.removeAll() }
     }
 
@@ -118,8 +118,16 @@ extension ManagedObjectContext {
     /// Posts one notice of all changes since the last call (S035). O(changed objects).
     ///
     /// A context calls this at the end of each `perform` and before a save. On the main context, call it to show a group of changes to
-    /// observers immediately.
+    /// observers immediately. The changes are also a group for undo (S162).
     public func processPendingChanges() {
+        checkIsolation()
+        prepareRequest()
+        if tracker.undo != nil { endUndoEvent() }
+        postPendingChanges()
+    }
+
+    /// Posts one notice of all changes since the last call. Does not end a group of changes for undo.
+    func postPendingChanges() {
         checkIsolation()
         prepareRequest()
         if !tracker.log.isEmpty { notify(ChangeSet(), refreshed: []) }

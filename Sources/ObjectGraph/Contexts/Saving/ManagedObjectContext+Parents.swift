@@ -248,6 +248,8 @@ extension ManagedObjectContext {
     ///
     /// O(pages of the push + registered objects among them) (S079).
     func take(_ push: ChildChanges) throws -> ParentState {
+        endUndoEvent()
+        defer { endUndoEvent() }
         if let route = layerStack.baseState.route { return try route.take(push, in: self) }
         try checkAccepts(push)
         catchUp(with: push)
@@ -331,8 +333,11 @@ extension ManagedObjectContext {
             return endSave()
         }
         let began = layerStack.revision
+        let passed = passedChanges(layersAbove(layerStack.sealed, pushes.map(\.layer)))
         forwardToParent(pushes, durability) { [self] result in
-            finish(group, Result { try didForwardToParent(pushes, same && began == layerStack.revision, result) })
+            let state = Result { try didForwardToParent(pushes, same && began == layerStack.revision, result) }
+            if case .success = state { record(passed) }
+            finish(group, state)
         }
     }
 
@@ -512,7 +517,7 @@ extension ManagedObjectContext {
     }
 
     /// Sets registered objects in a pushed layer to their new rows, as changed objects of this context. Returns their ids.
-    private func showPushed(_ layer: Layer) -> [ObjectID] {
+    func showPushed(_ layer: Layer) -> [ObjectID] {
         var refreshed: [ObjectID] = []
         forEachRegistered(in: layer) { object, row in
             object.row = newestOwnRow(object.entity, object.key) ?? row

@@ -27,7 +27,7 @@ extension ManagedObjectContext {
         try checkOpen()
         try tracker.keyed.check()
         guard hasChanges else { return [] }
-        processPendingChanges()
+        postPendingChanges()
         try validate()
         sealTop()
         return layerStack.sealed

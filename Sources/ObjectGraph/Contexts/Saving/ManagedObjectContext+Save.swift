@@ -97,11 +97,14 @@ extension ManagedObjectContext {
     func prepareSave() throws -> Bool {
         try tracker.keyed.check()
         guard hasChanges else { return false }
-        processPendingChanges()
-        if observers.hasNotices { post(.willSave, layerStack.folded().changeSet(origin: origin)) }
-        try runWillSave()
-        processPendingChanges()
-        try validate()
+        postPendingChanges()
+        try completingUndoGroup {
+            if observers.hasNotices { post(.willSave, layerStack.folded().changeSet(origin: origin)) }
+            try runWillSave()
+            postPendingChanges()
+            try validate()
+        }
+        endUndoEvent()
         sealTop()
         layerStack.beginSave()
         return hasChanges

@@ -20,17 +20,23 @@ extension ManagedObjectContext {
         let kept = layerStack.sealed.count
         let taken: ChangeSet
         do {
-            taken = materialise(pushes)
-            guard try prepareSave() else { return completion(.success(materialisedState(taken))) }
+            let isSaving: Bool
+            (taken, isSaving) = try withoutUndo { (materialise(pushes), try prepareSave()) }
+            guard isSaving else { return completion(.success(materialisedState(taken))) }
         } catch {
             dropLayers(above: kept)
             return completion(.failure(error))
         }
+        let passed = passedChanges(Array(layerStack.sealed.dropFirst(kept)), included: layerStack.sealed.count - kept)
         let origin = pushes[0].origin.orAuthor(transactionAuthor)
         if isRoot {
             completion(
                 Result {
-                    do { return materialisedState(taken.limited(to: try writeAndWait(origin, durability))) } catch {
+                    do {
+                        let changes = try writeAndWait(origin, durability)
+                        record(passed)
+                        return materialisedState(taken.limited(to: changes))
+                    } catch {
                         dropLayers(above: kept)
                         throw error
                     }
@@ -48,6 +54,7 @@ extension ManagedObjectContext {
             completion(
                 result.map { above in
                     didPush(push, above)
+                    record(passed)
                     return materialisedState(taken.limited(to: above.taken(of: push)))
                 })
         }
@@ -99,7 +106,7 @@ extension ManagedObjectContext {
             for layer in layersAbove(layerStack.sealed, [rest.layer]) { materialise(layer) }
             taken.append(rest.changes)
         }
-        processPendingChanges()
+        postPendingChanges()
         return ChangeSet.union(taken)
     }
 
@@ -150,7 +157,7 @@ extension ManagedObjectContext {
     /// Drops the changes that were taken for a save that failed. Changes made while it ran stay.
     private func dropLayers(above kept: Int) {
         if !layerStack.hasTakenLayers { sealTop() }
-        let dropped = layerStack.dropTaken(above: kept)
+        let dropped = withoutUndo { layerStack.dropTaken(above: kept) }
         guard !dropped.isEmpty else { return }
         for layer in dropped {
             forEachRegistered(in: layer) { object, _ in

@@ -1,0 +1,85 @@
+import StoreInterface
+
+/// The changes that one author made since a state, in relation to those of others: which objects, columns and pairs, but no values.
+struct AuthorChanges {
+    /// The changes of one object.
+    struct ObjectChanges {
+        /// The columns that the author changed.
+        var own = ColumnSet()
+        /// The columns that others changed before the author did. The values that the author found are not known.
+        var before = ColumnSet()
+        /// The columns that others changed after the author did.
+        var after = ColumnSet()
+        /// Whether the author, or another, inserted or deleted the object last. nil if nobody did.
+        var isLifeOwn: Bool?
+
+        fileprivate mutating func note(_ columns: ColumnSet, isOwn: Bool) {
+            columns.forEach { column in
+                if isOwn {
+                    own.insert(column)
+                    after.remove(column)
+                } else if own.contains(column) {
+                    after.insert(column)
+                } else {
+                    before.insert(column)
+                }
+            }
+        }
+    }
+
+    /// The objects at both ends of a link whose partners changed in one save.
+    struct Ends {
+        var sources: Set<ObjectKey>
+        var destinations: Set<ObjectKey>
+    }
+
+    private(set) var objects: [ObjectAddress: ObjectChanges] = [:]
+    private(set) var ownLinks: [Int: [Ends]] = [:]
+    private(set) var otherLinks: [Int: [Ends]] = [:]
+
+    /// - Parameter saves: The saves since the state, oldest first.
+    init(of author: String, in saves: [ChangeSet]) {
+        let touched = Set(saves.filter { $0.author == author }.flatMap(Self.addresses))
+        for save in saves {
+            let isOwn = save.author == author
+            for change in save.entities {
+                for page in change.pages { note(page, change.entity, touched, isOwn: isOwn) }
+            }
+            for link in save.links {
+                let ends = Ends(sources: Set(link.sources), destinations: Set(link.destinations))
+                if isOwn {
+                    ownLinks[link.link, default: []].append(ends)
+                } else {
+                    otherLinks[link.link, default: []].append(ends)
+                }
+            }
+        }
+    }
+
+    private mutating func note(_ page: ChangeSet.PageChange, _ entity: Int, _ touched: Set<ObjectAddress>, isOwn: Bool) {
+        let all = ColumnSet(first: EntitySchema.maximumColumns)
+        for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
+            let address = ObjectAddress(entity: entity, key: PageAddress.key(page: page.number, slot: slot))
+            guard touched.contains(address) else { continue }
+            let isUpdate = page.updated >> UInt64(slot) & 1 != 0
+            var changes = objects[address] ?? ObjectChanges()
+            changes.note(isUpdate ? page.columns(of: slot) : all, isOwn: isOwn)
+            if !isUpdate { changes.isLifeOwn = isOwn }
+            objects[address] = changes
+        }
+    }
+
+    private static func addresses(_ save: ChangeSet) -> [ObjectAddress] {
+        save.entities.flatMap { change in
+            (change.insertedKeys + change.updatedKeys + change.deletedKeys).map { ObjectAddress(entity: change.entity, key: $0) }
+        }
+    }
+
+    /// Returns whether a pair may have been changed by the author, and by others.
+    func touches(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey) -> (own: Bool, others: Bool) {
+        func contains(_ ends: [Ends]?) -> Bool {
+            ends?.contains { $0.sources.contains(source) && $0.destinations.contains(destination) } ?? false
+        }
+        return (contains(ownLinks[link]), contains(otherLinks[link]))
+    }
+}

@@ -1,0 +1,160 @@
+import StoreInterface
+
+/// Recording changes for undo. A change itself records nothing, so contexts without a history pay nothing for it.
+///
+/// The layers above ``LayerStack/undoBoundary`` contain the changes since the last *segment* was closed. Closing a segment seals them and
+/// compares them with the view below. A segment is closed at the end of a group, and before anything else moves, folds or drops layers.
+extension ManagedObjectContext {
+    private var recordingHistory: UndoHistory? { tracker.undo.flatMap { $0.suspensions == 0 ? $0 : nil } }
+
+    /// Whether groups end without a call of `processPendingChanges()`. The blocks of a background context end them.
+    var endsUndoEventsAutomatically: Bool {
+        tracker.undo != nil && place.confinement == nil && !(host is BackgroundContext)
+    }
+
+    // MARK: Segments
+
+    /// Adds the changes since the last segment to the open group. O(these changes).
+    func closeUndoSegment() {
+        guard let history = recordingHistory else { return }
+        admitArrivals()
+        _ = layerStack.seal()
+        let layers = Array(layerStack.sealed.dropFirst(layerStack.undoBoundary))
+        guard !layers.isEmpty else { return }
+        let step = undoStep(of: layers, over: Array(layerStack.view.layers.dropFirst(1 + layers.count)), history.stacks.bytesLeft)
+        layerStack.undoBoundary = layerStack.sealed.count
+        history.stacks.record(step)
+    }
+
+    /// Leaves the changes since the last segment out of the history.
+    func skipUndoSegment() {
+        guard recordingHistory != nil else { return }
+        admitArrivals()
+        beginUndoSegment()
+    }
+
+    func beginUndoSegment() {
+        guard tracker.undo != nil else { return }
+        _ = layerStack.seal()
+        layerStack.undoBoundary = layerStack.sealed.count
+    }
+
+    /// Ends the group of a `perform` block, a save of a child, or a job of the main actor.
+    func endUndoEvent() {
+        guard let history = recordingHistory else { return }
+        closeUndoSegment()
+        history.stacks.endEvent()
+    }
+
+    /// Runs a step that changes the layers or the state below them, and does not record what changes.
+    @inline(__always)
+    func withoutUndo<R>(_ body: () throws -> R) rethrows -> R {
+        guard let history = tracker.undo else { return try body() }
+        return try withoutRecording(history, body)
+    }
+
+    @inline(never)
+    private func withoutRecording<R>(_ history: UndoHistory, _ body: () throws -> R) rethrows -> R {
+        closeUndoSegment()
+        history.suspensions += 1
+        defer {
+            history.suspensions -= 1
+            if history.suspensions == 0, history === tracker.undo { beginUndoSegment() }
+        }
+        return try body()
+    }
+
+    /// Runs the hooks of a save. Their changes complete the group of the event, or the newest group if the event has ended.
+    func completingUndoGroup(_ body: () throws -> Void) rethrows {
+        guard let history = recordingHistory else { return try body() }
+        closeUndoSegment()
+        let isInEvent = history.stacks.hasOpenEvent
+        defer {
+            closeUndoSegment()
+            if !isInEvent, let step = history.stacks.takeEvent() { history.stacks.absorb(step) }
+        }
+        try body()
+    }
+
+    // MARK: Changes of children on their way to the store
+
+    /// The changes that children save through this context, before they are saved.
+    struct PassedChanges {
+        /// The difference to this context's state; nil if it is too large.
+        fileprivate var step: UndoStep?
+    }
+
+    /// Returns changes that are about to be saved, for ``record(_:)``; nil if they are not recorded.
+    ///
+    /// - Parameters:
+    ///   - layers: The changes, oldest first and sealed.
+    ///   - count: The number of these layers that are part of this context's changes already.
+    func passedChanges(_ layers: @autoclosure () -> [Layer], included count: Int = 0) -> PassedChanges? {
+        guard let history = recordingHistory else { return nil }
+        let below = Array(layerStack.view.layers.dropFirst(1 + count))
+        return PassedChanges(step: undoStep(of: layers(), over: below, history.stacks.byteLimit))
+    }
+
+    /// Records changes of children as a group, after they were saved.
+    func record(_ changes: PassedChanges?) {
+        guard let changes, let history = recordingHistory else { return }
+        endUndoEvent()
+        history.stacks.record(changes.step)
+        history.stacks.endEvent()
+    }
+
+    // MARK: Differences
+
+    /// Returns the difference that layers make.
+    ///
+    /// Values of other objects are not read. Large values are read only if they fit.
+    /// - Parameters:
+    ///   - layers: Sealed layers, oldest first.
+    ///   - below: The layers below them, newest first.
+    ///   - limit: The maximum number of bytes.
+    /// - Returns: nil if the difference is larger than the limit.
+    func undoStep(of layers: [Layer], over below: [Layer], _ limit: Int) -> UndoStep? {
+        let changes = layers.count == 1 ? layers[0] : Layer.folding(layers, schema: storedModel.storeSchema)
+        var step = UndoStep()
+        for entity in 0..<changes.entityCount {
+            for (number, page) in changes.entity(entity)?.pages ?? [:] {
+                for slot in SlotIterator(page.touched) {
+                    let key = PageAddress.key(page: number, slot: slot)
+                    guard let row = page[slot] else { continue }
+                    let state = StateBelow(context: self, layers: below, entity: entity, key: key)
+                    guard let change = trapOnStoreError({ try state.change(to: row, limit - step.byteCount) }) else { return nil }
+                    if change.before != nil || change.after != nil {
+                        step.set(change, at: ObjectAddress(entity: entity, key: key))
+                    }
+                    if step.byteCount > limit { return nil }
+                }
+            }
+        }
+        for (link, pairs) in changes.links.enumerated() where !pairs.isEmpty {
+            for (source, partners) in pairs.forward {
+                let linked = linkedPartners(link, source, below)
+                for (destination, isLinked) in partners where linked(destination) != isLinked {
+                    step.set(.init(link: link, source: source, destination: destination), linked: isLinked)
+                }
+            }
+            if step.byteCount > limit { return nil }
+        }
+        return step
+    }
+
+    /// Returns a function that tells whether a source object is linked to a destination in a state, whether or not both exist.
+    ///
+    /// - Parameter layers: The layers of the state, newest first. The state below them is the base of the view.
+    func linkedPartners(_ link: Int, _ source: ObjectKey, _ layers: [Layer]) -> (ObjectKey) -> Bool {
+        let relation = Relation.link(link, .forward, destination: storedModel.storeSchema.links[link].destination)
+        let verdicts = layers.compactMap { $0.links[link].forward[source] }
+        var stored: Set<ObjectKey>?
+        return { [self] destination in
+            for verdict in verdicts { if let known = verdict[destination] { return known } }
+            if let stored { return stored.contains(destination) }
+            let read = Set(trapOnStoreError { try layerStack.view.base.related(relation, to: source) })
+            stored = read
+            return read.contains(destination)
+        }
+    }
+}

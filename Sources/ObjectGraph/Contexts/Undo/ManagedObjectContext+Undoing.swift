@@ -1,0 +1,143 @@
+import StoreInterface
+
+/// Applying the inverse of recorded changes, as new unsaved changes.
+extension ManagedObjectContext {
+    /// Undoes or redoes a step. Returns the conflicts that the policy resolved, and the changes that were made as a step of the same
+    /// direction as `step`, from which the next undo or redo continues.
+    ///
+    /// - Throws: ``UndoError/conflicts(_:)``. Then nothing has changed.
+    func revert(_ step: UndoStep, isRedo: Bool, _ policy: UndoPolicy) throws -> ([UndoConflict], UndoStep) {
+        sealTop()
+        var plan = try UndoPlan(self, step, isRedo: isRedo, policy)
+        guard !plan.sealedLayers.isEmpty else { return (plan.conflicts, UndoStep()) }
+        let isObserved = !observed.isEmpty
+        if isObserved { observed.begin() }
+        defer { if isObserved { observed.end() } }
+        if isObserved {
+            willShow(from: layerStack.view, to: layerStack.view(appending: plan.sealedLayers), changes(of: plan))
+            // Observers may have changed objects.
+            if !layerStack.top.isEmpty {
+                sealTop()
+                plan = try UndoPlan(self, step, isRedo: isRedo, policy)
+            }
+        }
+        return (plan.conflicts, apply(plan, isRedo: isRedo))
+    }
+
+    private func changes(of plan: UndoPlan) -> ChangeSet {
+        ChangeSet.union(plan.sealedLayers.map { $0.changeSet(origin: origin) })
+    }
+
+    private func apply(_ plan: UndoPlan, isRedo: Bool) -> UndoStep {
+        let below = Array(layerStack.view.layers.dropFirst())
+        let count = layerStack.sealed.count
+        var made: UndoStep?
+        withoutUndo {
+            layerStack.append(plan.sealedLayers)
+            tracker.log.noteUnsavedChange()
+            for layer in plan.sealedLayers {
+                _ = showPushed(layer)
+                note(layer)
+            }
+            settlePairs(of: plan.sealedLayers)
+            _ = layerStack.seal()
+            made = undoStep(of: Array(layerStack.sealed.dropFirst(count)), over: below, .max)
+            // Collections may no longer have the record of their types.
+            tracker.keyed.recorded = []
+            if let made { removeRedundantChanges(made) }
+        }
+        guard let made else { return UndoStep() }
+        return isRedo ? made : made.inverted
+    }
+
+    /// Records a layer's changes for notices and live results.
+    private func note(_ layer: Layer) {
+        guard tracker.log.isOn else { return tracker.log.note(0, 0) }
+        for change in layer.changeSet().entities {
+            for key in change.insertedKeys + change.updatedKeys + change.deletedKeys { tracker.log.note(change.entity, key) }
+        }
+        for (number, link) in layer.links.enumerated() {
+            let ends = storedModel.storeSchema.links[number]
+            for (source, pairs) in link.forward {
+                tracker.log.note(ends.source, source)
+                for destination in pairs.keys {
+                    tracker.log.noteLink(number, source, destination)
+                    tracker.log.note(ends.destination, destination)
+                }
+            }
+        }
+    }
+
+    // MARK: Redundant changes
+
+    /// Removes unsaved changes that equal the state below, so that undoing everything leaves the context without changes (S007).
+    private func removeRedundantChanges(_ step: UndoStep) {
+        let own = layerStack.notInFlight.count
+        let below = Array(layerStack.view.layers.dropFirst(own))
+        let newest = Array(layerStack.view.layers.prefix(own))
+        let objects = step.objects.keys.filter { isRedundant($0, newest, below) }
+        let pairs = step.links.keys.filter { pair in
+            let isLinked = linkedPartners(pair.link, pair.source, below)(pair.destination)
+            for layer in newest {
+                if let known = layer.links[pair.link].forward[pair.source]?[pair.destination] { return known == isLinked }
+            }
+            return false
+        }
+        guard !objects.isEmpty || !pairs.isEmpty else { return }
+        unseal()
+        for pair in pairs { layerStack.top.forgetLink(pair.link, pair.source, pair.destination) }
+        for address in objects { removeRedundantColumns(address, below) }
+    }
+
+    /// Returns whether an object's unsaved changes contain a value that the state below has too.
+    private func isRedundant(_ address: ObjectAddress, _ layers: [Layer], _ below: [Layer]) -> Bool {
+        let rows = layers.compactMap { $0.row(address.entity, address.key) }
+        guard let newest = rows.first, let oldest = rows.last, tracker.updatesOfDeleted.changed[address] == nil else {
+            return false
+        }
+        if oldest.kind == .insert { return newest.kind == .delete }
+        guard newest.kind != .delete else { return false }
+        let state = StateBelow(context: self, layers: below, entity: address.entity, key: address.key)
+        return (0..<newest.columnCount).contains { column in
+            guard let row = rows.first(where: { $0.isSet(column) || $0.kind == .insert }) else { return false }
+            return trapOnStoreError { try state.value(column) } == row[column]
+        }
+    }
+
+    private func removeRedundantColumns(_ address: ObjectAddress, _ below: [Layer]) {
+        let (entity, key) = (address.entity, address.key)
+        let state = StateBelow(context: self, layers: below, entity: entity, key: key)
+        if let row = layerStack.top.row(entity, key), row.kind == .update {
+            var same = ColumnSet()
+            row.set.forEach { column in
+                if trapOnStoreError({ try state.value(column) }) == row[column] { same.insert(column) }
+            }
+            // A changed row of a keyed value keeps its key.
+            let isWhole = same.count == row.set.count
+            if isWhole {
+                layerStack.top.remove(entity: entity, key: key)
+            } else if entity != traits.keyedValues {
+                let rest = makeWritableRow(entity, key)
+                same.forEach { rest.clear($0) }
+            }
+        }
+        guard let object = registry.object(entity, key) else { return }
+        if let row = newestOwnRow(entity, key) {
+            object.row = row
+            return
+        }
+        // An object whose insertion was undone keeps its row with the last values, and a redo brings it back.
+        if !object.isDeletedHere { object.row = nil }
+        if !retainsRegisteredObjects { registry.release(object) }
+    }
+}
+
+extension UndoStep {
+    /// The step that leads from the state after to the state before.
+    var inverted: UndoStep {
+        var inverse = UndoStep()
+        for (address, change) in objects { inverse.set(.init(before: change.after, after: change.before), at: address) }
+        for (pair, linked) in links { inverse.set(pair, linked: !linked) }
+        return inverse
+    }
+}

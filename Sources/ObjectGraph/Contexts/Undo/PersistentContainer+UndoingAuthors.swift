@@ -1,0 +1,158 @@
+import StoreInterface
+
+extension PersistentContainer {
+    /// Undoes what one author has saved since a snapshot, by one new save (S162).
+    ///
+    /// The history names the changed objects and properties of each save, but not their former values. These are read from the snapshot.
+    /// A property is undone if only the author has changed it since. If others have changed it too, it is a conflict. Objects that the author
+    /// inserted are deleted, and objects that the author deleted are back with their ids.
+    ///
+    /// ```swift
+    /// let before = try container.coordinator.snapshot(owner: "before the import")
+    /// try await importer.save()
+    /// try await container.undoChanges(by: "importer", since: before, onConflict: .skip)
+    /// ```
+    /// Waits for the disk first, because the history has only saves on disk. If another context saves at the same time, the work is repeated.
+    /// O(saves since the snapshot + objects that the author changed).
+    ///
+    /// - Parameters:
+    ///   - author: The `transactionAuthor` of the contexts whose saves to undo. "" for saves without an author.
+    ///   - snapshot: The state before the changes. The program takes it, and keeps it until then.
+    ///   - policy: The treatment of conflicts. With `force`, the snapshot's values replace those of others.
+    ///   - durability: When the save counts as done.
+    /// - Returns: The conflicts that the policy has resolved.
+    /// - Throws: ``UndoError/conflicts(_:)``, ``HistoryError`` if the history since the snapshot was deleted, and the errors of a save. Then nothing
+    ///   is saved.
+    @discardableResult
+    public func undoChanges(
+        by author: String, since snapshot: Snapshot, onConflict policy: UndoPolicy = .error, _ durability: Durability = .durable
+    ) async throws -> [UndoConflict] {
+        try await flush()
+        return try await write(retrying: 5, durability) { try $0.undoChanges(by: author, since: snapshot, policy) }
+    }
+}
+
+extension ManagedObjectContext {
+    /// Undoes an author's saves as unsaved changes of this context, a root without changes.
+    fileprivate func undoChanges(by author: String, since snapshot: Snapshot, _ policy: UndoPolicy) throws -> [UndoConflict] {
+        precondition(snapshot.store == storeIdentity, "the context \(name) cannot undo changes of another store")
+        prepareRequest()
+        layerStack.baseState.state.takeBase()
+        let state = layerStack.baseState.state
+        let token = HistoryToken(setup.coordinator.store, snapshot.generation)
+        let known = try setup.coordinator.historyNow(HistoryRequest(after: token)).map(\.changeSet)
+        // Saves that are not on disk have no author yet, so they count as made by others.
+        let saves = known.filter { $0.generation <= state.committed } + state.deferred.reversed().map { $0.changeSet() }
+        var inverse = AuthorInverse(context: self, before: snapshot.state.view, policy: policy)
+        try inverse.add(AuthorChanges(of: author, in: saves))
+        if policy == .error, !inverse.conflicts.isEmpty { throw UndoError.conflicts(inverse.conflicts) }
+        return try inverse.conflicts + revert(inverse.step, isRedo: false, policy).0
+    }
+}
+
+/// The step whose undo reverts an author's changes.
+private struct AuthorInverse {
+    let context: ManagedObjectContext
+    /// The state with the former values.
+    let before: LayeredView
+    let policy: UndoPolicy
+    private(set) var step = UndoStep()
+    private(set) var conflicts: [UndoConflict] = []
+
+    private var now: LayeredView { context.layerStack.view }
+
+    init(context: ManagedObjectContext, before: LayeredView, policy: UndoPolicy) {
+        self.context = context
+        self.before = before
+        self.policy = policy
+    }
+
+    mutating func add(_ changes: AuthorChanges) throws {
+        let addresses = changes.objects.keys.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }
+        for address in addresses {
+            if let change = changes.objects[address] { try add(change, of: address) }
+        }
+        for link in changes.ownLinks.keys.sorted() { try addPairs(of: link, changes) }
+    }
+
+    private mutating func add(_ change: AuthorChanges.ObjectChanges, of address: ObjectAddress) throws {
+        let (existed, exists) = try (before.exists(address.entity, address.key), now.exists(address.entity, address.key))
+        switch (existed, exists) {
+        case (true, true): try addUpdate(change, of: address)
+        case (false, true) where change.isLifeOwn == true:
+            let changed = note(.changed, address, change.after)
+            if !changed || policy == .force { try step.set(.init(before: nil, after: row(address, now)), at: address) }
+        case (true, false) where change.isLifeOwn == true:
+            let unknown = note(.unknownValue, address, change.before)
+            if !unknown || policy == .force { try step.set(.init(before: row(address, before), after: nil), at: address) }
+        case (true, false): add(.deleted, address, nil)
+        case (false, true): note(.unknownValue, address, change.own)
+        case (false, false):
+            // Another author's object: the snapshot does not have it. An object that the author inserted needs no undo.
+            if change.isLifeOwn == true, !change.before.isEmpty { add(.unknownValue, address, nil) }
+        }
+    }
+
+    private mutating func addUpdate(_ change: AuthorChanges.ObjectChanges, of address: ObjectAddress) throws {
+        let (old, new) = try (row(address, before), row(address, now))
+        for column in 0..<old.columnCount {
+            var isUndone = change.own.contains(column) && old[column] != new[column]
+            if isUndone, change.before.contains(column) {
+                add(.unknownValue, address, column)
+                isUndone = false
+            } else if isUndone, change.after.contains(column) {
+                add(.changed, address, column, present: new[column], wanted: old[column])
+                isUndone = policy == .force
+            }
+            if isUndone { continue }
+            old.clear(column)
+            new.clear(column)
+        }
+        if !old.set.isEmpty { step.set(.init(before: old, after: new), at: address) }
+    }
+
+    private mutating func addPairs(of link: Int, _ changes: AuthorChanges) throws {
+        let schema = context.storedModel.storeSchema.links[link]
+        let relation = Relation.link(link, .forward, destination: schema.destination)
+        for source in Set((changes.ownLinks[link] ?? []).flatMap(\.sources)).sorted() {
+            let (old, new) = try (Set(before.related(relation, to: source)), Set(now.related(relation, to: source)))
+            for destination in old.symmetricDifference(new).sorted() {
+                let touched = changes.touches(link, source, destination)
+                guard touched.own else { continue }
+                if touched.others {
+                    add(.changed, ObjectAddress(entity: schema.source, key: source), nil)
+                    if policy == .skip { continue }
+                }
+                step.set(.init(link: link, source: source, destination: destination), linked: new.contains(destination))
+            }
+        }
+    }
+
+    private func row(_ address: ObjectAddress, _ view: LayeredView) throws -> Row {
+        let count = context.storedModel.entities[address.entity].columns.count
+        let row = Row.make(kind: .update, layer: 0, columnCount: count)
+        for column in 0..<count { row[column] = try view.value(address.entity, address.key, column) ?? .null }
+        return row
+    }
+
+    // MARK: Conflicts
+
+    /// Adds a conflict per column of the object. Returns whether there are any.
+    @discardableResult
+    private mutating func note(_ kind: UndoConflict.Kind, _ address: ObjectAddress, _ columns: ColumnSet) -> Bool {
+        let known = (0..<context.storedModel.entities[address.entity].columns.count).filter(columns.contains)
+        for column in known { add(kind, address, column) }
+        return !known.isEmpty
+    }
+
+    private mutating func add(
+        _ kind: UndoConflict.Kind, _ address: ObjectAddress, _ column: Int?, present: Value? = nil, wanted: Value? = nil
+    ) {
+        let entity = context.storedModel.entities[address.entity]
+        conflicts.append(
+            UndoConflict(
+                kind: kind, objectID: ObjectID(store: context.storeIdentity, entity: address.entity, key: address.key),
+                entityName: entity.name, property: column.map { entity.columns[$0].name }, expected: nil, present: present,
+                wanted: wanted))
+    }
+}

@@ -1,0 +1,252 @@
+import StoreInterface
+
+/// The changes of a context that can be undone and redone (S162).
+///
+/// Undo is off until a context has a history. From then on, the changes of each `perform` block form one group. In a context on the main
+/// actor, a group ends with the executor's job that made its changes, and with a call of `processPendingChanges()`. A save of a child
+/// is a group of its parent.
+///
+/// ```swift
+/// let history = UndoHistory(levels: 50)
+/// context.undoHistory = history
+/// track.title = "Baguette"
+/// context.processPendingChanges()
+/// try history.undo()
+/// try history.redo()
+/// ```
+/// An undo makes unsaved changes, which observers and live results see like any others. So it also works after a save: save again to
+/// store the undone values. Undoing an insertion deletes the object, and undoing a deletion brings it back with its id, its values and
+/// its relationships. No lifecycle hooks are called.
+///
+/// A history belongs to one context and is used where that context is used.
+public final class UndoHistory {
+    weak var context: ManagedObjectContext?
+    var stacks: UndoStacks
+    /// The number of running steps whose changes are not recorded.
+    var suspensions = 0
+    /// Whether a group is being undone or redone.
+    private var isReverting = false
+
+    /// Creates an empty history.
+    ///
+    /// - Parameters:
+    ///   - levels: The maximum number of groups to undo; 0, the default, for no maximum.
+    ///   - byteLimit: The maximum memory of the recorded changes, approximately. The default is 64 MiB.
+    public init(levels: Int = 0, byteLimit: Int = 64 << 20) {
+        stacks = UndoStacks(levels: levels, byteLimit: byteLimit)
+    }
+
+    /// The maximum number of groups to undo; 0 for no maximum. If there are more, the oldest are dropped.
+    public var levels: Int {
+        get { stacks.levels }
+        set { stacks.levels = newValue }
+    }
+
+    /// The maximum memory of the recorded changes, approximately. If they need more, the oldest groups are dropped.
+    ///
+    /// A group that is larger than the limit is not kept, and neither are older ones: ``undo(onConflict:)`` throws
+    /// ``UndoError/groupTooLarge(context:limit:)``. The changes themselves are not affected.
+    public var byteLimit: Int {
+        get { stacks.byteLimit }
+        set { stacks.byteLimit = newValue }
+    }
+
+    /// The approximate memory of the recorded changes. Large values that the context shares are counted too.
+    public var byteCount: Int { stacks.byteCount }
+
+    // MARK: Undo and redo
+
+    /// A Boolean value that indicates whether there is a group to undo. O(changes since the last group).
+    public var canUndo: Bool {
+        closeSegment()
+        guard stacks.groupingLevel == 0 else { return false }
+        return stacks.hasOpenEvent && stacks.hasOpenChanges || stacks.undoable.last?.isTooLarge == false
+    }
+
+    /// A Boolean value that indicates whether there is a group to redo. New changes end that. O(changes since the last group).
+    public var canRedo: Bool {
+        closeSegment()
+        return stacks.groupingLevel == 0 && !stacks.redoable.isEmpty
+    }
+
+    /// The name of the group that ``undo(onConflict:)`` undoes; nil if it has none.
+    public var undoActionName: String? { stacks.undoName }
+
+    /// The name of the group that ``redo(onConflict:)`` redoes; nil if it has none.
+    public var redoActionName: String? { stacks.redoable.last?.name }
+
+    /// Undoes the newest group, after ending the present one. Does nothing if there is none. O(changes of the group).
+    ///
+    /// A property is undone if it still is as the group left it, or already is as it was before. Otherwise it was changed since, for example
+    /// by a merged save of another context, and is a conflict.
+    ///
+    /// - Parameter policy: The treatment of conflicts. By default they are thrown, and nothing changes.
+    /// - Returns: The conflicts that the policy has resolved.
+    /// - Throws: ``UndoError``; `StoreError` `.closed` after the container was closed. Then nothing has changed.
+    @discardableResult
+    public func undo(onConflict policy: UndoPolicy = .error) throws -> [UndoConflict] {
+        let context = try prepared()
+        guard let group = stacks.undoable.last else { return [] }
+        if group.isTooLarge { throw UndoError.groupTooLarge(context: context.name, limit: byteLimit) }
+        let (conflicts, made) = try reverting { try context.revert(group.step, isRedo: false, policy) }
+        stacks.popUndoable()
+        if !made.isEmpty { stacks.pushRedoable(UndoGroup(name: group.name, step: made)) }
+        return conflicts
+    }
+
+    /// Redoes the group that was undone last. Does nothing if there is none, or if changes were made since. O(changes of the group).
+    ///
+    /// - Parameter policy: The treatment of conflicts. By default they are thrown, and nothing changes.
+    /// - Returns: The conflicts that the policy has resolved.
+    /// - Throws: ``UndoError``; `StoreError` `.closed` after the container was closed. Then nothing has changed.
+    @discardableResult
+    public func redo(onConflict policy: UndoPolicy = .error) throws -> [UndoConflict] {
+        let context = try prepared()
+        guard let group = stacks.redoable.last else { return [] }
+        let (conflicts, made) = try reverting { try context.revert(group.step, isRedo: true, policy) }
+        stacks.popRedoable()
+        // The step that the redo made is one to undo, like the one that the user made.
+        if !made.isEmpty { stacks.pushUndoable(UndoGroup(name: group.name, step: made)) }
+        return conflicts
+    }
+
+    /// Undoes the group that was closed last in an open group. Without an open group, undoes the newest group.
+    ///
+    /// ``redo(onConflict:)`` redoes it after all groups are closed, unless other changes were recorded meanwhile.
+    ///
+    /// - Precondition: No changes were made in the open group since the nested group was closed.
+    /// - Returns: The conflicts that the policy has resolved.
+    @discardableResult
+    public func undoNestedGroup(onConflict policy: UndoPolicy = .error) throws -> [UndoConflict] {
+        guard let context else { throw UndoError.noContext }
+        guard stacks.groupingLevel > 0 else { return try undo(onConflict: policy) }
+        context.checkIsolation()
+        try context.checkOpen()
+        context.closeUndoSegment()
+        guard let group = stacks.nestedGroup else {
+            preconditionFailure("cannot undo a nested group of \(context.name): the newest changes belong to no closed group")
+        }
+        let (conflicts, made) = try reverting { try context.revert(group.step, isRedo: false, policy) }
+        stacks.popNestedGroup()
+        if !made.isEmpty { stacks.pushRedoable(UndoGroup(name: group.name, step: made)) }
+        return conflicts
+    }
+
+    private func prepared() throws -> ManagedObjectContext {
+        guard let context else { throw UndoError.noContext }
+        context.checkIsolation()
+        context.prepareRequest()
+        try context.checkOpen()
+        context.endUndoEvent()
+        guard stacks.groupingLevel == 0 else {
+            throw UndoError.groupIsOpen(context: context.name, levels: stacks.groupingLevel)
+        }
+        return context
+    }
+
+    private func reverting<R>(_ body: () throws -> R) rethrows -> R {
+        precondition(!isReverting, "undo and redo cannot be called by an observer of an undo or redo")
+        isReverting = true
+        defer { isReverting = false }
+        return try body()
+    }
+
+    /// Records the changes that were made until now.
+    private func closeSegment() {
+        context?.checkIsolation()
+        context?.closeUndoSegment()
+    }
+
+    // MARK: Groups
+
+    /// The number of open groups. Undo and redo need 0.
+    public var groupingLevel: Int { stacks.groupingLevel }
+
+    /// Opens a group inside the group of the present `perform` block, or in another open group.
+    ///
+    /// As long as a group is open, the changes of several `perform` blocks belong to it. Call ``endGroup()`` once per group.
+    /// - Parameter name: The name of the group. The outermost group takes the name of the last named group in it.
+    public func beginGroup(_ name: String? = nil) {
+        closeSegment()
+        stacks.beginGroup(name)
+    }
+
+    /// Closes the group that was opened last. Its changes become part of the enclosing group.
+    ///
+    /// - Precondition: A group is open.
+    public func endGroup() {
+        precondition(stacks.groupingLevel > 0, "endGroup() without beginGroup(_:): no group is open")
+        closeSegment()
+        stacks.endGroup()
+    }
+
+    /// Runs `body` in a group, which is closed in the end, also if `body` throws.
+    ///
+    /// ```swift
+    /// history.group("Rename") {
+    ///     for track in tracks { track.title = track.title.capitalized }
+    /// }
+    /// ```
+    @discardableResult
+    public func group<R>(_ name: String? = nil, _ body: () throws -> R) rethrows -> R {
+        beginGroup(name)
+        defer { endGroup() }
+        return try body()
+    }
+
+    /// Names the present group, or the newest group if no changes were made since it ended.
+    public func setActionName(_ name: String?) {
+        closeSegment()
+        stacks.setName(name)
+    }
+
+    /// Runs `body` without recording its changes.
+    ///
+    /// If they change what a group has changed, undoing that group finds conflicts.
+    @discardableResult
+    public func withoutRegistration<R>(_ body: () throws -> R) rethrows -> R {
+        guard let context else { return try body() }
+        context.checkIsolation()
+        return try context.withoutUndo(body)
+    }
+
+    /// Forgets all groups. The changes themselves stay. Groups that are open stay open.
+    public func removeAllActions() {
+        context?.skipUndoSegment()
+        stacks.removeAll()
+    }
+}
+
+extension ManagedObjectContext {
+    /// The changes that can be undone; nil while undo is off, as it is at first.
+    ///
+    /// Changes made before this is set cannot be undone. Setting it to nil turns undo off. ``rollback()`` and ``reset()`` forget all groups.
+    /// ``save(_:)`` keeps them.
+    ///
+    /// - Precondition: The history belongs to no other context.
+    public var undoHistory: UndoHistory? {
+        get { tracker.undo }
+        set {
+            checkIsolation()
+            precondition(newValue?.context == nil || newValue === tracker.undo, "an undo history belongs to one context")
+            endUndoEvent()
+            tracker.undo?.context = nil
+            tracker.undo = newValue
+            newValue?.context = self
+            beginUndoSegment()
+            switchLog()
+            if endsUndoEventsAutomatically { processChangesAutomatically() }
+        }
+    }
+}
+
+extension UndoHistory: CustomStringConvertible, CustomReflectable {
+    /// The numbers of groups to undo and to redo, and their memory.
+    public var description: String {
+        let context = context.map { " of \($0.name)" } ?? ""
+        return "undo history\(context): \(stacks.undoable.count) to undo, \(stacks.redoable.count) to redo, \(byteCount) bytes"
+    }
+
+    /// No children: recorded rows are no content to print.
+    public var customMirror: Mirror { Mirror(self, children: EmptyCollection<Mirror.Child>()) }
+}

@@ -1,0 +1,299 @@
+import StoreInterface
+
+/// The changes that revert a step in the present state of a context, as layers, and the conflicts that were found.
+///
+/// Each property is merged by its three values: the one that the step left, the present one, and the wanted one. Planning changes nothing.
+struct UndoPlan {
+    private let context: ManagedObjectContext
+    private let step: UndoStep
+    private let isRedo: Bool
+    private let policy: UndoPolicy
+    /// The reverted objects and pairs.
+    private(set) var layer: Layer
+    /// The changes that delete rules require in objects that are not part of the step. Only the policy `force` makes them.
+    private(set) var consequences: Layer
+    private(set) var conflicts: [UndoConflict] = []
+    /// Objects that are not deleted, because other objects are related to them.
+    private var kept: Set<ObjectAddress> = []
+    private var deleted: [ObjectAddress] = []
+
+    private var schema: StoreSchema { context.storedModel.storeSchema }
+    private var view: LayeredView { context.layerStack.view }
+    private var layers: [Layer] { [consequences, layer].filter { !$0.isEmpty } }
+
+    /// The layers to add over the context's changes, oldest first and sealed.
+    var sealedLayers: [Layer] { layers.reversed() }
+
+    init(_ context: ManagedObjectContext, _ step: UndoStep, isRedo: Bool, _ policy: UndoPolicy) throws {
+        self.context = context
+        self.step = step
+        self.isRedo = isRedo
+        self.policy = policy
+        layer = Layer(schema: context.storedModel.storeSchema)
+        consequences = layer
+        try make()
+        if policy == .error, !conflicts.isEmpty { throw UndoError.conflicts(conflicts.sorted()) }
+        conflicts.sort()
+    }
+
+    private mutating func make() throws {
+        var blocked: [UndoConflict] = []
+        while true {
+            layer = Layer(schema: schema)
+            consequences = Layer(schema: schema)
+            conflicts = blocked
+            deleted = []
+            // Deletions first, because they free keys of collections.
+            for (address, change) in step.objects where (isRedo ? change.after : change.before) == nil {
+                try plan(address, change)
+            }
+            for (address, change) in step.objects where (isRedo ? change.after : change.before) != nil {
+                try plan(address, change)
+            }
+            try settleReferences()
+            try planLinks()
+            let linked = try unlinkDeleted()
+            layer.seal()
+            let (related, denied) = try settleConsequences()
+            consequences.seal()
+            let newlyBlocked = policy == .skip ? linked + related + denied : denied
+            conflicts += linked + related + denied
+            guard policy != .error, !newlyBlocked.isEmpty else { return }
+            // Without these deletions, others may not be possible either. Each round keeps more objects, so the rounds end.
+            blocked += newlyBlocked
+            for conflict in newlyBlocked {
+                kept.insert(ObjectAddress(entity: conflict.objectID.entity, key: conflict.objectID.key))
+            }
+        }
+    }
+
+    // MARK: Objects
+
+    private mutating func plan(_ address: ObjectAddress, _ change: UndoStep.ObjectChange) throws {
+        let exists = try context.exists(address.entity, address.key)
+        switch isRedo ? (change.before, change.after) : (change.after, change.before) {
+        case (let expected?, nil): if exists { planDeletion(address, expected) }
+        case (nil, let wanted?): try planInsertion(address, wanted, exists: exists)
+        case (let expected?, let wanted?): planUpdate(address, expected, wanted, exists: exists)
+        case (nil, nil): break
+        }
+    }
+
+    private func present(_ address: ObjectAddress, _ column: Int) -> Value? {
+        context.readBelow(address.entity, address.key, column)
+    }
+
+    private mutating func planDeletion(_ address: ObjectAddress, _ expected: Row) {
+        guard !kept.contains(address) else { return }
+        let changed = (0..<expected.columnCount).filter { expected.isSet($0) && present(address, $0) != expected[$0] }
+        for column in changed { add(.changed, address, column, expected: expected[column]) }
+        if !changed.isEmpty, policy == .skip { return }
+        let row = Row.make(kind: .delete, layer: layer.id, columnCount: expected.columnCount)
+        // The last values of an object that was never saved are nowhere else.
+        if context.layerStack.pendingKind(address.entity, address.key) == .insert {
+            for column in 0..<expected.columnCount { row[column] = present(address, column) ?? .null }
+        } else if address.entity == context.traits.keyedValues {
+            row[KeyedColumn.key] = expected[KeyedColumn.key]
+        }
+        layer.put(row, entity: address.entity, key: address.key)
+        deleted.append(address)
+    }
+
+    private mutating func planInsertion(_ address: ObjectAddress, _ wanted: Row, exists: Bool) throws {
+        if exists { return planValues(of: address, wanted) }
+        if address.entity == context.traits.keyedValues, case .data(let key) = wanted[KeyedColumn.key],
+            let holder = try view.keyedObject(address.entity, key), layer.row(address.entity, holder)?.kind != .delete
+        {
+            return planValues(of: ObjectAddress(entity: address.entity, key: holder), wanted)
+        }
+        let row = wanted.copy(layer: layer.id)
+        row.kind = .insert
+        row.fill(with: context.storedModel.entities[address.entity].defaults)
+        layer.put(row, entity: address.entity, key: address.key)
+    }
+
+    /// Plans the values of an object that should have to be inserted, and exists already.
+    private mutating func planValues(of address: ObjectAddress, _ wanted: Row) {
+        let different = (0..<wanted.columnCount).filter { present(address, $0) != wanted[$0] }
+        guard !different.isEmpty else { return }
+        add(.exists, address, nil)
+        guard policy == .force else { return }
+        let row = Row.make(kind: .update, layer: layer.id, columnCount: wanted.columnCount)
+        for column in different { row[column] = wanted[column] }
+        put(row, address, wanted)
+    }
+
+    private mutating func planUpdate(_ address: ObjectAddress, _ expected: Row, _ wanted: Row, exists: Bool) {
+        guard exists else { return add(.deleted, address, nil) }
+        let row = Row.make(kind: .update, layer: layer.id, columnCount: wanted.columnCount)
+        for column in 0..<wanted.columnCount where wanted.isSet(column) {
+            let value = present(address, column)
+            if value == wanted[column] { continue }
+            if value != expected[column] {
+                add(.changed, address, column, expected: expected[column], wanted: wanted[column])
+                if policy == .skip { continue }
+            }
+            row[column] = wanted[column]
+        }
+        if !row.set.isEmpty { put(row, address, wanted) }
+    }
+
+    private func put(_ row: Row, _ address: ObjectAddress, _ wanted: Row) {
+        // A changed row of a keyed value always has the key.
+        if address.entity == context.traits.keyedValues, !row.isSet(KeyedColumn.key) {
+            row[KeyedColumn.key] = present(address, KeyedColumn.key) ?? wanted[KeyedColumn.key]
+        }
+        layer.put(row, entity: address.entity, key: address.key)
+    }
+
+    // MARK: Relationships
+
+    /// Returns whether an object exists after the plan.
+    private func willExist(_ entity: Int, _ key: ObjectKey) throws -> Bool {
+        switch layer.row(entity, key)?.kind {
+        case .insert: true
+        case .delete: false
+        case .update, nil: try context.exists(entity, key)
+        }
+    }
+
+    /// Drops references to objects that do not exist.
+    private mutating func settleReferences() throws {
+        for address in step.objects.keys {
+            let references = context.traits.rules.references[address.entity]
+            guard let row = layer.row(address.entity, address.key), row.kind != .delete, !references.isEmpty else { continue }
+            let columns = context.storedModel.entities[address.entity].columns
+            for column in columns.indices where references.contains(column) && row.isSet(column) {
+                guard let key = row[column].referenceKey, let destination = columns[column].destination,
+                    try !willExist(destination, key)
+                else { continue }
+                add(.missingDestination, address, column, wanted: row[column])
+                if row.kind == .insert || policy == .force { row[column] = .null } else { row.clear(column) }
+            }
+            if row.set.isEmpty { layer.remove(entity: address.entity, key: address.key) }
+        }
+    }
+
+    private mutating func planLinks() throws {
+        for (pair, isLinkedAfter) in step.links {
+            let wanted = isRedo ? isLinkedAfter : !isLinkedAfter
+            guard context.linkedPartners(pair.link, pair.source, view.layers)(pair.destination) != wanted else { continue }
+            let ends = schema.links[pair.link]
+            guard try !wanted || willExist(ends.source, pair.source) && willExist(ends.destination, pair.destination) else {
+                let isSourceThere = try willExist(ends.source, pair.source)
+                let address =
+                    isSourceThere
+                    ? ObjectAddress(entity: ends.source, key: pair.source)
+                    : ObjectAddress(entity: ends.destination, key: pair.destination)
+                if try willExist(address.entity, address.key) {
+                    add(.missingDestination, address, nil, wanted: .reference(isSourceThere ? pair.destination : pair.source))
+                }
+                continue
+            }
+            layer.setLink(pair.link, pair.source, pair.destination, linked: wanted)
+        }
+    }
+
+    /// Removes the remaining pairs of deleted objects. Returns a conflict for each object with pairs that the step did not make.
+    private mutating func unlinkDeleted() throws -> [UndoConflict] {
+        var found: [UndoConflict] = []
+        for address in deleted {
+            var isLinked = false
+            for (number, link) in schema.links.enumerated() where !context.traits.rules.links[number].mayDangle {
+                if link.source == address.entity {
+                    for other in try view.related(.link(number, .forward, destination: link.destination), to: address.key)
+                    where layer.links[number].forward[address.key]?[other] == nil {
+                        layer.setLink(number, address.key, other, linked: false)
+                        isLinked = try isLinked || willExist(link.destination, other)
+                    }
+                }
+                if link.destination == address.entity {
+                    for other in try view.related(.link(number, .backward, destination: link.source), to: address.key)
+                    where layer.links[number].backward[address.key]?[other] == nil {
+                        layer.setLink(number, other, address.key, linked: false)
+                        isLinked = try isLinked || willExist(link.source, other)
+                    }
+                }
+            }
+            if isLinked { found.append(conflict(.referenced, address, nil)) }
+        }
+        return found
+    }
+
+    /// Applies delete rules to the objects that still refer to deleted ones. Returns a conflict for each deleted object with such objects,
+    /// those whose deletion a rule denies apart.
+    ///
+    /// The relations that the step made are reverted before, so the remaining ones were made since.
+    private mutating func settleConsequences() throws -> (related: [UndoConflict], denied: [UndoConflict]) {
+        let rules = context.traits.rules
+        var (related, denied): ([UndoConflict], [UndoConflict]) = ([], [])
+        var waiting = deleted
+        var isPlanned = Set(deleted)
+        while let address = waiting.popLast() {
+            guard rules.hasConsequences(address.entity) else { continue }
+            let after = LayeredView(base: view.base, layers: [consequences, layer] + view.layers)
+            let expected = step.objects[address].flatMap { isRedo ? $0.before : $0.after }
+            let known = try rules.consequences(of: address.entity, address.key, in: after) { column in
+                let value = present(address, column)
+                return value == expected?[column] ? nil : value?.referenceKey
+            }
+            guard !known.isEmpty else { continue }
+            if step.objects[address] != nil {
+                let isDenied = known.contains { if case .deny = $0 { true } else { false } }
+                if isDenied {
+                    denied.append(conflict(.referenced, address, nil))
+                } else {
+                    related.append(conflict(.referenced, address, nil))
+                }
+            }
+            guard policy == .force else { continue }
+            for consequence in known {
+                switch consequence {
+                case .clear(let entity, let key, let column):
+                    let row = consequences.row(entity, key) ?? consequenceRow(.update, entity)
+                    row[column] = .null
+                    consequences.put(row, entity: entity, key: key)
+                case .delete(let entity, let key, _):
+                    let other = ObjectAddress(entity: entity, key: key)
+                    guard isPlanned.insert(other).inserted else { continue }
+                    consequences.put(consequenceRow(.delete, entity), entity: entity, key: key)
+                    waiting.append(other)
+                case .deny: break
+                }
+            }
+        }
+        return (related, denied)
+    }
+
+    private func consequenceRow(_ kind: RowKind, _ entity: Int) -> Row {
+        Row.make(kind: kind, layer: consequences.id, columnCount: context.storedModel.entities[entity].columns.count)
+    }
+
+    // MARK: Conflicts
+
+    private mutating func add(
+        _ kind: UndoConflict.Kind, _ address: ObjectAddress, _ column: Int?, expected: Value? = nil, wanted: Value? = nil
+    ) {
+        conflicts.append(conflict(kind, address, column, expected: expected, wanted: wanted))
+    }
+
+    private func conflict(
+        _ kind: UndoConflict.Kind, _ address: ObjectAddress, _ column: Int?, expected: Value? = nil, wanted: Value? = nil
+    ) -> UndoConflict {
+        let entity = context.storedModel.entities[address.entity]
+        return UndoConflict(
+            kind: kind, objectID: ObjectID(store: context.storeIdentity, entity: address.entity, key: address.key),
+            entityName: entity.name, property: column.map { entity.columns[$0].name }, expected: expected,
+            present: column.flatMap { present(address, $0) }, wanted: wanted)
+    }
+}
+
+extension [UndoConflict] {
+    fileprivate func sorted() -> Self {
+        sorted {
+            ($0.objectID.entity, $0.objectID.key, $0.property ?? "") < ($1.objectID.entity, $1.objectID.key, $1.property ?? "")
+        }
+    }
+
+    fileprivate mutating func sort() { self = sorted() }
+}

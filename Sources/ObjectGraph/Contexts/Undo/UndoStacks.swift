@@ -1,0 +1,222 @@
+/// Recorded changes that are undone and redone together.
+struct UndoGroup {
+    var name: String?
+    var step: UndoStep
+    /// Whether the group was larger than the limit. Its step is then empty, because part of it must not be undone.
+    var isTooLarge = false
+}
+
+/// The groups that can be undone and redone, oldest first, and the groups that are still open. Knows nothing of contexts.
+///
+/// The outermost open group is the group of the event: of a `perform` block, or of the time between two calls of
+/// `processPendingChanges()`. It is opened by the first change and closed at the end of the event, unless the program has opened groups
+/// in it.
+struct UndoStacks {
+    private struct OpenGroup {
+        var name: String?
+        var parts: [Part] = []
+        var isTooLarge = false
+    }
+
+    private enum Part {
+        case changes(UndoStep)
+        case group(UndoGroup)
+    }
+
+    private(set) var undoable: [UndoGroup] = []
+    private(set) var redoable: [UndoGroup] = []
+    /// The open groups, outermost first. The first is the group of the event.
+    private var open: [OpenGroup] = []
+    /// The bytes of all closed and open groups.
+    private(set) var byteCount = 0
+    /// The maximum number of groups to undo; 0 for no maximum.
+    var levels: Int { didSet { trim() } }
+    var byteLimit: Int { didSet { trim() } }
+
+    init(levels: Int, byteLimit: Int) {
+        self.levels = levels
+        self.byteLimit = byteLimit
+    }
+
+    /// The number of groups that the program has opened and not closed.
+    var groupingLevel: Int { max(0, open.count - 1) }
+
+    var hasOpenEvent: Bool { !open.isEmpty }
+
+    /// Whether the open groups contain changes.
+    var hasOpenChanges: Bool { open.contains { !$0.parts.isEmpty || $0.isTooLarge } }
+
+    /// The bytes that the open groups may still add.
+    var bytesLeft: Int { byteLimit - openByteCount }
+
+    private var openByteCount = 0
+
+    // MARK: Recording
+
+    /// Adds changes to the innermost open group. New changes cannot be followed by a redo of older ones.
+    ///
+    /// - Parameter step: The changes; nil if they are larger than the limit.
+    mutating func record(_ step: UndoStep?) {
+        guard step?.isEmpty != true else { return }
+        dropRedoable()
+        if open.isEmpty { open.append(OpenGroup()) }
+        guard let step, !open[0].isTooLarge, openByteCount + step.byteCount <= byteLimit else { return dropOpenChanges() }
+        openByteCount += step.byteCount
+        byteCount += step.byteCount
+        let last = open.count - 1
+        if case .changes(var known)? = open[last].parts.last {
+            open[last].parts.removeLast()
+            known.append(step)
+            open[last].parts.append(.changes(known))
+        } else {
+            open[last].parts.append(.changes(step))
+        }
+    }
+
+    /// Marks the open groups as larger than the limit. Undoing a part of them would leave a state that never was.
+    private mutating func dropOpenChanges() {
+        byteCount -= openByteCount
+        openByteCount = 0
+        for number in open.indices {
+            open[number].parts = []
+            open[number].isTooLarge = true
+        }
+    }
+
+    mutating func beginGroup(_ name: String?) {
+        if open.isEmpty { open.append(OpenGroup()) }
+        open.append(OpenGroup(name: name))
+    }
+
+    /// Closes the innermost group that the program has opened.
+    ///
+    /// - Precondition: ``groupingLevel`` is not 0.
+    mutating func endGroup() {
+        let group = Self.closed(open.removeLast())
+        guard !group.step.isEmpty else { return }
+        open[open.count - 1].parts.append(.group(group))
+    }
+
+    /// Closes the group of the event, unless groups are open in it. Does nothing between events.
+    mutating func endEvent() {
+        guard open.count == 1, let event = open.popLast() else { return }
+        byteCount -= openByteCount
+        openByteCount = 0
+        let group = Self.closed(event)
+        if group.isTooLarge || group.step.byteCount > byteLimit {
+            dropAll()
+            undoable = [UndoGroup(name: group.name, step: UndoStep(), isTooLarge: true)]
+        } else if !group.step.isEmpty {
+            pushUndoable(group)
+        }
+    }
+
+    /// Returns a group as one step. It is named after the last named group in it, if it has no name.
+    private static func closed(_ group: OpenGroup) -> UndoGroup {
+        var closed = UndoGroup(name: group.name, step: UndoStep(), isTooLarge: group.isTooLarge)
+        for part in group.parts {
+            switch part {
+            case .changes(let step): closed.step.append(step)
+            case .group(let inner):
+                closed.step.append(inner.step)
+                if group.name == nil, let name = inner.name { closed.name = name }
+            }
+        }
+        return closed
+    }
+
+    /// Names the open group of the event, or the newest group if none is open.
+    mutating func setName(_ name: String?) {
+        if !open.isEmpty { open[0].name = name } else if !undoable.isEmpty { undoable[undoable.count - 1].name = name }
+    }
+
+    /// The name of the newest group, open or closed.
+    var undoName: String? { open.first.map { $0.name ?? Self.closed($0).name } ?? undoable.last?.name }
+
+    // MARK: Changes of hooks
+
+    /// Removes and returns the changes of the event if it contains no groups of the program.
+    mutating func takeEvent() -> UndoStep? {
+        guard open.count == 1, !open[0].isTooLarge else { return nil }
+        byteCount -= openByteCount
+        openByteCount = 0
+        return Self.closed(open.removeLast()).step
+    }
+
+    /// Adds changes that hooks made during a save to the group that they complete, so that they neither are undone alone nor
+    /// conflict with it.
+    mutating func absorb(_ step: UndoStep) {
+        byteCount -= (undoable.last?.step.byteCount ?? 0) + (redoable.last?.step.byteCount ?? 0)
+        if redoable.isEmpty, !undoable.isEmpty, undoable.last?.isTooLarge == false {
+            undoable[undoable.count - 1].step.append(step)
+        } else if !undoable.isEmpty {
+            undoable[undoable.count - 1].step.adapt(to: step, isUndone: false)
+        }
+        if !redoable.isEmpty { redoable[redoable.count - 1].step.adapt(to: step, isUndone: true) }
+        byteCount += (undoable.last?.step.byteCount ?? 0) + (redoable.last?.step.byteCount ?? 0)
+    }
+
+    // MARK: Undoing
+
+    mutating func pushUndoable(_ group: UndoGroup) {
+        byteCount += group.step.byteCount
+        undoable.append(group)
+        trim()
+    }
+
+    mutating func pushRedoable(_ group: UndoGroup) {
+        byteCount += group.step.byteCount
+        redoable.append(group)
+        trim()
+    }
+
+    mutating func popUndoable() { byteCount -= undoable.popLast()?.step.byteCount ?? 0 }
+
+    mutating func popRedoable() { byteCount -= redoable.popLast()?.step.byteCount ?? 0 }
+
+    /// The newest part of the innermost open group, if that part is a closed group.
+    var nestedGroup: UndoGroup? { if case .group(let group)? = open.last?.parts.last { group } else { nil } }
+
+    /// Removes ``nestedGroup``.
+    mutating func popNestedGroup() {
+        guard let group = nestedGroup else { return }
+        open[open.count - 1].parts.removeLast()
+        openByteCount -= group.step.byteCount
+        byteCount -= group.step.byteCount
+    }
+
+    private mutating func dropRedoable() {
+        byteCount -= redoable.reduce(0) { $0 + $1.step.byteCount }
+        redoable = []
+    }
+
+    /// Drops all closed groups.
+    private mutating func dropAll() {
+        undoable = []
+        redoable = []
+        byteCount = openByteCount
+    }
+
+    /// Drops all groups, and the changes of open groups. The groups stay open.
+    mutating func removeAll() {
+        dropAll()
+        byteCount = 0
+        openByteCount = 0
+        if open.count == 1 { open = [] }
+        for number in open.indices { open[number] = OpenGroup(name: open[number].name) }
+    }
+
+    /// Drops the oldest groups until the limits hold.
+    private mutating func trim() {
+        var excess = levels > 0 ? max(0, undoable.count - levels) : 0
+        var bytes = byteCount - undoable.prefix(excess).reduce(0) { $0 + $1.step.byteCount }
+        while bytes > byteLimit, excess < undoable.count {
+            bytes -= undoable[excess].step.byteCount
+            excess += 1
+        }
+        if excess > 0 { undoable.removeFirst(excess) }
+        byteCount = bytes
+        // Groups that were undone last are redone first, so the farthest are dropped.
+        while byteCount > byteLimit, !redoable.isEmpty { byteCount -= redoable.removeFirst().step.byteCount }
+    }
+}

@@ -1,0 +1,129 @@
+import StoreInterface
+
+/// The difference that a group of changes made: for each changed object and pair, the state before and after.
+///
+/// A step keeps rows, not layers or snapshots, so it neither retains pages of the store nor depends on later saves.
+struct UndoStep {
+    /// The change of one object. A row that is nil stands for an object that does not exist.
+    ///
+    /// If the object exists before and after, both rows have exactly the changed columns set. Otherwise the only row has all columns.
+    /// Rows may be shared with sealed layers and are never changed.
+    struct ObjectChange {
+        var before: Row?
+        var after: Row?
+    }
+
+    private(set) var objects: [ObjectAddress: ObjectChange] = [:]
+    /// The changed pairs of links, each with whether the pair is linked afterwards. Before, it was the opposite.
+    private(set) var links: [ChangeLog.ChangedPair: Bool] = [:]
+    /// The approximate memory of the step, counting rows that are shared with unsaved changes.
+    private(set) var byteCount = 0
+
+    var isEmpty: Bool { objects.isEmpty && links.isEmpty }
+
+    // MARK: Adding changes
+
+    mutating func set(_ change: ObjectChange?, at address: ObjectAddress) {
+        if let old = objects[address] { byteCount -= old.byteCount }
+        objects[address] = change
+        if let change { byteCount += change.byteCount }
+    }
+
+    mutating func set(_ pair: ChangeLog.ChangedPair, linked: Bool) {
+        if links.updateValue(linked, forKey: pair) == nil { byteCount += Self.bytesPerPair }
+    }
+
+    /// Appends the changes of a later step. Changes that cancel each other disappear.
+    mutating func append(_ newer: UndoStep) {
+        if isEmpty {
+            self = newer
+            return
+        }
+        for (address, change) in newer.objects {
+            set(objects[address].map { $0.followed(by: change) } ?? change, at: address)
+        }
+        for (pair, linked) in newer.links {
+            // Each recorded change of a pair inverts it, so two of them cancel each other.
+            if links.removeValue(forKey: pair) == nil { set(pair, linked: linked) } else { byteCount -= Self.bytesPerPair }
+        }
+    }
+
+    /// Adapts one side of the step to a later change that is not undone by itself, so that the change is no conflict.
+    ///
+    /// - Parameters:
+    ///   - later: The later change.
+    ///   - isUndone: Whether this step has been undone, so that its states before are the present ones.
+    mutating func adapt(to later: UndoStep, isUndone: Bool) {
+        for (address, change) in later.objects {
+            guard let new = change.after, let own = objects[address], let present = isUndone ? own.before : own.after else {
+                continue
+            }
+            let row = present.copy(layer: 0)
+            row.set.forEach { if new.isSet($0) { row[$0] = new[$0] } }
+            set(isUndone ? .init(before: row, after: own.after) : .init(before: own.before, after: row), at: address)
+        }
+    }
+
+    private static let bytesPerPair = 64
+}
+
+extension UndoStep.ObjectChange {
+    /// Returns the change of an object that existed before and exists afterwards, limited to the columns that differ. Returns nil if
+    /// none do.
+    ///
+    /// - Precondition: Both rows have the same columns set.
+    static func update(from before: Row, to after: Row) -> Self? {
+        var same = ColumnSet()
+        before.set.forEach { if before[$0] == after[$0] { same.insert($0) } }
+        if same.isEmpty { return Self(before: before, after: after) }
+        guard same.count < before.set.count else { return nil }
+        let (old, new) = (before.copy(layer: 0), after.copy(layer: 0))
+        same.forEach {
+            old.clear($0)
+            new.clear($0)
+        }
+        return Self(before: old, after: new)
+    }
+
+    /// Returns the combination with a later change of the same object; nil if they cancel each other.
+    func followed(by newer: Self) -> Self? {
+        switch (before, newer.after) {
+        case (nil, nil): return nil
+        case (nil, let last?): return Self(before: nil, after: after.map { $0.overlaid(by: last) } ?? last)
+        case (let first?, nil): return Self(before: newer.before.map { $0.overlaid(by: first) } ?? first, after: nil)
+        case (let first?, let last?):
+            let old = newer.before.map { $0.overlaid(by: first) } ?? first
+            let new = after.map { $0.overlaid(by: last) } ?? last
+            return Self.update(from: old, to: new)
+        }
+    }
+
+    var byteCount: Int { 96 + (before?.byteCount ?? 0) + (after?.byteCount ?? 0) }
+}
+
+extension Row {
+    /// Returns a copy in which the set columns of another row replace those of this one.
+    fileprivate func overlaid(by newer: Row) -> Row {
+        let row = copy(layer: 0)
+        newer.set.forEach { row[$0] = newer[$0] }
+        return row
+    }
+
+    /// The approximate memory of the row.
+    fileprivate var byteCount: Int {
+        var count = 80 + columnCount * MemoryLayout<Value>.stride
+        set.forEach { count += self[$0].heapByteCount }
+        return count
+    }
+}
+
+extension Value {
+    /// The bytes that the value has outside of its row.
+    var heapByteCount: Int {
+        switch self {
+        case .string(let text): text.utf8.count > 15 ? text.utf8.count + 32 : 0
+        case .data(let data): data.count > 14 ? data.count + 64 : 0
+        default: 0
+        }
+    }
+}

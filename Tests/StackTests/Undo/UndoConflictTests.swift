@@ -1,0 +1,224 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Undo of what others have changed since, and undo of one author's saves (S162).
+@Suite struct UndoConflictTests {
+    private static func kinds(_ error: (any Error)?) -> [UndoConflict.Kind] {
+        if case UndoError.conflicts(let conflicts)? = error { conflicts.map(\.kind) } else { [] }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: a property that another context changed is a conflict, which is skipped or forced`(_ kind: StoreKind) async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (worker, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        for policy in [UndoPolicy.skip, .force] {
+            let id = await worker.perform { context in
+                context.undoHistory = nil
+                return context.makeTrack("first", plays: 1).objectID
+            }
+            await worker.perform { $0.undoHistory = UndoHistory() }
+            try await worker.perform { context throws in
+                let track = try context.existingObject(with: id)
+                track["title"] = "second"
+                track["plays"] = 2
+            }
+            try await worker.save()
+            await other.perform { $0.refreshAllObjects() }
+            try await other.perform { try $0.existingObject(with: id)["plays"] = 7 }
+            try await other.save()
+            try await worker.perform { context throws in
+                context.refreshAllObjects()
+                let (track, history) = (try context.existingObject(with: id), try #require(context.undoHistory))
+                let error = #expect(throws: UndoError.self) { try history.undo() }
+                #expect(!context.hasChanges && history.canUndo)
+                guard case .conflicts(let conflicts)? = error else { return }
+                #expect(conflicts.map(\.objectID) == [id] && conflicts.map(\.property) == ["plays"])
+                #expect(conflicts[0].expected == 2 && conflicts[0].present == 7 && conflicts[0].wanted == 1)
+                #expect(
+                    conflicts[0].description
+                        == "Track(id: \(id.key)).plays was changed since: it is 7 instead of 2, and would become 1")
+                #expect(try history.undo(onConflict: policy) == conflicts)
+                #expect(track["title"] == "first" && track["plays"] == (policy == .skip ? 7 : 1))
+                try history.redo()
+                #expect(track["title"] == "second" && track["plays"] == 7)
+            }
+            try await worker.save()
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: objects that others deleted or related since are conflicts`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (worker, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let track = await worker.perform { $0.makeTrack("t").objectID }
+        try await worker.save()
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        try await worker.perform { try $0.existingObject(with: track)["plays"] = 1 }
+        let artist = await worker.perform { $0.makeArtist("artist").objectID }
+        try await worker.save()
+        let album = try await other.perform { context throws in
+            context.refreshAllObjects()
+            context.delete(try context.existingObject(with: track))
+            let album = context.insert("Album")
+            album.setRelatedObject("artist", to: try context.existingObject(with: artist))
+            return album.objectID
+        }
+        try await other.save()
+        try await worker.perform { context throws in
+            context.refreshAllObjects()
+            let history = try #require(context.undoHistory)
+            let related = #expect(throws: UndoError.self) { try history.undo() }
+            #expect(Self.kinds(related) == [.referenced])
+            #expect(try history.undo(onConflict: .skip).count == 1)
+            #expect(try context.existingObject(with: album).relatedObject("artist") != nil && !context.hasChanges)
+            let deleted = #expect(throws: UndoError.self) { try history.undo() }
+            #expect(Self.kinds(deleted) == [.deleted])
+            try history.undo(onConflict: .force)
+            #expect(!context.hasChanges && !history.canUndo)
+        }
+        // A forced undo applies the delete rules, here a cascade.
+        try await worker.perform { context throws in
+            let second = context.makeArtist("second")
+            context.processPendingChanges()
+            context.undoHistory?.withoutRegistration {
+                context.insert("Album").setRelatedObject("artist", to: second)
+            }
+            try context.undoHistory?.undo(onConflict: .force)
+            #expect(try context.objects("Artist").count == 1 && context.objects("Album").count == 1)
+            #expect(!context.hasChanges)
+        }
+    }
+
+    @Test(arguments: Combination.parented)
+    func `S162: a child's save is one group of its parent, also if it is saved through`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        await MainActor.run { container.mainContext.undoHistory = UndoHistory() }
+        let child = await container.newBackgroundContext()
+        for isThrough in [false, true] {
+            await child.perform { _ = $0.makeTrack("a") }
+            await child.perform { _ = $0.makeTrack("b") }
+            if isThrough { try await child.save(through: .store) } else { try await child.save() }
+            try await MainActor.run { () throws in
+                let context = container.mainContext
+                let history = try #require(context.undoHistory)
+                #expect(try context.trackTitles() == ["a", "b"])
+                try history.undo()
+                #expect(try context.trackTitles() == [] && context.hasChanges == isThrough)
+                try history.redo()
+                #expect(try context.trackTitles() == ["a", "b"] && context.hasChanges == !isThrough)
+                try history.undo()
+                #expect(!history.canUndo)
+            }
+            try await container.saveMain()
+            #expect(try await container.read { try $0.trackTitles() } == [])
+        }
+    }
+
+    @Test(arguments: Combination.parented)
+    func `S162, S062: a child's save that the store refuses is no group of the parent`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await PersistentContainer(
+            model: Music.model, store: bed.description(.ancestors), stack: combination.stack)
+        await MainActor.run { container.mainContext.undoHistory = UndoHistory() }
+        let child = await container.newBackgroundContext()
+        await child.perform { context in
+            context.makeTrack("a")["isrc"] = "same"
+            context.makeTrack("b")["isrc"] = "same"
+        }
+        await #expect(throws: SaveError.self) { try await child.save(through: .store) }
+        try await MainActor.run { () throws in
+            #expect(container.mainContext.undoHistory?.canUndo == false)
+            #expect(try container.mainContext.trackTitles() == [] && !container.mainContext.hasChanges)
+        }
+        try await child.perform { try $0.objects("Track").first?["isrc"] = "other" }
+        try await child.save(through: .store)
+        try await MainActor.run { () throws in
+            #expect(try container.mainContext.trackTitles() == ["a", "b"])
+            try container.mainContext.undoHistory?.undo()
+            #expect(try container.mainContext.trackTitles() == [])
+        }
+    }
+
+    /// Calls `body` with a container in which "importer" has changed, inserted and deleted objects after the snapshot.
+    private static func afterImport(
+        _ kind: StoreKind,
+        _ body: (PersistentContainer, _ ids: [ObjectID], _ editor: BackgroundContext, Snapshot) async throws -> Void
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (editor, importer) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        var ids = await editor.perform { context in
+            context.transactionAuthor = "editor"
+            let (album, playlist) = (context.insert("Album"), context.insert("Playlist"))
+            let tracks = ["a", "b", "c"].map { context.makeTrack($0) }
+            tracks[1].setRelatedObject("album", to: album)
+            playlist.add(tracks[1], to: "tracks")
+            return (tracks + [album, playlist]).map(\.objectID)
+        }
+        try await editor.save(.deferred)
+        let before = try container.coordinator.snapshot(owner: "before the import")
+        ids += try await importer.perform { [ids] context throws in
+            context.transactionAuthor = "importer"
+            context.refreshAllObjects()
+            try context.existingObject(with: ids[0])["plays"] = 10
+            context.delete(try context.existingObject(with: ids[1]))
+            let track = context.makeTrack("imported")
+            track.setRelatedObject("album", to: try context.existingObject(with: ids[3]))
+            try context.existingObject(with: ids[4]).add(track, to: "tracks")
+            try context.existingObject(with: ids[4]).add(try context.existingObject(with: ids[2]), to: "tracks")
+            return [track.objectID]
+        }
+        try await importer.save(.deferred)
+        await editor.perform { $0.refreshAllObjects() }
+        try await editor.perform { [ids] in try $0.existingObject(with: ids[0])["title"] = "edited" }
+        try await editor.save()
+        try await body(container, ids, editor, before)
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: the changes of one author are undone by one save, and those of others stay`(_ kind: StoreKind) async throws {
+        try await Self.afterImport(kind) { container, ids, _, before in
+            let saves = try await container.coordinator.history().count
+            #expect(try await container.undoChanges(by: "importer", since: before) == [])
+            #expect(try await container.coordinator.history().count == saves + 1)
+            try await container.read { context throws in
+                #expect(try context.trackTitles() == ["b", "c", "edited"])
+                #expect(try context.existingObject(with: ids[0])["plays"] == 0)
+                #expect(try context.existingObject(with: ids[1]).relatedObject("album")?.objectID == ids[3])
+                #expect(try context.existingObject(with: ids[4]).relatedObjects("tracks").map(\.objectID) == [ids[1]])
+                try IntegrityExplorer.check(context, "after undo")
+            }
+            #expect(try await container.undoChanges(by: "nobody", since: before) == [])
+            #expect(try await container.coordinator.history().count == saves + 1)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: what others changed after or before an author is a conflict`(_ kind: StoreKind) async throws {
+        try await Self.afterImport(kind) { container, ids, editor, before in
+            try await editor.perform { context throws in
+                try context.existingObject(with: ids[0])["plays"] = 20
+                try context.existingObject(with: ids[5])["rating"] = 5.0
+            }
+            try await editor.save()
+            let error = await #expect(throws: UndoError.self) { try await container.undoChanges(by: "importer", since: before) }
+            #expect(Self.kinds(error) == [.changed, .changed])
+            let conflicts = try await container.undoChanges(by: "importer", since: before, onConflict: .skip)
+            #expect(conflicts.map(\.property) == ["plays", "rating"])
+            #expect(try await container.read { try $0.trackTitles() } == ["b", "c", "edited", "imported"])
+            await #expect(throws: UndoError.self, "the importer has changed plays in between") {
+                try await container.undoChanges(by: "editor", since: before)
+            }
+            try await container.undoChanges(by: "importer", since: before, onConflict: .force)
+            #expect(try await container.read { try $0.trackTitles() } == ["b", "c", "edited"])
+        }
+    }
+}

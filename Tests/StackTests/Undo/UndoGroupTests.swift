@@ -1,0 +1,185 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Groups, names and limits of an undo history (S162).
+@Suite struct UndoGroupTests {
+    @Test(arguments: StoreKind.allCases)
+    func `S162: nested groups are part of their block, and are undone alone while it is open`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        try await worker.perform { context throws in
+            let history = UndoHistory()
+            context.undoHistory = history
+            context.makeTrack("a")
+            history.beginGroup("Outer")
+            context.makeTrack("b")
+            history.group("Inner") { context.makeTrack("c") }
+            #expect(history.groupingLevel == 1)
+            try history.undoNestedGroup()
+            #expect(try context.trackTitles() == ["a", "b"])
+            #expect(throws: UndoError.self) { try history.undo() }
+            history.endGroup()
+            try history.redo()
+            #expect(try context.trackTitles() == ["a", "b", "c"])
+            #expect(history.undoActionName == "Inner")
+            try history.undo()
+            #expect(history.redoActionName == "Inner" && history.undoActionName == "Outer")
+            try history.undo()
+            #expect(try context.trackTitles() == [])
+            #expect(history.redoActionName == "Outer")
+            try history.redo()
+            #expect(try context.trackTitles() == ["a", "b"])
+            history.setActionName("Insert")
+            #expect(history.undoActionName == "Insert")
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: an open group joins the changes of several blocks`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        await worker.perform { context in
+            context.undoHistory = UndoHistory()
+            context.undoHistory?.beginGroup("Import")
+        }
+        // More blocks than layers that are kept apart, so that layers are folded.
+        for number in 0..<20 {
+            await worker.perform { _ = $0.makeTrack("\(number)") }
+            try await worker.perform { try $0.objects("Track")[0]["plays"] = .int(Int64(number)) }
+        }
+        try await worker.save()
+        try await worker.perform { context throws in
+            let history = try #require(context.undoHistory)
+            history.endGroup()
+            context.processPendingChanges()
+            #expect(history.undoActionName == "Import")
+            try history.undo()
+            #expect(try context.trackTitles() == [] && !history.canUndo)
+            try history.redo()
+            #expect(try context.trackTitles().count == 20)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: new changes end redo, and unregistered changes are not undone`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        try await worker.perform { context throws in
+            let history = UndoHistory()
+            context.undoHistory = history
+            let track = context.makeTrack("t")
+            context.processPendingChanges()
+            history.withoutRegistration { track["plays"] = 5 }
+            context.processPendingChanges()
+            track["rating"] = 1.5
+            context.processPendingChanges()
+            try history.undo()
+            #expect(history.canRedo && track["plays"] == 5 && track["rating"] == 2.5)
+            context.makeTrack("new")
+            #expect(!history.canRedo)
+            try history.undo()
+            #expect(track["plays"] == 5)
+            #expect(throws: UndoError.self, "the insertion left plays at 0") { try history.undo() }
+            try history.undo(onConflict: .force)
+            #expect(try context.trackTitles() == [])
+            context.undoHistory = nil
+            #expect(throws: UndoError.noContext) { try history.undo() }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: levels and bytes bound the history, and a group beyond the bound is refused as a whole`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        try await worker.perform { context throws in
+            let history = UndoHistory(levels: 3)
+            context.undoHistory = history
+            for number in 0..<5 {
+                context.makeTrack("\(number)")
+                context.processPendingChanges()
+            }
+            while history.canUndo { try history.undo() }
+            #expect(try context.trackTitles() == ["0", "1"])
+
+            history.removeAllActions()
+            history.byteLimit = 20_000
+            for number in 0..<200 {
+                context.makeTrack("\(number)")
+                context.processPendingChanges()
+                #expect(history.byteCount <= 20_000)
+            }
+            #expect(history.canUndo && history.byteCount > 0)
+            for number in 0..<200 { context.makeTrack("large \(number)") }
+            context.processPendingChanges()
+            #expect(!history.canUndo && history.byteCount == 0)
+            #expect(throws: UndoError.groupTooLarge(context: context.name, limit: 20_000)) { try history.undo() }
+            context.makeTrack("small")
+            context.processPendingChanges()
+            try history.undo()
+            #expect(try context.trackTitles().count == 402)
+            #expect(!history.canUndo)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: deleting a value beyond the bound reads none of its bytes and cannot be undone`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let model = try Model([
+            EntityDescription(
+                name: "Photo", properties: [.attribute(.init(name: "payload", type: .data, isOptional: true))])
+        ])
+        let container = try await bed.container(model: model)
+        let worker = container.coordinator.newBackgroundContext()
+        let id = await worker.perform { context in
+            let photo = context.insert("Photo")
+            photo["payload"] = .data(Data(count: 100_000))
+            return photo.objectID
+        }
+        try await worker.save()
+        try await worker.perform { context throws in
+            context.undoHistory = UndoHistory(byteLimit: 50_000)
+            context.delete(try context.existingObject(with: id))
+            context.processPendingChanges()
+            #expect(throws: UndoError.self) { try context.undoHistory?.undo() }
+        }
+    }
+
+    /// Counts what a group of many changes retains: its memory does not depend on the other objects.
+    @Test(arguments: StoreKind.allCases)
+    func `S162: many changes are one group, undone and redone as a whole`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        let count = Rounds.of(1_000, long: 100_000)
+        await worker.perform { context in
+            for number in 0..<count { context.makeTrack("t", plays: number) }
+        }
+        try await worker.save()
+        try await worker.perform { context throws in
+            let history = UndoHistory(byteLimit: 1 << 30)
+            context.undoHistory = history
+            let clock = ContinuousClock()
+            for track in try context.objects("Track") { track["plays"] = -1 }
+            let recording = clock.measure { context.processPendingChanges() }
+            #expect(history.byteCount > count * 100 && history.byteCount < count * 1_000)
+            let plays = Music.column("Track", "plays")
+            func changed() throws -> Int { try context.keys(matching: Music.query("Track", .compare(plays, .equal, -1))).count }
+            let undoing = try clock.measure { try history.undo() }
+            #expect(try changed() == 0 && !context.hasChanges)
+            let redoing = try clock.measure { try history.redo() }
+            #expect(try changed() == count)
+            if count == 100_000 {
+                print("undo of \(count) changes, \(kind): recorded \(recording), undone \(undoing), redone \(redoing)")
+            }
+        }
+    }
+}

@@ -1,0 +1,282 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Undo and redo in one context (S162).
+@Suite struct UndoTests {
+    /// Runs `body` in a background context with a history: a root or a child, by the stack.
+    static func withHistory(
+        _ combination: Combination, _ body: @Sendable (BackgroundContext) async throws -> Void
+    ) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        try await body(worker)
+        try await worker.save(through: .store)
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: undo is off by default, and a history begins with nothing to undo`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        await worker.perform { context in
+            #expect(context.undoHistory == nil)
+            context.makeTrack("before")
+            let history = UndoHistory()
+            context.undoHistory = history
+            #expect(!history.canUndo && !history.canRedo)
+        }
+        try await worker.perform { context throws in
+            #expect(try context.undoHistory?.undo() == [])
+            #expect(try context.trackTitles() == ["before"])
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func `S162: one perform block is one group, and undo and redo restore its values`(_ combination: Combination) async throws {
+        try await Self.withHistory(combination) { worker in
+            let id = await worker.perform { $0.makeTrack("first", plays: 1).objectID }
+            try await worker.save(through: .store)
+            try await worker.perform { context throws in
+                let track = try context.existingObject(with: id)
+                track["title"] = "second"
+                track["plays"] = 2
+                track["title"] = "third"
+            }
+            try await worker.perform { try $0.existingObject(with: id)["plays"] = 3 }
+            try await worker.perform { context throws in
+                let track = try context.existingObject(with: id)
+                let history = try #require(context.undoHistory)
+                try history.undo()
+                #expect(track["plays"] == 2 && track["title"] == "third")
+                try history.undo()
+                #expect(track["plays"] == 1 && track["title"] == "first")
+                #expect(!context.hasChanges && context.updatedObjects.isEmpty, "S007: nothing is left to save")
+                #expect(history.canUndo, "the insertion")
+                try history.redo()
+                #expect(track["plays"] == 2 && track["title"] == "third")
+                #expect(context.updatedObjects.map(\.objectID) == [id])
+                try history.redo()
+                #expect(track["plays"] == 3)
+                #expect(!history.canRedo)
+                #expect(try history.redo() == [])
+            }
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func `S162: an undone insertion is deleted, and a redo brings the same instance back`(_ combination: Combination) async throws
+    {
+        try await Self.withHistory(combination) { worker in
+            try await worker.perform { context throws in
+                let history = try #require(context.undoHistory)
+                let (artist, album) = (context.makeArtist("artist"), context.insert("Album"))
+                album.setRelatedObject("artist", to: artist)
+                context.processPendingChanges()
+                try history.undo()
+                #expect(album.isDeleted && artist.isDeleted)
+                #expect(!context.hasChanges && context.insertedObjects.isEmpty && context.deletedObjects.isEmpty)
+                #expect(try context.objects("Album").isEmpty)
+                #expect(artist["name"] == "artist", "the last value can be read")
+                try history.redo()
+                #expect(try context.objects("Album") == [album])
+                #expect(album.relatedObject("artist") === artist && !album.isDeleted)
+                #expect(artist.relatedObjects("albums") == [album])
+                #expect(Set(context.insertedObjects.map(\.objectID)) == [artist.objectID, album.objectID])
+            }
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func `S162: an undone deletion restores id, values and relationships of every kind`(_ combination: Combination) async throws {
+        try await Self.withHistory(combination) { worker in
+            let ids = await worker.perform { context in
+                let (artist, profile, pupil) = (
+                    context.makeArtist("artist"), context.insert("Profile"), context.makeArtist("pupil")
+                )
+                let (album, track, playlist) = (
+                    context.insert("Album"), context.makeTrack("t", plays: 4), context.insert("Playlist")
+                )
+                artist.setRelatedObject("profile", to: profile)
+                pupil.setRelatedObject("mentor", to: artist)
+                album.setRelatedObject("artist", to: artist)
+                playlist.add(track, to: "tracks")
+                return [artist, profile, pupil, album, track, playlist].map(\.objectID)
+            }
+            try await worker.save(through: .store)
+            for isSaved in [false, true] {
+                try await worker.perform { context throws in
+                    context.delete(try context.existingObject(with: ids[0]))
+                    context.delete(try context.existingObject(with: ids[4]))
+                }
+                // A saved deletion is undone too, by an insertion under the old id.
+                if isSaved { try await worker.save(through: .store) }
+                try await worker.perform { context throws in
+                    #expect(try context.objects("Profile").isEmpty && context.objects("Album").isEmpty, "cascades")
+                    try context.undoHistory?.undo()
+                    let objects = try ids.map { try context.existingObject(with: $0) }
+                    #expect(objects[0]["name"] == "artist" && objects[4]["plays"] == 4)
+                    #expect(
+                        objects[0].relatedObject("profile") === objects[1] && objects[1].relatedObject("artist") === objects[0])
+                    #expect(objects[0].relatedObjects("pupils") == [objects[2]])
+                    #expect(objects[0].relatedObjects("albums") == [objects[3]])
+                    #expect(objects[5].relatedObjects("tracks") == [objects[4]])
+                    #expect(context.hasChanges == isSaved)
+                }
+                try await worker.save(through: .store)
+            }
+            try await worker.perform { context throws in
+                try IntegrityExplorer.check(context, "after undo")
+                #expect(try context.trackTitles() == ["t"])
+            }
+        }
+    }
+
+    @Test(arguments: Combination.all)
+    func `S162: undo after a save makes unsaved changes, which the next save stores`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let worker = await container.newBackgroundContext()
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        let id = await worker.perform { $0.makeTrack("first").objectID }
+        try await worker.save(through: .store)
+        try await worker.perform { try $0.existingObject(with: id)["title"] = "second" }
+        try await worker.save(through: .store)
+        try await worker.perform { _ = try $0.undoHistory?.undo() }
+        try await worker.save(through: .store)
+        #expect(try await container.read { try $0.trackTitles() } == ["first"])
+        try await worker.perform { _ = try $0.undoHistory?.undo() }
+        try await worker.save(through: .store)
+        #expect(try await container.read { try $0.trackTitles() } == [])
+        try await worker.perform {
+            try $0.undoHistory?.redo()
+            try $0.undoHistory?.redo()
+        }
+        try await worker.save(through: .store)
+        #expect(try await container.read { try $0.existingObject(with: id)["title"] } == "second")
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S062: a failed save leaves the groups as they were`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let (worker, other) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        let id = await worker.perform { $0.makeTrack("first").objectID }
+        try await worker.save()
+        await other.perform { $0.refreshAllObjects() }
+        try await other.perform { try $0.existingObject(with: id)["title"] = "of another" }
+        try await other.save()
+        try await worker.perform { try $0.existingObject(with: id)["title"] = "second" }
+        await #expect(throws: SaveError.self) { try await worker.save() }
+        try await worker.perform { context throws in
+            let history = try #require(context.undoHistory)
+            try history.undo()
+            #expect(try context.trackTitles() == ["first"] && !context.hasChanges)
+            try history.redo()
+            #expect(try context.trackTitles() == ["second"])
+            try history.undo()
+            try history.undo()
+            #expect(try context.trackTitles() == [])
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: rollback and reset forget all groups, a save does not`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        for isReset in [false, true] {
+            await worker.perform { context in
+                context.undoHistory = UndoHistory()
+                context.makeTrack("saved")
+            }
+            try await worker.save()
+            try await worker.perform { context throws in
+                let history = try #require(context.undoHistory)
+                #expect(history.canUndo)
+                context.makeTrack("dropped")
+                if isReset { context.reset() } else { context.rollback() }
+                #expect(!history.canUndo && !history.canRedo && history.byteCount == 0)
+                context.makeTrack("next")
+                context.processPendingChanges()
+                try history.undo()
+                #expect(!context.hasChanges && !history.canUndo)
+            }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162: keyed values are undone with objects`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        try await worker.perform { context throws in
+            context.undoHistory = UndoHistory()
+            let scores = try context.collection("scores", of: Int.self)
+            scores["a"] = 1
+            context.makeTrack("t")
+        }
+        try await worker.perform { context throws in
+            let scores = try context.collection("scores", of: Int.self)
+            scores["a"] = 2
+            scores["b"] = 3
+        }
+        try await worker.save()
+        try await worker.perform { context throws in
+            let scores = try context.collection("scores", of: Int.self)
+            scores["a"] = nil
+            context.processPendingChanges()
+            scores["a"] = 9
+            context.processPendingChanges()
+            let history = try #require(context.undoHistory)
+            try history.undo()
+            #expect(scores["a"] == nil)
+            try history.undo()
+            #expect(scores["a"] == 2 && !context.hasChanges)
+            try history.undo()
+            #expect(scores["a"] == 1 && scores["b"] == nil)
+            try history.undo()
+            #expect(try scores.all.count == 0 && context.trackTitles() == [])
+            // The record of the collection's types was undone too, so it is written again.
+            scores["c"] = 5
+        }
+        try await worker.save()
+        if kind == .memory { return }
+        try await container.close()
+        let again = try await bed.container()
+        await #expect(throws: CollectionError.self) {
+            try await MainActor.run { _ = try again.collection("scores", of: String.self) }
+        }
+        try await MainActor.run { () throws in #expect(try again.collection("scores", of: Int.self)["c"] == 5) }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S035: observers learn of an undo as of any change`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        let counter = Counter()
+        let id = await worker.perform { $0.makeTrack("t").objectID }
+        try await worker.save()
+        try await worker.perform { context throws in
+            context.undoHistory = UndoHistory()
+            _ = context.addObserver { counter.note($0) }
+            try context.existingObject(with: id)["plays"] = 1
+            context.makeTrack("new")
+        }
+        try await worker.perform { _ = try $0.undoHistory?.undo() }
+        let notices = counter.all
+        #expect(notices.count == 2)
+        let store = container.coordinator.store.identity
+        #expect(notices.last?.kind == .objectsDidChange)
+        #expect(notices.last?.changes.updatedIDs(in: store).contains(id) == true)
+    }
+}
