@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-/// The cells of one CSV file, by column. A cell that is empty or `NA` is null.
+/// The cells of one CSV file, by column. A cell that is empty or a null word is null, unless it is quoted.
 struct CSVFile {
     /// The file's name without its extension.
     var name: String
@@ -12,16 +12,19 @@ struct CSVFile {
     var cells: [[String?]]
     var rowCount: Int
 
-    init(path: String) throws {
+    /// - Parameter nullWords: The texts that mean null, besides the empty text.
+    init(path: String, nullWords: Set<String> = CSVFolder.usualNullWords) throws {
         let file = path.split(separator: "/").last.map(String.init) ?? path
         guard let data = FileManager.default.contents(atPath: path) else {
             throw DatasetError("\(path): cannot be read; check that it exists and may be read")
         }
-        try self.init(Array(data), file: file)
+        try self.init(Array(data), file: file, nullWords: nullWords)
     }
 
-    /// - Parameter file: The file name for errors, with its extension.
-    init(_ bytes: [UInt8], file: String) throws {
+    /// - Parameters:
+    ///   - file: The file name for errors, with its extension.
+    ///   - nullWords: The texts that mean null, besides the empty text.
+    init(_ bytes: [UInt8], file: String, nullWords: Set<String> = CSVFolder.usualNullWords) throws {
         var parser = CSVParser(bytes, file: file)
         name = file.hasSuffix(".csv") ? String(file.dropLast(4)) : file
         guard let header = try parser.next() else {
@@ -43,7 +46,7 @@ struct CSVFile {
                         + "\(record.fields.count) fields, but the header names \(columns.count)")
             }
             for (column, field) in record.fields.enumerated() {
-                let isNull = !field.wasQuoted && (field.text.isEmpty || field.text == "NA")
+                let isNull = !field.wasQuoted && (field.text.isEmpty || nullWords.contains(field.text))
                 cells[column].append(isNull ? nil : field.text)
             }
             rowCount += 1

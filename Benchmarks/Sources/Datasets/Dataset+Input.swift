@@ -7,11 +7,19 @@
 extension Dataset {
     /// Reads a SQLite file or a folder of CSV files. Throws ``DatasetError``, whose message is one line with the input and the
     /// reason.
-    public static func read(_ path: String) throws -> Dataset {
+    ///
+    /// - Parameters:
+    ///   - path: The file or folder.
+    ///   - nullWords: The texts that mean null in CSV files, besides the empty text. nil means the usual ones.
+    public static func read(_ path: String, nullWords: Set<String>? = nil) throws -> Dataset {
         var isFolder = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
             throw DatasetError("\(path): no such file or folder")
         }
-        return isFolder ? try CSVFolder.read(path) : try SQLiteFile.read(path)
+        if isFolder { return try CSVFolder.read(path, nullWords: nullWords ?? CSVFolder.usualNullWords) }
+        if nullWords != nil {
+            throw DatasetError("\(path): is no folder of CSV files, so it has no words for null; leave out --null-words")
+        }
+        return try SQLiteFile.read(path)
     }
 }

@@ -33,6 +33,11 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
         help: ArgumentHelp("A SQLite file, or a folder of CSV files, to import instead of generated data.", valueName: "path"))
     var input: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The words that mean null in the CSV files of --input, with commas between them (default: NA).", valueName: "list"))
+    var nullWords: String?
+
     @Option(help: ArgumentHelp("The seed of generated data (default: 1).", valueName: "n"))
     var seed: UInt64?
 
@@ -62,6 +67,9 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
         _ = try stores()
         _ = try routings()
         _ = try durabilityKind()
+        if nullWords != nil, input == nil {
+            throw ValidationError("--null-words: is for CSV files only; add --input with their folder")
+        }
         try Self.checkWritable("--json", json)
         try Self.checkWritable("--html", html)
     }
@@ -116,7 +124,9 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
 
     /// Returns the data to import, which is read or generated.
     func dataset() throws -> Dataset {
-        if let input { return try Dataset.read(input) }
+        if let input {
+            return try Dataset.read(input, nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) })
+        }
         return MusicLibrary.make(rows: objects ?? MusicLibrary.usualRowCount, seed: seedOrUsual)
     }
 
@@ -134,6 +144,7 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
     private static func unknown<T: CaseIterable & RawRepresentable>(_ option: String, _ name: String, _ type: T.Type)
         -> ValidationError
     where T.RawValue == String {
-        ValidationError("\(option) \(name): no such name; known are \(T.allCases.map(\.rawValue).joined(separator: ", "))")
+        let known = T.allCases.map(\.rawValue)
+        return ValidationError("\(option) \(name): no such name\(Suggestion.hint(for: name, among: known))")
     }
 }

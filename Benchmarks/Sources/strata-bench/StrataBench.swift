@@ -1,6 +1,7 @@
 import ArgumentParser
 import Figures
 import Foundation
+import Workloads
 
 /// The command line. Parses it, runs a command on a main loop that measures itself, and exits with the status of the result.
 ///
@@ -8,9 +9,16 @@ import Foundation
 /// read.
 @main
 struct StrataBench: ParsableCommand {
+    /// The answer to `--version`: the program, and the libraries that its figures depend on.
+    static var version: String {
+        let libraries = Libraries.versions.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+        return "strata-bench 0.1.0 (\(libraries.joined(separator: ", ")))"
+    }
+
     static let configuration = CommandConfiguration(
         commandName: "strata-bench",
         abstract: "Measures Strata's stacks on its stores, against SQLite and LMDB in C calls.",
+        version: version,
         subcommands: [
             ShootoutCommand.self, StallCommand.self, ChatCommand.self, StorageCommand.self, ChildrenCommand.self,
             CompactionCommand.self, ScaleCommand.self, ReadersCommand.self, PeersCommand.self, ListCommand.self,
@@ -25,7 +33,7 @@ struct StrataBench: ParsableCommand {
     private static func start() async -> Int32 {
         do {
             if let name = CommandLine.arguments.dropFirst().first, !name.hasPrefix("-"), !commandNames.contains(name) {
-                throw WrongInput(description: "\(name): no such command; known are \(commandNames.joined(separator: ", "))")
+                throw WrongInput(description: "\(name): no such command\(Suggestion.hint(for: name, among: commandNames))")
             }
             let command = try parseAsRoot()
             if let benchmark = command as? any BenchmarkCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Datasets
 import Figures
+import Foundation
 import Testing
 
 @testable import strata_bench
@@ -96,6 +97,38 @@ import Testing
         @OptionGroup var options: BenchmarkOptions
 
         func measure() async throws -> (rows: [Report.Row], notes: [String]) { throw DiskFull() }
+    }
+
+    @Test(arguments: [
+        (["shootout", "--store", "lmbd"], "did you mean lmdb?"), (["shootout", "--stack", "sibling"], "did you mean siblings?"),
+        (["stall", "--durability", "durabel"], "did you mean durable?"),
+    ])
+    func `a wrong name is answered with the one that is meant`(arguments: [String], hint: String) throws {
+        #expect(try message(arguments).contains(hint))
+    }
+
+    @Test func `a name that is near to nothing has no suggestion`() {
+        #expect(Suggestion.nearest(to: "shotout", among: ["shootout", "stall"]) == "shootout")
+        #expect(Suggestion.nearest(to: "verify", among: ["shootout", "stall", "readers"]) == nil)
+        #expect(Suggestion.nearest(to: "", among: ["shootout"]) == nil)
+    }
+
+    @Test func `words for null need CSV files`() async throws {
+        #expect(try message(["shootout", "--null-words", "NULL"]).contains("--null-words: is for CSV files only"))
+        let file = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID()).sqlite")
+        try Data().write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let parsed = try StrataBench.parseAsRoot(["shootout", "--input", file.path, "--null-words", "NULL"])
+        let command = try #require(parsed as? any BenchmarkCommand)
+        let error = await #expect(throws: WrongInput.self) { try await command.runBenchmark() }
+        #expect(error?.description.contains("leave out --null-words") == true)
+    }
+
+    @Test func `the version is printed with the libraries`() throws {
+        let error = try #require(throws: (any Error).self) { _ = try StrataBench.parseAsRoot(["--version"]) }
+        #expect(StrataBench.status(of: error) == 0)
+        let text = StrataBench.fullMessage(for: error)
+        #expect(text.hasPrefix("strata-bench ") && text.contains("LMDB 0.9"))
     }
 
     @Test func helpIsNoError() throws {

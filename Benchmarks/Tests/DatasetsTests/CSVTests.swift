@@ -71,4 +71,46 @@ import Testing
         #expect(table.references[1].rows == [0, 1, 0, 2])
         #expect(data.lostReferences == 1)
     }
+
+    @Test func `the words for null are chosen by the user`() throws {
+        let file = try CSVFile(Array("a,b\nNULL,NA\n-,\"-\"\n".utf8), file: "things.csv", nullWords: ["NULL", "-"])
+        #expect(file.cells == [[nil, nil], ["NA", "-"]])
+    }
+
+    @Test func `numbers are references if their column is named for the file`() throws {
+        let categories = try file("name,id\nfruit,1\nnuts,2\n", "categories.csv")
+        let goods = try file("id,category_id,count\n1,1,2\n2,1,1\n3,2,1\n", "goods.csv")
+        let data = CSVFolder.dataset([categories, goods], name: "test")
+        #expect(data.tables[1].references.map(\.name) == ["category"])
+        #expect(data.tables[1].references[0].rows == [0, 0, 1])
+        #expect(data.tables[1].attributes.map(\.name) == ["id_", "count"])
+    }
+
+    @Test func `a parent is a reference into the same file`() throws {
+        let folders = try file("id,name,parent_id\n10,a,\n11,b,10\n12,c,11\n", "folders.csv")
+        let data = CSVFolder.dataset([folders], name: "test")
+        #expect(data.tables[0].references.map(\.name) == ["parent"])
+        #expect(data.tables[0].references[0].rows == [-1, 0, 1])
+    }
+
+    @Test func `a file of pairs becomes a many-to-many relationship`() throws {
+        let lists = try file("list_id,name\n1,a\n2,b\n", "lists.csv")
+        let songs = try file("song_id,title\n7,x\n8,y\n", "songs.csv")
+        let pairs = try file("list_id,song_id\n1,7\n1,8\n2,7\n2,9\n", "list_songs.csv")
+        let data = CSVFolder.dataset([pairs, lists, songs], name: "test")
+        #expect(data.tables.map(\.name) == ["lists", "songs"])
+        let link = try #require(data.links.first)
+        #expect((link.source, link.destination) == (0, 1))
+        #expect(link.pairs.map { [$0.source, $0.destination] } == [[0, 0], [0, 1], [1, 0]])
+        #expect(data.lostReferences == 1)
+    }
+
+    @Test func `a file of pairs that occur twice stays an entity`() throws {
+        let lists = try file("list_id,name\n1,a\n2,b\n", "lists.csv")
+        let songs = try file("song_id,title\n7,x\n8,y\n", "songs.csv")
+        let pairs = try file("list_id,song_id\n1,7\n1,7\n", "list_songs.csv")
+        let data = CSVFolder.dataset([lists, songs, pairs], name: "test")
+        #expect(data.tables.count == 3)
+        #expect(data.tables[2].references.count == 2)
+    }
 }
