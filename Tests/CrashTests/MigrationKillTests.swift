@@ -49,6 +49,8 @@ enum MigrationScript {
             model: try model(1), store: kind == .sqlite ? .sqlite(file) : .lmdb(file))
         try await container.coordinator.insert(
             into: "Thing", ["number"], rows: (0..<count).lazy.map { [Value.int(Int64($0))] })
+        // Another process opens the file next.
+        try await container.close()
     }
 
     private static func killLater(_ microseconds: Int) {
