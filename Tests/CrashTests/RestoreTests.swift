@@ -273,7 +273,7 @@ import Testing
         let task = Mutex<Task<Bool, any Error>?>(nil)
         let calls = Mutex(0)
         return try await withCheckedThrowingContinuation { continuation in
-            // On a thread of its own, because the injector stays until the task has ended.
+            // On another thread, because the injector stays until the task has ended.
             Thread.detachNewThread {
                 let cancelling: SystemFaults.Injector = { _, path in
                     guard path.contains(name) else { return nil }

@@ -45,42 +45,35 @@ private enum Short {
         #expect(try after.fetchCount(FetchDescriptor<ToDoList>()) == 0)
     }
 
+    /// Saves one note in a file, and closes the file.
+    private static func fill(_ file: TestFile) async throws {
+        let container = try file.open(Full.Note.self)
+        let context = ModelContext(container)
+        context.insert(Full.Note(title: "kept"))
+        try context.save()
+        try await container.close()
+    }
+
     @Test func `without a plan, a migration drops what the models no longer have`() async throws {
         try await TestFile.use { file in
-            let old = try file.open(Full.Note.self)
-            do {
-                let context = ModelContext(old)
-                context.insert(Full.Note(title: "kept"))
-                try context.save()
-            }
-            try await old.close()
-            let new = try file.open(Short.Note.self)
-            do {
-                let context = ModelContext(new)
-                #expect(try context.fetch(FetchDescriptor<Short.Note>()).map(\.title) == ["kept"])
-                withExtendedLifetime(context) {}
-            }
-            try await new.close()
+            try await Self.fill(file)
+            let container = try file.open(Short.Note.self)
+            let context = ModelContext(container)
+            #expect(try context.fetch(FetchDescriptor<Short.Note>()).map(\.title) == ["kept"])
+            try await container.close()
+            withExtendedLifetime(context) {}
         }
     }
 
     @Test func `a file of other models is not opened and loses nothing`() async throws {
         try await TestFile.use { file in
-            let old = try file.open(Full.Note.self)
-            do {
-                let context = ModelContext(old)
-                context.insert(Full.Note(title: "kept"))
-                try context.save()
-            }
-            try await old.close()
+            try await Self.fill(file)
             #expect(throws: (any Error).self) { try file.open(Stranger.self) }
-            let again = try file.open(Full.Note.self)
-            do {
-                let context = ModelContext(again)
-                #expect(try context.fetch(FetchDescriptor<Full.Note>()).map(\.text) == ["long"])
-                withExtendedLifetime(context) {}
-            }
-            try await again.close()
+            let container = try file.open(Full.Note.self)
+            let context = ModelContext(container)
+            #expect(try context.fetch(FetchDescriptor<Full.Note>()).map(\.text) == ["long"])
+            try await container.close()
+            withExtendedLifetime(context) {}
         }
     }
 }

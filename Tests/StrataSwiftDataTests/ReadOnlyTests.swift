@@ -90,7 +90,7 @@ import Testing
     }
 }
 
-/// A folder that cannot be written. The superuser can write everywhere, so the test runs as another user, in a process of its own.
+/// A folder that cannot be written. The superuser can write everywhere, so the test runs in another process, as another user.
 @Suite(.enabled(if: geteuid() == 0, "only the superuser can become another user")) struct ReadOnlyFolderTests {
     @Test func `S166: a file opens read-only in a folder where nothing can be written`() async throws {
         let file = TestFile()

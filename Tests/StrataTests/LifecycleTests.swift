@@ -106,6 +106,24 @@ extension Melody: ManagedObjectLifecycle {
         #expect(plays == [2])
     }
 
+    @Test func `S162: changes of willSave are undone with the group that the save completes`() async throws {
+        let container = try await container(.siblings)
+        let context = container.coordinator.newBackgroundContext()
+        await context.perform { context in
+            context.undoHistory = UndoHistory()
+            context.insert(Melody(title: "S162", plays: 5, band: nil))
+        }
+        try await context.save()
+        try await context.perform { try $0.fetch(FetchRequest<Melody>())[0].plays = 1 }
+        try await context.save()
+        try await context.perform { context in
+            let song = try context.fetch(FetchRequest<Melody>())[0]
+            #expect(song.plays == 2, "willSave has changed it")
+            try context.undoHistory?.undo()
+            #expect(song.plays == 5)
+        }
+    }
+
     @Test func S061_everyObjectThatRefusesIsInOneError() async throws {
         let container = try await container(.siblings)
         let context = container.coordinator.newBackgroundContext()

@@ -19,8 +19,10 @@ enum SQLiteLineage {
         return StoreLineage(store: store, copies: copies)
     }
 
-    /// Returns the lineage of a file that is open read-only. A copy that was not opened for writing yet counts as an incarnation of its own,
-    /// so that the saves that its original makes later are not taken for saves of the copy.
+    /// Returns the lineage of a file that is open read-only.
+    ///
+    /// A copy becomes an incarnation when it is first opened for writing. Before that, this treats it as one already. Otherwise later saves
+    /// of the original would seem to be saves of the copy.
     static func readOnly(_ store: UUID, _ connection: SQLiteConnection, _ path: String) throws -> StoreLineage {
         // One state, although another process may begin an incarnation meanwhile.
         try connection.run("SAVEPOINT lineage")

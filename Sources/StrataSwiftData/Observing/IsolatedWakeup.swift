@@ -5,7 +5,7 @@ final class ObserverIsolation: @unchecked Sendable {
     // `@unchecked Sendable` is safe because the reference is set once, and a weak reference may be read by every thread.
     /// The actor; nil if it was released, or if there was none.
     private(set) weak var actor: (any Actor)?
-    /// Whether the observer was made outside of every actor.
+    /// Whether the observer was not made on an actor.
     let isNone: Bool
 
     init(_ actor: (any Actor)?) {

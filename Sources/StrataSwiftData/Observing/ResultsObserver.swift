@@ -3,9 +3,9 @@ import Observation
 
 /// The objects of a description, which follow the changes of a context, of other contexts and of other processes.
 ///
-/// Reading ``results`` shows the changes so far. Code inside `withObservationTracking` is also told of later changes. An observer is used
-/// where its context is used: on the main actor, or in the actor that made it. An observer that was made outside of every actor is told of
-/// the changes of other contexts only when its context is used.
+/// Reading ``results`` shows the changes so far. `withObservationTracking` reports later changes. Create and use an observer on
+/// the actor that uses its context: the main actor or another one. An observer that is not created on an actor reports the changes of other
+/// contexts only when its context is used.
 ///
 /// `SectionTitle` is `Never` in an observer without sections.
 ///

@@ -123,7 +123,7 @@ import Testing
         case delete(Int)
     }
 
-    /// A forest as a dictionary, and what one context has changed in it.
+    /// A forest as a dictionary, and the changes that one context has made in it.
     private struct Forest {
         struct Node: Equatable {
             var title: Int

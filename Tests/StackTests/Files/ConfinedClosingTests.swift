@@ -81,18 +81,23 @@ import Testing
         var objects: [ManagedObject] = []
     }
 
+    /// Makes a track and saves it on a thread, in a save that `blocked` stops. Returns the code of the error.
+    private static func save(_ confined: Carrier, _ blocked: BlockedSave) async throws -> StoreError.Code? {
+        try await confined.onThread { context in
+            let token = blocked.observe(context)
+            context.makeTrack("a")
+            defer { token.cancel() }
+            return Self.code { try context.saveNow() }
+        }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `closing waits for a save on another thread`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let confined = Carrier(container)
         let blocked = BlockedSave()
-        async let saving: StoreError.Code? = confined.onThread { context in
-            let token = blocked.observe(context)
-            context.makeTrack("a")
-            defer { token.cancel() }
-            return Self.code { try context.saveNow() }
-        }
+        async let saving = Self.save(confined, blocked)
         try await until("the save has begun") { blocked.hasBegun }
         let closing = Task { try await container.close(within: .seconds(600)) }
         // From here on, the save runs while the container waits for it.
@@ -110,12 +115,7 @@ import Testing
         let container = try await bed.container()
         let confined = Carrier(container, "import")
         let blocked = BlockedSave()
-        async let saving: StoreError.Code? = confined.onThread { context in
-            let token = blocked.observe(context)
-            context.makeTrack("a")
-            defer { token.cancel() }
-            return Self.code { try context.saveNow() }
-        }
+        async let saving = Self.save(confined, blocked)
         try await until("the save has begun") { blocked.hasBegun }
         do {
             try await container.close(within: .milliseconds(20))

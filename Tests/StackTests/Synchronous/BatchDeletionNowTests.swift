@@ -3,7 +3,7 @@ import StoreInterface
 import TestSupport
 import Testing
 
-/// Batch deletions that a context begins, with unsaved changes of its own and beside other contexts.
+/// Batch deletions that a context begins, while it and other contexts have unsaved changes.
 @Suite struct BatchDeletionNowTests {
     private static let beatles = EntityFetchRequest("Artist", matching: .equal("name", .string("Beatles")))
 

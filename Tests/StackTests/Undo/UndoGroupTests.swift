@@ -38,6 +38,26 @@ import Testing
         }
     }
 
+    @Test(arguments: Combination.all) @MainActor
+    func `S162: on the main actor, a group ends with the job that made its changes`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let main = container.mainContext
+        let track = main.makeTrack("a")
+        try await container.saveMain()
+        let history = UndoHistory()
+        main.undoHistory = history
+        track["plays"] = 1
+        // Jobs of the main actor run in their order, so the one that ends the group runs before the last of these.
+        for _ in 0..<3 { await Task { @MainActor in }.value }
+        (track["title"], track["plays"]) = ("b", 2)
+        try history.undo()
+        #expect([track["title"], track["plays"]] == ["a", 1])
+        try history.undo()
+        #expect(track["plays"] == 0 && !main.hasChanges)
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S162: an open group joins the changes of several blocks`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

@@ -81,7 +81,7 @@ import Testing
             try await Task.sleep(for: .milliseconds(2))
         }
         try FileManager.default.copyItem(at: other, to: target)
-        // A reader of that process. It needs no lock of its own to open the file.
+        // A reader of that process. It needs no lock to open the file.
         let reader = try SQLiteStore(url: target, schema: Sample.schema, readOnly: true)
         let snapshot = try reader.snapshot()
         #expect(flock(lock, LOCK_UN) == 0)

@@ -53,7 +53,7 @@ struct InvalidField: Error, CustomStringConvertible {
 }
 
 extension String {
-    /// Whether the text can be a segment of a path without escapes. Dots alone have a meaning of their own in paths.
+    /// Whether the text can be a segment of a path without escapes. A path gives `.` and `..` another meaning.
     fileprivate var isPathSegment: Bool {
         (1...64).contains(utf8.count) && contains { $0 != "." }
             && allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || ".-_".contains($0)) }

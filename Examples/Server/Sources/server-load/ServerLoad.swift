@@ -8,7 +8,7 @@ import StockServer
     static let configuration = CommandConfiguration(
         commandName: "server-load",
         abstract:
-            "Starts the stock server in a process of its own, sends requests over loopback, checks the results and prints figures."
+            "Starts the stock server in another process, sends requests over loopback, checks the results and prints figures."
     )
 
     @Option(help: "The number of clients that send requests at the same time.")

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A server in a process of its own, and what the system says about it.
+/// A server that runs in another process, and the threads and memory that the process uses.
 struct ServerProcess: ~Copyable {
     struct Failure: Error, CustomStringConvertible {
         let description: String

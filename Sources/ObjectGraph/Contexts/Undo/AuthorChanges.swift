@@ -10,7 +10,7 @@ struct AuthorChanges {
         var before = ColumnSet()
         /// The columns that others changed after the author did.
         var after = ColumnSet()
-        /// Whether the author, or another, inserted or deleted the object last. nil if nobody did.
+        /// Whether the last insertion or deletion of the object was by the author; nil if it was neither inserted nor deleted.
         var isLifeOwn: Bool?
 
         fileprivate mutating func note(_ columns: ColumnSet, isOwn: Bool) {

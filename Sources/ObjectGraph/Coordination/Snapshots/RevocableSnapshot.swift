@@ -4,7 +4,7 @@ import StoreInterface
 /// The uses of the store by one confined context, which another thread can end when the container is closed.
 ///
 /// A confined context has no executor on which it could be closed. Therefore the thread that closes the container changes nothing of the
-/// context. While no use is running, it takes away the snapshots that the context reads. The next use closes the context itself.
+/// context. While no use is running, it releases the snapshots that the context reads. The next use closes the context itself.
 final class StoreUses: Sendable {
     /// The coordinator of the context.
     let owner: ObjectIdentifier

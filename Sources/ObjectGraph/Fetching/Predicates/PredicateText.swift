@@ -35,15 +35,13 @@ struct PredicateText {
     }
 
     /// Returns the parts of a chain of `&&` or `||`, which nests as deep as it is long.
-    mutating func chain(
-        _ expression: any PredicateExpression, _ symbol: String, isPart: Bool,
-        _ sides: (any PredicateExpression) -> (any PredicateExpression, any PredicateExpression)?
-    ) -> String {
-        var pending = [expression]
+    fileprivate mutating func chain(_ expression: any BinaryExpression, isPart: Bool) -> String {
+        let symbol = expression.symbol
+        var pending: [any PredicateExpression] = [expression]
         var parts: [String] = []
         while let next = pending.popLast() {
-            if let (left, right) = sides(next) {
-                pending += [right, left]
+            if let next = next as? any BinaryExpression, next.symbol == symbol {
+                pending += [next.operands.1, next.operands.0]
             } else {
                 parts.append(text(next))
             }
@@ -159,9 +157,7 @@ extension PredicateExpressions.Conjunction: BinaryExpression {
     fileprivate var symbol: String { "&&" }
     fileprivate var operands: (any PredicateExpression, any PredicateExpression) { (lhs, rhs) }
     fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
-        writer.chain(self, symbol, isPart: isPart) {
-            ($0 as? any BinaryExpression).flatMap { $0.symbol == "&&" ? $0.operands : nil }
-        }
+        writer.chain(self, isPart: isPart)
     }
 }
 
@@ -169,9 +165,7 @@ extension PredicateExpressions.Disjunction: BinaryExpression {
     fileprivate var symbol: String { "||" }
     fileprivate var operands: (any PredicateExpression, any PredicateExpression) { (lhs, rhs) }
     fileprivate func text(_ writer: inout PredicateText, isPart: Bool) -> String {
-        writer.chain(self, symbol, isPart: isPart) {
-            ($0 as? any BinaryExpression).flatMap { $0.symbol == "||" ? $0.operands : nil }
-        }
+        writer.chain(self, isPart: isPart)
     }
 }
 
