@@ -269,4 +269,54 @@ import Testing
         try await settle()
         #expect(writer.pins.live().taken.isEmpty)
     }
+
+    /// Returns when the contexts have moved to what the writer has published, and the writer has given back its snapshot.
+    private func rest(_ coordinator: PersistentStoreCoordinator, _ contexts: BackgroundContext...) async throws {
+        for _ in 0..<2 {
+            try await coordinator.writer.onQueue { $0.finishFlush() }
+            clock.advance(by: .seconds(1))
+        }
+        try await coordinator.writer.onQueue { _ in }
+        for context in contexts { await context.perform { _ in } }
+    }
+
+    @Test(arguments: [true, false])
+    func `S154: contexts that show nothing hold no snapshot after a deferred save was written`(_ merges: Bool) async throws {
+        let saver = coordinator.newBackgroundContext()
+        let other = coordinator.newBackgroundContext()
+        for context in [saver, other] { await context.perform { $0.automaticallyMergesChanges = merges } }
+        try await save(saver, "a", .deferred(within: .seconds(600)))
+        #expect(try await saver.perform { try $0.count(EntityFetchRequest("Track")) } == 1)
+        try await save(saver, "b", .deferred(within: .seconds(600)))
+        try await coordinator.flush()
+        try await rest(coordinator, saver, other)
+        let live = writer.pins.live()
+        // The other context has not seen the saves, so it keeps the state before them, unless it merges.
+        #expect(live.taken.flatMap(\.holders).map(\.owner) == (merges ? [] : [other.name]))
+    }
+
+    /// Catches: a context that gives up the state in which it has read a value.
+    @Test(arguments: ["count", "object", "keyed value"])
+    func `S150: a context that has read keeps its state when the deferred save is in the file`(_ read: String) async throws {
+        let model = Music.model.withKeyedValues
+        let coordinator = try PersistentStoreCoordinator(
+            model: model, store: FaultyStore(schema: model.storeSchema), routing: .snapshot, name: "test", clock: clock)
+        let context = coordinator.newBackgroundContext()
+        await context.perform { $0.automaticallyMergesChanges = false }
+        let track = try await context.perform { context in
+            try context.collection("drafts", of: String.self)["spring"] = "rain"
+            return context.makeTrack("a").objectID
+        }
+        try await context.save(.deferred(within: .seconds(600)))
+        try await context.perform { context in
+            switch read {
+            case "count": _ = try context.count(EntityFetchRequest("Track"))
+            case "object": _ = try context.existingObject(with: track)["title"]
+            default: _ = try context.collection("drafts", of: String.self)["spring"]
+            }
+        }
+        try await coordinator.flush()
+        try await rest(coordinator, context)
+        #expect(coordinator.writer.pins.live().taken.flatMap(\.holders).map(\.owner) == [context.name])
+    }
 }

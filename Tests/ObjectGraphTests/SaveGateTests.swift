@@ -1,3 +1,4 @@
+import MemoryStore
 import StoreInterface
 import Testing
 
@@ -23,21 +24,22 @@ import Testing
         #expect(!gate.isSaving)
     }
 
-    @Test func savesOfChildrenFormOneGroupUntilItIsTaken() {
+    @Test func savesOfChildrenFormOneGroupUntilItIsTaken() throws {
         var gate = SaveGate()
-        let isFirst = [gate.add(Self.push()), gate.add(Self.push())]
+        let isFirst = [gate.add(try Self.push()), gate.add(try Self.push())]
         let groups = [gate.takeGroup().count, gate.takeGroup().count]
-        let isFirstOfNext = gate.add(Self.push())
+        let isFirstOfNext = gate.add(try Self.push())
         #expect(isFirst == [true, false])
         #expect(groups == [2, 0])
         #expect(isFirstOfNext)
     }
 
-    private static func push() -> WaitingPush {
-        let layer = Layer(schema: StoreSchema(entities: [], links: []))
+    private static func push() throws -> WaitingPush {
+        let store = MemoryStore(schema: StoreSchema(entities: [], links: []))
+        let layer = Layer(schema: store.schema)
         let changes = ChildChanges(
             layer: layer, changes: layer.changeSet(origin: SaveOrigin()), parentViewRevision: 0, parentResetGeneration: 0,
-            origin: SaveOrigin())
+            state: StoreState(base: try store.snapshot(), sequence: .zero), origin: SaveOrigin())
         return WaitingPush(push: changes, durability: .deferred) { _ in }
     }
 }

@@ -18,6 +18,8 @@ extension ManagedObjectContext {
         checkIsolation()
         try checkOpen()
         guard let entity = keyedEntity else { return nil }
+        // The value may be found in a deferred save in memory, and later reads must show the same state.
+        if layerStack.baseState.state.pendingSaves > 0 { layerStack.baseState.state.takeBase() }
         return try layerStack.view.keyedObject(entity, key)
     }
 

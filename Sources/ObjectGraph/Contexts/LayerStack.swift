@@ -48,7 +48,7 @@ struct LayerStack {
         var earliestParentRevision: UInt64 = 0
         /// The way of requests to the parent and the store; nil if the context reads the state and the layers.
         var route: (any RequestRoute)?
-        /// Whether the user pinned the context to this state.
+        /// Whether the user pinned the context, or its parent, to this state.
         var isPinned = false
     }
 

@@ -187,11 +187,36 @@ public final class ManagedObjectContext {
     /// Acquires the snapshot if objects, observers or unsaved changes depend on it. Otherwise the context keeps no pages from reuse.
     private func settleBase() {
         guard layerStack.baseState.route?.base == nil, phase.closure == nil else { return }
-        if isRoot, showsNothing, !layerStack.baseState.isPinned {
-            layerStack.baseState.state = readable(setup.writer.resting(layerStack.baseState.state))
-        } else {
+        if mayRest {
+            rest(in: layerStack.baseState.state)
+        } else if isRoot || !showsNothing || layerStack.baseState.isPinned {
             layerStack.baseState.state.takeBase()
         }
+        // A child that shows nothing may share its parent's snapshot, which is acquired by the first read of either.
+    }
+
+    /// Whether the context need not keep its snapshot after a move, because it shows nothing.
+    ///
+    /// A child is a snapshot in time, unless it follows its parent or the parent is hidden, and the parent has no unsaved changes.
+    var mayRest: Bool {
+        let base = layerStack.baseState
+        guard showsNothing, !base.isPinned else { return false }
+        let follows = automaticallyMergesChanges || setup.decidesForParent
+        return isRoot || follows && base.route == nil && base.inherited.isEmpty
+    }
+
+    /// Makes a context that may rest read a state without acquiring its snapshot before the first read.
+    func rest(in state: StoreState) {
+        if state.pendingSaves > 0 { awaitFlushes() }
+        layerStack.baseState.state = readable(setup.writer.resting(state))
+        phase.registrationsAtRest = registry.registrations
+    }
+
+    /// Has the writer tell this context of flushes. A context that merges is told anyway.
+    private func awaitFlushes() {
+        guard !automaticallyMergesChanges, !phase.awaitsFlushes, place.confinement == nil, let host else { return }
+        phase.awaitsFlushes = true
+        setup.coordinator.register(host, number: number, root: nil, onlyFlushes: true)
     }
 
     /// Settles the base state at the end of a save, because its objects are released only after they are clean.

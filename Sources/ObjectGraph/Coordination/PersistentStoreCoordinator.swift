@@ -39,6 +39,7 @@ public final class PersistentStoreCoordinator: Sendable {
         let notifier: CoalescedNotifier
         /// The number of the root if the context is its child, which receives the root's own saves from there.
         let root: UInt64?
+        let onlyFlushes: Bool
     }
 
     /// Creates a coordinator on a store that is already open.
@@ -97,12 +98,14 @@ public final class PersistentStoreCoordinator: Sendable {
         try await writer.refresh()
     }
 
-    /// - Parameter root: The number of the context's root; nil for a root.
-    func register(_ host: any ContextExecutor, number: UInt64, root: UInt64?) {
+    /// - Parameters:
+    ///   - root: The number of the context's root; nil for a root.
+    ///   - onlyFlushes: Whether the context is told of flushes only, because it does not merge.
+    func register(_ host: any ContextExecutor, number: UInt64, root: UInt64?, onlyFlushes: Bool = false) {
         contexts.withLock { contexts in
             if contexts.count > 64 { contexts = contexts.filter { $0.value.notifier.isAlive } }
             let notifier = CoalescedNotifier(host, queue: signals, clock: writer.clock, onlyAnnounces: root != nil)
-            contexts[number] = Follower(notifier: notifier, root: root)
+            contexts[number] = Follower(notifier: notifier, root: root, onlyFlushes: onlyFlushes)
         }
     }
 
@@ -112,12 +115,14 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// Notifies all contexts except the one that saved, and its child.
     ///
-    /// - Parameter origin: The number of the context that saved; 0 for none.
+    /// - Parameter origin: The number of the context that saved; 0 for none, `.max` for a flush.
     func didSave(_ origin: UInt64) {
         let others = contexts.withLock { contexts in
-            contexts.compactMap { $0.key == origin || $0.value.root == origin ? nil : $0.value.notifier }
+            contexts.filter { number, follower in
+                number != origin && follower.root != origin && (origin == .max || !follower.onlyFlushes)
+            }.values.map(\.notifier)
         }
-        for other in others { other.storeDidChange() }
+        for other in others { other.storeDidChange(isFlush: origin == .max) }
     }
 }
 

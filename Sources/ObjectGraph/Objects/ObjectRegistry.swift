@@ -57,6 +57,8 @@ final class ObjectRegistry {
     /// object counts no references.
     @exclusivity(unchecked) private var entities: ContiguousArray<NumberTable<Unmanaged<Page>>?>
     @exclusivity(unchecked) private(set) var count = 0
+    /// How often an object was registered, including those that are gone.
+    @exclusivity(unchecked) private(set) var registrations: UInt64 = 0
     /// Pages that became empty. They are kept for a while, because reading scattered objects would otherwise allocate and free one per
     /// read.
     @exclusivity(unchecked) private var emptied: ContiguousArray<Page> = []
@@ -82,6 +84,7 @@ final class ObjectRegistry {
         let number = PageAddress.page(of: object.key)
         let slot = PageAddress.slot(of: object.key)
         count += 1
+        registrations += 1
         if let page = entities[object.entity]?[number] {
             return page._withUnsafeGuaranteedRef { $0.put(object, at: slot) }
         }

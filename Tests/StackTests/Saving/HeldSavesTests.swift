@@ -118,15 +118,45 @@ import Testing
         }
     }
 
+    /// Returns when the container keeps no snapshot: contexts and the writer release theirs a moment after they were read.
+    private static func rest(_ container: PersistentContainer) async throws {
+        var held: [LiveSnapshot] = []
+        for _ in 0..<3000 {
+            held = try container.coordinator.snapshots().filter { $0.age.map { $0 > .zero } ?? false }
+            if held.isEmpty { return }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        Issue.record("still held: \(held.map(\.description))")
+    }
+
+    @Test(arguments: ContextStack.allCases, [Durability.durable, .deferred])
+    func `S154: a container that has saved and is idle keeps nothing from reuse`(
+        _ stack: ContextStack, _ durability: Durability
+    ) async throws {
+        let bed = try TestBed(.lmdb)
+        let container = try await bed.container(stack)
+        var importer: BackgroundContext? = await container.newBackgroundContext()
+        _ = await importer?.perform { $0.makeTrack("first").objectID }
+        try await importer?.save(through: .store, durability)
+        try await container.coordinator.flush()
+        // A child is a snapshot in time, and keeps it as long as it lives.
+        if ![.siblings, .split].contains(stack) { importer = nil }
+        try await Self.rest(container)
+        await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
+            try await IdleContainerTests.saveElsewhere(path: path, saves: 300)
+        }
+        // 300 saves write some 3.6 MB of pages.
+        #expect(try container.coordinator.store.fileBytes() < 1_500_000)
+        withExtendedLifetime(importer) {}
+    }
+
     @Test(arguments: ContextStack.allCases)
     func S154_anIdleContainerKeepsNothingOfTheFileFromReuse(_ stack: ContextStack) async throws {
         let bed = try TestBed(.lmdb)
         let container = try await bed.container(stack)
         // A reader that has finished.
         _ = try await container.newBatchOperationContext().perform { try $0.trackTitles() }
-        for _ in 0..<6000 where try container.coordinator.snapshots().contains(where: { $0.age.map { $0 > .zero } ?? false }) {
-            try await Task.sleep(for: .milliseconds(10))
-        }
+        try await Self.rest(container)
         await #expect(processExitsWith: .success) { [path = bed.file.path as String] in
             try await IdleContainerTests.saveElsewhere(path: path, saves: 1000)
         }
@@ -134,5 +164,41 @@ import Testing
         #expect(try container.coordinator.store.fileBytes() < 2_000_000)
         let count = try await MainActor.run { try container.mainContext.count(EntityFetchRequest("Track")) }
         #expect(count == 100)
+    }
+
+    /// Catches: a child that acquired its snapshot later than its parent, and whose save then conflicts with the save that it has read.
+    @Test(arguments: [ContextStack.nested, .masterMainWorker, .hybrid])
+    @MainActor func `S100: a child that has read another connection's save changes the object without a conflict`(
+        _ stack: ContextStack
+    ) async throws {
+        let bed = try TestBed(.sqlite)
+        let container = try await bed.container(stack)
+        let other = try await bed.container(.siblings)
+        let elsewhere = other.newBackgroundContext()
+        let child = container.mainContext.newBackgroundChild(name: "child")
+        await child.perform { $0.automaticallyMergesChanges = true }
+        let id = await child.perform { $0.makeTrack("counted").objectID }
+        try await child.save(through: .store)
+        let shown = try container.mainContext.existingObject(with: id)
+        for round in 1...20 {
+            try await elsewhere.perform { context in
+                context.refreshAllObjects()
+                try context.existingObject(with: id)["plays"] = .int(Int64(1000 * round))
+            }
+            try await elsewhere.save()
+            let read = try await child.perform { context in
+                let track = try context.existingObject(with: id)
+                let read = track["plays"]
+                track["plays"] = .int(Int64(1000 * round + 1))
+                return read
+            }
+            do {
+                try await child.save(through: .store)
+            } catch {
+                #expect(read != .int(Int64(1000 * round)), "the child had read the other save: \(error)")
+                await child.perform { $0.rollback() }
+            }
+        }
+        withExtendedLifetime(shown) {}
     }
 }

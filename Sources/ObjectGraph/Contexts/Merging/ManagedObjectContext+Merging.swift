@@ -16,13 +16,15 @@ extension ManagedObjectContext {
     }
 
     /// Merges one or more saves of other contexts in one move. Called on the context's executor (S093).
+    ///
+    /// A context that does not merge only releases a snapshot that its state no longer needs, as after a flush.
     func storeDidChange() {
-        guard followsStore, automaticallyMergesChanges, phase.closure == nil else { return }
+        guard phase.closure == nil else { return }
         let newest = setup.writer.state
-        if isRoot {
-            moving { moveOn(to: newest) }
-        } else if layerStack.baseState.route == nil {
-            moving { advance(to: newest) }
+        if followsStore, automaticallyMergesChanges {
+            if isRoot || layerStack.baseState.route == nil { moving { moveOn(to: newest) } }
+        } else if newest.sequence == layerStack.baseState.state.sequence, mayRest {
+            moving { renewSnapshot(newest) }
         }
     }
 
@@ -72,11 +74,22 @@ extension ManagedObjectContext {
         guard state.base !== base, state.base.generation >= base.generation else { return }
         // Counts and values read earlier leave no registered object, but they must not change either. So check whether the snapshot was
         // read.
-        let rests = showsNothing && (base as? LazySnapshot).map { $0.current == nil } ?? false
-        if !rests, setup.writer.acquire(state)?.isEmpty != true { return move(to: state, after: []) }
-        layerStack.baseState.state = readable(rests ? setup.writer.resting(state) : state)
+        let rests =
+            mayRest && registry.registrations == phase.registrationsAtRest
+            && (base as? LazySnapshot).map { $0.current == nil } ?? false
+        if rests {
+            rest(in: state)
+        } else if setup.writer.acquire(state)?.isEmpty == true {
+            layerStack.baseState.state = readable(state)
+        } else {
+            // The snapshot contains saves of other processes, or it is not known whether it does.
+            if automaticallyMergesChanges { move(to: state, after: []) }
+            return
+        }
         environment.lease.move(to: layerStack.baseState.state)
         layerStack.didMove(showsTheSame: true)
+        // Children that follow release the old snapshot too.
+        tellFollowers(ChangeSet())
     }
 
     /// Moves to a newer state of the store, below the same layers.
@@ -109,10 +122,10 @@ extension ManagedObjectContext {
         setup.coordinator.instruments?.start("strata.merge", ["strata.context": "\(name)"])
     }
 
-    /// Acquires the snapshot of the next state, unless the context shows nothing. Returns the saves that the context must report: those
+    /// Acquires the snapshot of the next state, unless the context shows nothing that it must agree with. Returns the saves that the context must report: those
     /// between the states, and those that only the snapshot contains. Returns nil if they are unknown.
     func changes(_ counted: [ChangeSet]?, showing state: StoreState) -> [ChangeSet]? {
-        if layerStack.baseState.route != nil || isRoot && showsNothing { return counted }
+        if layerStack.baseState.route != nil || showsNothing { return counted }
         guard let counted, let more = setup.writer.acquire(state) else { return nil }
         return counted + more
     }

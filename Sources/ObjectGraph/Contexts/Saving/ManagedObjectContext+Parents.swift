@@ -8,8 +8,8 @@ struct ChildChanges: Sendable {
     /// The parent's view revision that the child reads, and the parent's reset count for that revision.
     var parentViewRevision: UInt64
     var parentResetGeneration: UInt64
-    /// The store's state that the child reads, if it may be newer than the parent's: see ``ContextConfiguration/followedRoot``.
-    var newerState: StoreState?
+    /// The store's state that the child reads. It may be newer than the parent's: see ``ContextConfiguration/followedRoot``.
+    var state: StoreState
     /// The child's name and author.
     var origin: SaveOrigin
     /// The child's updates of objects that were deleted when the child moved to its parent's state.
@@ -103,7 +103,8 @@ extension ManagedObjectContext {
         if !layerStack.sealed.isEmpty { inherited.insert(contentsOf: layerStack.sealed.reversed(), at: 0) }
         return LayerStack.BaseState(
             state: layerStack.baseState.state, inherited: inherited, parentViewRevision: layerStack.revision,
-            parentResetGeneration: layerStack.resetGeneration, parentLayers: layerStack.sealed.map(\.id))
+            parentResetGeneration: layerStack.resetGeneration, parentLayers: layerStack.sealed.map(\.id),
+            isPinned: layerStack.baseState.isPinned)
     }
 
     /// Moves a child to its parent's present state and keeps its own changes, by property (S072).
@@ -170,16 +171,23 @@ extension ManagedObjectContext {
         layer.seal()
         return ChildChanges(
             layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: layerStack.baseState.parentViewRevision,
-            parentResetGeneration: layerStack.baseState.parentResetGeneration, newerState: stateToReach, origin: origin,
+            parentResetGeneration: layerStack.baseState.parentResetGeneration, state: stateToReach, origin: origin,
             orphans: tracker.updatesOfDeleted, watched: tracker.watched)
     }
 
-    /// The state that the parent must reach before it accepts changes of this context.
-    private var stateToReach: StoreState? { setup.followedRoot == nil ? nil : layerStack.baseState.state }
+    /// The state that the parent must reach before it accepts changes of this context. Usually the parent has reached it already.
+    private var stateToReach: StoreState {
+        let state = layerStack.baseState.state
+        // A snapshot acquired at the first read may contain saves of other processes that the parent has not seen.
+        return state.pendingSaves == 0 && state.base.generation > state.committed ? setup.writer.newestState() : state
+    }
 
-    /// Returns the state that this context reads if it follows the store and is ahead of a state of its parent.
+    /// Returns the state that this context reads if it is ahead of a state of its parent: because it follows the store, or because it has
+    /// acquired a later snapshot of the same state.
     private func newerState(than parent: StoreState) -> StoreState? {
-        stateToReach.flatMap { $0.sequence > parent.sequence ? $0 : nil }
+        let own = layerStack.baseState.state
+        if own.sequence == parent.sequence { return own.base.generation > parent.base.generation ? own : nil }
+        return setup.followedRoot != nil && own.sequence > parent.sequence ? own : nil
     }
 
     nonisolated(nonsending) func pushOneLevel(_ push: ChildChanges) async throws -> ParentState {
@@ -203,6 +211,7 @@ extension ManagedObjectContext {
         let moved = movedBaseState(push, place)
         let written = showing(layerStack.view(movedTo: moved, droppingTaken: true), nil) {
             let written = layerStack.removeTaken()
+            phase.settlesBaseLater = true
             setBaseState(moved)
             dropCompletions()
             clean(written)
@@ -213,6 +222,7 @@ extension ManagedObjectContext {
         if !observers.views.isEmpty { notify(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
         let taken = place.taken(of: push)
         if !taken.isEmpty { post(.didSave, taken) }
+        settleBaseNow()
         tellFollowers(push.changes, saved: written)
     }
 
@@ -420,7 +430,7 @@ extension ManagedObjectContext {
             var push = pushes[0]
             push.parentViewRevision = layerStack.baseState.parentViewRevision
             push.parentResetGeneration = layerStack.baseState.parentResetGeneration
-            push.newerState = stateToReach
+            push.state = stateToReach
             push.watched.formUnion(tracker.watched)
             push.origin = push.origin.orAuthor(transactionAuthor)
             return push
@@ -463,7 +473,7 @@ extension ManagedObjectContext {
 
     /// Moves to the state that a child has read, if that is newer.
     private func catchUp(with push: ChildChanges) {
-        if let state = push.newerState { advance(to: state) }
+        advance(to: push.state)
     }
 
     /// - Throws: `StoreError` `.closed` if this context is closed: it would drop the changes of objects that it no longer shows.

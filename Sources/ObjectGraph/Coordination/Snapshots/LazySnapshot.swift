@@ -7,9 +7,14 @@ import StoreInterface
 /// commit before the first read, the snapshot contains their saves too, which no earlier read can contradict. The writer acquires
 /// all of them before its own commits, so that no context sees another context's save without merging it. After the first read the
 /// snapshot is immutable.
+///
+/// While saves are deferred, a resting context uses one over the snapshot below those saves. It only tells whether the context has
+/// read the snapshot: if not, the context can give it up when the saves are in the file.
 final class LazySnapshot: StoreSnapshot {
     let schema: StoreSchema
-    private let store: any ObjectStore
+    private let acquire: @Sendable () throws -> any StoreSnapshot
+    /// The acquired snapshot that this one retains although nobody has read it here.
+    private let underlying: (any StoreSnapshot)?
     private let state: Mutex<State>
     /// Set once. After that, ``taken`` does not change.
     private let isTaken = Atomic(false)
@@ -25,14 +30,27 @@ final class LazySnapshot: StoreSnapshot {
 
     /// - Parameter onTaking: A closure called once, with the snapshot, when it is acquired.
     init(_ store: any ObjectStore, generation: Generation, onTaking: @escaping @Sendable (any StoreSnapshot) -> Void) {
-        self.store = store
+        acquire = { try store.snapshot() }
+        underlying = nil
         schema = store.schema
         state = Mutex(.untaken(generation))
         self.onTaking = onTaking
     }
 
+    /// Creates one over an acquired snapshot, which it retains.
+    init(over base: any StoreSnapshot) {
+        acquire = { base }
+        underlying = base
+        schema = base.schema
+        state = Mutex(.untaken(base.generation))
+        onTaking = { _ in }
+    }
+
     /// The acquired snapshot; nil before the first read. Never acquires one.
     var current: (any StoreSnapshot)? { isTaken.load(ordering: .acquiring) ? taken : nil }
+
+    /// The acquired snapshot that this one keeps from reuse, whether it was read or not.
+    var held: (any StoreSnapshot)? { underlying ?? current }
 
     /// Acquires the snapshot if it is not yet acquired.
     ///
@@ -43,7 +61,7 @@ final class LazySnapshot: StoreSnapshot {
         // Outside the lock: a store with one connection waits here for the writer's transaction, in which the writer acquires this
         // snapshot. If two callers acquire one, the first is kept: it precedes every later commit of this process.
         let snapshot: any StoreSnapshot
-        do { snapshot = try store.snapshot() } catch {
+        do { snapshot = try acquire() } catch {
             if let current { return current }
             throw error
         }

@@ -132,7 +132,7 @@ final class SnapshotRegistry: Sendable {
         for (place, entry) in live.enumerated() { places[ObjectIdentifier(entry.base)] = place }
         for holder in holders {
             let read = holder.state.storeBase
-            let base = (read as? LazySnapshot).map(\.current) ?? read
+            let base = (read as? LazySnapshot).map(\.held) ?? read
             guard let base else {
                 resting.append(holder)
                 continue

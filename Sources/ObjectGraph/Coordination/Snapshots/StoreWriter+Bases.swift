@@ -29,14 +29,24 @@ extension StoreWriter {
     func takeSnapshots() throws { try unacquired.acquire() }
 
     /// Returns the same state with a base that is not acquired, for a context that has read nothing.
+    ///
+    /// While the newest state has saves that are not in the file, the context must read the snapshot below them if it reads. It is
+    /// released after they are written.
     func resting(_ state: StoreState) -> StoreState {
         // Under the lock, so that no commit of this process comes between.
         shared.withLock { shared in
-            guard !isRetired, !shared.isCommitting, shared.state.sequence == state.sequence, shared.state.pendingSaves == 0,
-                state.pendingSaves == 0
-            else { return state }
-            return state.reading(lazySnapshot(after: state.committed))
+            guard !isRetired, !shared.isCommitting, shared.state.sequence == state.sequence, shared.state.pendingSaves == 0
+            else { return state.pendingSaves == 0 ? state : unread(state) }
+            // The state's deferred saves may be in the file by now.
+            return shared.state.reading(lazySnapshot(after: shared.state.committed))
         }
+    }
+
+    /// Returns the same state with a base that tells whether it was read.
+    private func unread(_ state: StoreState) -> StoreState {
+        let lazy = state.storeBase as? LazySnapshot
+        if let lazy, lazy.current == nil { return state }
+        return state.reading(LazySnapshot(over: lazy?.current ?? state.storeBase))
     }
 
     /// Acquires the snapshots that must show the state before a commit. Called inside its transaction, when no other process can
@@ -65,7 +75,7 @@ extension StoreWriter {
     /// Releases the snapshot of the writer's state. Runs on the queue. Readers keep their snapshot.
     private func rest() {
         let current = state
-        guard (current.base as? LazySnapshot)?.current != nil else { return }
+        guard current.pendingSaves == 0, (current.base as? LazySnapshot)?.current != nil else { return }
         let resting = resting(current)
         shared.withLock { shared in
             if shared.state.sequence == current.sequence, shared.state.base === current.base { shared.state = resting }

@@ -47,10 +47,13 @@ final class CoalescedNotifier: Sendable {
 
     /// Schedules or announces a merge. Called after each save of another context, on the writer's queue, before the save returns. Never
     /// waits.
-    func storeDidChange() {
+    ///
+    /// - Parameter isFlush: Whether saves only reached the file. A context that shows nothing then gives up its snapshot, so it is told
+    ///   even if its parent moves it.
+    func storeDidChange(isFlush: Bool = false) {
         let now = clock.now
         let step = state.withLock { state -> Step in
-            if state.isScheduled || onlyAnnounces {
+            if state.isScheduled || onlyAnnounces && !isFlush {
                 guard !state.isAnnounced else { return .nothing }
                 state.isAnnounced = true
                 return .announce

@@ -153,10 +153,12 @@ extension StoreWriter {
         }
         if let wake { clock.run(at: wake, on: queue) { [weak self] in self?.flushOverdue() } }
         if isMoved { for listener in listeners { listener(group.start, 0) } }
-        for (job, result) in zip(group.jobs, group.results) {
-            if case .success(let changes) = result, !changes.isEmpty {
-                for listener in listeners { listener(group.state, job.origin) }
-            }
+        let accepted = zip(group.jobs, group.results).compactMap { job, result in
+            if case .success(let changes) = result, !changes.isEmpty { job.origin } else { nil }
+        }
+        // A flush tells all contexts, so that they release the snapshot below the deferred saves.
+        for origin in accepted.isEmpty && (old?.pendingSaves ?? 0) > 0 ? [.max] : accepted {
+            for listener in listeners { listener(group.state, origin) }
         }
         for (job, result) in zip(group.jobs, group.results) {
             job.completion(outcome(of: job, result, group.state))
