@@ -44,6 +44,8 @@ final class ModelCapabilities: Sendable {
     /// For each entity, the columns whose values stay in the history when an object is deleted. Empty if no entity has such columns.
     let preserved: [ColumnSet]
     let rules: RelationshipRules
+    /// The rules of properties; nil if no property has any.
+    let validation: ValidationRules?
     /// The number of the hidden entity of keyed values; nil if the store does not have it.
     let keyedValues: Int?
     /// For each entity, the offset of the model's anchor in an instance of the model type; nil if it is unknown.
@@ -51,6 +53,7 @@ final class ModelCapabilities: Sendable {
 
     init(_ model: Model) {
         rules = RelationshipRules(model)
+        validation = ValidationRules(model)
         keyedValues = model.storeSchema.keyedValues
         hasLifecycle = model.entities.map { entity in
             model.type(of: entity).map { $0 is any ManagedObjectLifecycle.Type } ?? false

@@ -4,12 +4,13 @@ extension AttributeDescription {
     /// Creates the description of a model's property. The property's type determines how it is stored and whether it is optional.
     public init<M: PersistentModel, V: AttributeValue>(
         _ name: String, of keyPath: KeyPath<M, V>, index: IndexKind = .none, default defaultValue: V? = nil,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) {
         self.init(
             name: name, type: V.columnType, isOptional: V.isOptional, index: index,
             defaultValue: defaultValue?.storeValue ?? V.missingValue, renamedFrom: renamedFrom,
-            preservesValueOnDeletion: preservesValueOnDeletion)
+            preservesValueOnDeletion: preservesValueOnDeletion, rules: rules)
+        content = AttributeContent(of: V.self)
     }
 
     /// Unavailable. The compiler selects it for a type that cannot be stored, and shows the remedy.
@@ -18,7 +19,7 @@ extension AttributeDescription {
     )
     public init<M: PersistentModel, V>(
         _ name: String, of keyPath: KeyPath<M, V>, index: IndexKind = .none, default defaultValue: V? = nil,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) {
         self.init(name: name, type: .data)
     }
@@ -27,7 +28,7 @@ extension AttributeDescription {
     @available(*, unavailable, message: "a property that is a model needs @Relationship")
     public init<M: PersistentModel, N: PersistentModel>(
         _ name: String, of keyPath: KeyPath<M, N?>, index: IndexKind = .none, default defaultValue: N? = nil,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) {
         self.init(name: name, type: .reference)
     }
@@ -36,7 +37,7 @@ extension AttributeDescription {
     @available(*, unavailable, message: "a property that is a list of models needs @Relationship")
     public init<M: PersistentModel, N: PersistentModel>(
         _ name: String, of keyPath: KeyPath<M, [N]>, index: IndexKind = .none, default defaultValue: [N]? = nil,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) {
         self.init(name: name, type: .reference)
     }

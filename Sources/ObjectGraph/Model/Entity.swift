@@ -16,13 +16,15 @@ public final class Entity: Sendable {
     public let relationships: [Relationship]
     /// The indexes over several properties.
     public let indexes: [IndexSchema]
+    /// The rules of the properties; nil if they have none.
+    let rules: EntityRules?
     private let columnsByName: [String: Int]
     /// The names of ``columns``.
     private let names: [String]
 
     init(
         name: String, number: Int, columns: [ColumnSchema], defaults: [Value], attributes: [Attribute],
-        relationships: [Relationship], indexes: [IndexSchema]
+        relationships: [Relationship], indexes: [IndexSchema], rules: EntityRules? = nil
     ) {
         self.name = name
         self.number = number
@@ -31,6 +33,7 @@ public final class Entity: Sendable {
         self.attributes = attributes
         self.relationships = relationships
         self.indexes = indexes
+        self.rules = rules
         names = columns.map(\.name)
         columnsByName = Dictionary(
             columns.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -61,6 +64,8 @@ public struct Attribute: Sendable, Hashable {
     public let index: IndexKind
     /// A Boolean value that indicates whether the history keeps the value of a deleted object.
     public let preservesValueOnDeletion: Bool
+    /// The rules that values must follow when they are saved.
+    public internal(set) var rules: [PropertyRule] = []
 }
 
 /// A relationship of an entity.
@@ -77,6 +82,8 @@ public struct Relationship: Sendable, Hashable {
     public let inverse: Int?
     /// The cardinality of the relationship and its storage.
     public let kind: Kind
+    /// The rules that the relationship must follow when it is saved.
+    public internal(set) var rules: [PropertyRule] = []
 
     /// The cardinality of a relationship and its storage.
     public enum Kind: Sendable, Hashable {

@@ -38,12 +38,15 @@ public struct AttributeDescription: Sendable, Hashable {
     public var renamedFrom: String?
     /// A Boolean value that indicates whether the history keeps the value of a deleted object, as its tombstone.
     public var preservesValueOnDeletion: Bool
+    /// The rules that values must follow when they are saved. They are no part of the file.
+    public var rules: [PropertyRule]
+    var content = AttributeContent.plain
 
     /// Creates the description of an attribute. To derive the type from a property of a class, use the initializer with a key
     /// path.
     public init(
         name: String, type: ColumnType, isOptional: Bool = false, index: IndexKind = .none, defaultValue: Value = .null,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) {
         self.name = name
         self.type = type
@@ -52,6 +55,7 @@ public struct AttributeDescription: Sendable, Hashable {
         self.defaultValue = defaultValue
         self.renamedFrom = renamedFrom
         self.preservesValueOnDeletion = preservesValueOnDeletion
+        self.rules = rules
     }
 }
 
@@ -76,11 +80,14 @@ public struct RelationshipDescription: Sendable, Hashable {
     public var renamedFrom: String?
     /// Whether the relationship gets an inverse if it names none.
     public var inference: InverseInference
+    /// The rules that the relationship must follow when it is saved. They are no part of the file.
+    public var rules: [PropertyRule]
 
     /// Creates the description of a relationship. Entities and inverses are checked when the model is created.
     public init(
         name: String, destination: String, inverse: String? = nil, cardinality: Cardinality,
-        deleteRule: DeleteRule = .nullify, renamedFrom: String? = nil, inference: InverseInference = .accepted
+        deleteRule: DeleteRule = .nullify, renamedFrom: String? = nil, inference: InverseInference = .accepted,
+        rules: [PropertyRule] = []
     ) {
         self.name = name
         self.inference = inference
@@ -89,6 +96,7 @@ public struct RelationshipDescription: Sendable, Hashable {
         self.cardinality = cardinality
         self.deleteRule = deleteRule
         self.renamedFrom = renamedFrom
+        self.rules = rules
     }
 }
 

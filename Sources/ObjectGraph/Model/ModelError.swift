@@ -16,6 +16,8 @@ public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
         case noSuchIndexedProperty = "an index over a property that has no column"
         case wrongIndex = "an index without properties, or with one twice"
         case unsupportedType = "an unsupported type"
+        case ruleDoesNotFit = "a rule that does not fit the property"
+        case wrongRule = "a rule that cannot be followed"
     }
 
     /// The reason for the error.

@@ -89,7 +89,7 @@ struct ModelResolution {
                     Attribute(
                         name: attribute.name, column: columns.count, type: attribute.type,
                         isOptional: attribute.isOptional, index: attribute.index,
-                        preservesValueOnDeletion: attribute.preservesValueOnDeletion))
+                        preservesValueOnDeletion: attribute.preservesValueOnDeletion, rules: attribute.rules))
                 columns.append(
                     ColumnSchema(
                         name: attribute.name, type: attribute.type, isOptional: attribute.isOptional,
@@ -109,11 +109,11 @@ struct ModelResolution {
         attributes = attributes.map {
             Attribute(
                 name: $0.name, column: $0.column, type: $0.type, isOptional: $0.isOptional, index: columns[$0.column].index,
-                preservesValueOnDeletion: $0.preservesValueOnDeletion)
+                preservesValueOnDeletion: $0.preservesValueOnDeletion, rules: $0.rules)
         }
         return Entity(
             name: description.name, number: number, columns: columns, defaults: defaults, attributes: attributes,
-            relationships: relationships, indexes: indexes)
+            relationships: relationships, indexes: indexes, rules: try EntityRules(description))
     }
 
     /// Returns the indexes over several properties. An index over one property is recorded in its column. Indexes over the same
@@ -177,7 +177,7 @@ struct ModelResolution {
         }
         return Relationship(
             name: relationship.name, number: position, destination: destination, deleteRule: relationship.deleteRule,
-            inverse: inverse, kind: kind)
+            inverse: inverse, kind: kind, rules: relationship.rules)
     }
 
     /// Returns the position of the inverse relationship, which either side may name.

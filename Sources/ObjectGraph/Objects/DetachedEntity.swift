@@ -9,11 +9,13 @@ public struct DetachedEntity: Sendable {
         let name: String
         let columns: [Column]
         let defaults: [Value]
+        let rules: EntityRules?
 
-        init(name: String, columns: [Column], defaults: [Value]) {
+        init(name: String, columns: [Column], defaults: [Value], rules: EntityRules?) {
             self.name = name
             self.columns = columns
             self.defaults = defaults
+            self.rules = rules
         }
     }
 
@@ -23,6 +25,7 @@ public struct DetachedEntity: Sendable {
         var type: ColumnType
         /// The number of a to-one relationship; nil for an attribute.
         var relationship: Int?
+        var isOptional = true
     }
 
     /// Reads the columns and their defaults from a description.
@@ -34,7 +37,7 @@ public struct DetachedEntity: Sendable {
             switch property {
             case .attribute(let attribute):
                 defaults.append(attribute.defaultValue)
-                columns.append(Column(name: attribute.name, type: attribute.type))
+                columns.append(Column(name: attribute.name, type: attribute.type, isOptional: attribute.isOptional))
             case .relationship(let relationship):
                 if relationship.cardinality == .toOne {
                     defaults.append(.null)
@@ -43,7 +46,9 @@ public struct DetachedEntity: Sendable {
                 relationshipCount += 1
             }
         }
-        content = Content(name: description.name, columns: columns, defaults: defaults)
+        // A rule that does not fit its property is an error when the model is created.
+        let rules = try? EntityRules(description)
+        content = Content(name: description.name, columns: columns, defaults: defaults, rules: rules)
     }
 
     var name: String { content.name }
@@ -52,4 +57,8 @@ public struct DetachedEntity: Sendable {
     var columns: [Column] { content.columns }
     /// The declared default of each column, or null.
     var defaults: [Value] { content.defaults }
+    /// Returns the value of a column without a value or a default.
+    func emptyValue(_ column: Int) -> Value { columns[column].isOptional ? .null : .zero(of: columns[column].type) }
+    /// The rules of the properties; nil if they have none.
+    var rules: EntityRules? { content.rules }
 }

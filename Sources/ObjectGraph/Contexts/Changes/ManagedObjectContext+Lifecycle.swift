@@ -51,55 +51,7 @@ extension ManagedObjectContext {
         throw SaveError.willSaveDoesNotSettle(rounds: Self.maximumRounds)
     }
 
-    /// Validates each changed object by the kind of its change (S061) and checks the delete rule deny (S043).
-    ///
-    /// - Throws: One error that lists all validation failures.
-    func validate() throws {
-        try checkDenied()
-        guard traits.hasAnyLifecycle else { return }
-        var failures: [(ObjectID, any Error)] = []
-        forEachChanged { object, kind in
-            guard let model = lifecycle(object) else { return }
-            do {
-                switch kind {
-                case .insert: try model.validateForInsert()
-                case .update: try model.validateForUpdate()
-                case .delete: try model.validateForDelete()
-                }
-            } catch {
-                failures.append((object.objectID, error))
-            }
-        }
-        if !failures.isEmpty { throw SaveError.validation(failures) }
-    }
-
     private func forEachChanged(_ body: (ManagedObject, RowKind) -> Void) {
         forEachPending(of: { traits.hasLifecycle[$0] }, { body(object($0, $1), $2) })
-    }
-
-    /// Checks the delete rule deny for the deleted objects. The writer makes the final decision; this check fails earlier.
-    private func checkDenied() throws {
-        guard traits.rules.canDeny, hasDeletes else { return }
-        let changes = layerStack.folded()
-        for entity in 0..<changes.entityCount {
-            guard traits.rules.canDeny(entity), let layer = changes.entity(entity) else { continue }
-            for number in layer.sortedPageNumbers {
-                guard let page = layer.page(number) else { continue }
-                for slot in SlotIterator(page.deleted) {
-                    try checkDenied(entity, PageAddress.key(page: number, slot: slot))
-                }
-            }
-        }
-    }
-
-    private func checkDenied(_ entity: Int, _ key: ObjectKey) throws {
-        let consequences = try traits.rules.consequences(of: entity, key, in: layerStack.view) { column in
-            lastValue(entity, key, column)?.referenceKey
-        }
-        for case .deny(let name, let blocker, let blocking) in consequences {
-            throw SaveError.deleteDenied(
-                object: ObjectID(store: storeIdentity, entity: entity, key: key), relationship: name,
-                blocking: blocking.map { ObjectID(store: storeIdentity, entity: blocker, key: $0) })
-        }
     }
 }

@@ -131,7 +131,8 @@ extension ManagedObjectContext {
         SaveRequest(
             layers: layers, base: layerStack.baseState.state, watched: tracker.watched, policy: mergePolicy,
             durability: durability,
-            origin: origin, preserved: traits.preserved, rules: traits.rules, mayHaveOrphans: !tracker.updatesOfDeleted.isEmpty)
+            origin: origin, preserved: traits.preserved, rules: traits.rules, validation: traits.validation,
+            mayHaveOrphans: !tracker.updatesOfDeleted.isEmpty)
     }
 
     /// The author and context name of this context's saves. Time and process are added when a save is written.

@@ -3,7 +3,7 @@ import StoreInterface
 /// Batch operations: changes of many objects in the store, without creating objects in a context (S137).
 ///
 /// Each save of a batch goes through the store's writer, in order with other saves, and sees the saves before it.
-/// It is checked like any save (values, unique constraints, delete rules) and recorded in the history. Contexts merge it like any save.
+/// It is checked like any save (values, rules of the properties that it writes, unique constraints, delete rules) and recorded in the history. Contexts merge it like any save.
 /// Lifecycle hooks are not called. Batches run off the calling executor.
 extension PersistentStoreCoordinator {
     /// Sets properties of all objects that a request selects, in one atomic save.
@@ -165,7 +165,7 @@ extension PersistentStoreCoordinator {
         SaveRequest(
             layers: [], base: writer.state, watched: [], policy: .error, durability: options.durability,
             origin: SaveOrigin(author: options.author, contextName: "batch"), preserved: traits.preserved,
-            rules: traits.rules, make: make)
+            rules: traits.rules, validation: traits.validation, make: make)
     }
 }
 

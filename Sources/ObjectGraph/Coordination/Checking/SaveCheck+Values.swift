@@ -3,12 +3,20 @@ import StoreInterface
 /// Checks that every value can be stored. A deferred save is acknowledged before a store sees it. A value out of its column's range
 /// would then block all later saves.
 extension SaveCheck {
-    /// Checks the values of the inserted and updated rows. O(their set columns).
+    /// Checks the values of the inserted and updated rows, and the rules of properties. O(their set columns).
     ///
     /// - Throws: ``SaveError/validation(_:)`` with each object and property.
     func checkValues() throws {
+        var errors = ValidationErrors()
+        checkTypes(&errors)
+        if let rules = request.validation { try check(rules, &errors) }
+        if errors.isEmpty { return }
+        errors.sort()
+        throw SaveError.validation(errors)
+    }
+
+    private func checkTypes(_ errors: inout ValidationErrors) {
         let layer = layer
-        var failures: [(ObjectID, any Error)] = []
         for (entity, schema) in writer.store.schema.entities.enumerated() {
             guard let changes = layer.entity(entity) else { continue }
             let rules = writer.valueRules[entity]
@@ -18,11 +26,40 @@ extension SaveCheck {
                     guard let row = page[slot], let column = rules.firstRefused(in: row) else { continue }
                     let id = ObjectID(
                         store: writer.store.identity, entity: entity, key: PageAddress.key(page: number, slot: slot))
-                    failures.append((id, InvalidValue(schema, column, row[column])))
+                    errors.append(
+                        id, InvalidValue(schema, column, row[column]), listingAtMost: ValidationErrors.listedByWriter)
                 }
             }
         }
-        if !failures.isEmpty { throw SaveError.validation(failures) }
+    }
+
+    /// Checks the rules of the values that no context has validated: all values of a batch, and values that a merge policy or this check
+    /// have changed. Checks the numbers of related objects against the state that the save follows, which the context may not have read.
+    private func check(_ rules: ValidationRules, _ errors: inout ValidationErrors) throws {
+        let layer = layer
+        let store = writer.store.identity
+        let isValidated = request.make == nil && !isChanged
+        for (entity, entityRules) in rules.entities.enumerated() {
+            guard let entityRules else { continue }
+            let columns = isValidated ? entityRules.references : entityRules.columns
+            if columns.isEmpty { continue }
+            for mask in [\LayerPage.inserted, \.updated] {
+                layer.forEachRow(of: entity, mask) { key, row in
+                    ValidationRules.check(columns, row, other: { _ in nil }) { rule, value in
+                        let violation = rule.violation(
+                            value, entityRules.entity, ObjectID(store: store, entity: entity, key: key))
+                        if let violation { errors.append(violation, listingAtMost: ValidationErrors.listedByWriter) }
+                    }
+                }
+            }
+        }
+        guard !rules.counted.isEmpty else { return }
+        let after = after
+        for open in try rules.countsToCheck(layer, before: state.view) {
+            if let violation = try rules.violation(open, in: after, store) {
+                errors.append(violation, listingAtMost: ValidationErrors.listedByWriter)
+            }
+        }
     }
 }
 

@@ -26,6 +26,8 @@ struct SaveCheck {
     private let numbers: CommittedNumbers
     /// The layer to write, as far as it has been checked.
     var layer: Layer { resolved ?? folded }
+    /// Whether ``layer`` differs from what the request asked to write.
+    var isChanged: Bool { resolved != nil }
 
     init(request: SaveRequest, state: StoreState, writer: StoreWriter) {
         self.request = request

@@ -25,8 +25,9 @@ public enum SaveError: Error, Sendable, CustomStringConvertible {
     case deleteDenied(object: ObjectID, relationship: String, blocking: [ObjectID])
     /// A relationship leads to an object that does not exist: this save or an earlier save deleted it (S050).
     case danglingReference(object: ObjectID, property: String, target: ObjectID)
-    /// The validation of one or more objects failed. Contains each object's id and error.
-    case validation([(ObjectID, any Error)])
+    /// The validation of one or more objects failed. Lists each error with its object: broken rules of properties
+    /// (``RuleViolation``), values of another type (``InvalidValue``), and errors of the model's hooks.
+    case validation(ValidationErrors)
     /// `willSave` changed objects in every round.
     case willSaveDoesNotSettle(rounds: Int)
     /// The parent of the context was released or reset.
@@ -113,7 +114,7 @@ extension SaveError: LocalizedError {
                 "\(property) of \(object) leads to \(target), which does not exist: it was deleted, or never saved",
                 separator: "; ", remedy: "set another object or nil and save again")
         case .validation(let failures):
-            ErrorText("\(failures.count) object(s) are not valid: " + failures.map { "\($0.0): \($0.1)" }.joined(separator: "; "))
+            ErrorText("\(failures)")
         case .willSaveDoesNotSettle(let rounds):
             ErrorText(
                 "willSave changed objects in each of \(rounds) rounds", separator: "; ",

@@ -15,6 +15,8 @@ struct SaveRequest: Sendable {
     var preserved: [ColumnSet]
     /// The relationships of the model with which the save was made.
     var rules: RelationshipRules
+    /// The rules of properties in that model; nil if it has none.
+    var validation: ValidationRules?
     /// Whether updated objects may be deleted in ``base`` already (S106).
     var mayHaveOrphans = false
     /// Whether the save is only previewed. Then its check records every conflict.

@@ -5,13 +5,15 @@ import StoreInterface
 /// The order of preference is that of the accessors: see ``ManagedObject/property(_:_:)``.
 extension PropertyDescription {
     private static func attribute<A: AttributeValue>(
-        _ name: String, as type: A.Type, _ index: IndexKind, _ defaultValue: A?, _ renamedFrom: String?, _ isPreserved: Bool
+        _ name: String, as type: A.Type, _ index: IndexKind, _ defaultValue: A?, _ renamedFrom: String?, _ isPreserved: Bool,
+        _ rules: [PropertyRule]
     ) -> PropertyDescription {
-        .attribute(
-            AttributeDescription(
-                name: name, type: A.columnType, isOptional: A.isOptional, index: index,
-                defaultValue: defaultValue?.storeValue ?? A.missingValue, renamedFrom: renamedFrom,
-                preservesValueOnDeletion: isPreserved))
+        var attribute = AttributeDescription(
+            name: name, type: A.columnType, isOptional: A.isOptional, index: index,
+            defaultValue: defaultValue?.storeValue ?? A.missingValue, renamedFrom: renamedFrom,
+            preservesValueOnDeletion: isPreserved, rules: rules)
+        attribute.content = AttributeContent(of: A.self)
+        return .attribute(attribute)
     }
 
     // MARK: Attributes
@@ -19,62 +21,67 @@ extension PropertyDescription {
     /// Describes an attribute.
     public static func property<T: PersistentModel, V: AttributeValue>(
         _ name: String, of keyPath: KeyPath<T, V>, index: IndexKind = .none, default value: V? = nil,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        attribute(name, as: V.self, index, value, renamedFrom, preservesValueOnDeletion)
+        attribute(name, as: V.self, index, value, renamedFrom, preservesValueOnDeletion, rules)
     }
 
     /// Describes an attribute of a raw-value type.
     @_disfavoredOverload
     public static func property<T: PersistentModel, V: RawRepresentable>(
         _ name: String, of keyPath: KeyPath<T, V>, index: IndexKind = .none, default value: V? = nil,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription where V.RawValue: AttributeValue {
-        attribute(name, as: RawAttribute<V>.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion)
+        attribute(
+            name, as: RawAttribute<V>.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion, rules)
     }
 
     /// Describes an attribute of an optional raw-value type.
     @_disfavoredOverload
     public static func property<T: PersistentModel, V: RawRepresentable>(
         _ name: String, of keyPath: KeyPath<T, V?>, index: IndexKind = .none, default value: V? = nil,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription where V.RawValue: AttributeValue {
-        attribute(name, as: RawAttribute<V>?.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion)
+        attribute(
+            name, as: RawAttribute<V>?.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion, rules)
     }
 
     /// Describes an attribute of a raw-value type that is also `Codable`.
     @_disfavoredOverload
     public static func property<T: PersistentModel, V: RawRepresentable & Codable>(
         _ name: String, of keyPath: KeyPath<T, V>, index: IndexKind = .none, default value: V? = nil,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription where V.RawValue: AttributeValue {
-        attribute(name, as: RawAttribute<V>.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion)
+        attribute(
+            name, as: RawAttribute<V>.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion, rules)
     }
 
     /// Describes an attribute of an optional raw-value type that is also `Codable`.
     @_disfavoredOverload
     public static func property<T: PersistentModel, V: RawRepresentable & Codable>(
         _ name: String, of keyPath: KeyPath<T, V?>, index: IndexKind = .none, default value: V? = nil,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription where V.RawValue: AttributeValue {
-        attribute(name, as: RawAttribute<V>?.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion)
+        attribute(
+            name, as: RawAttribute<V>?.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion, rules)
     }
 
     /// Describes an attribute of a `Codable` type, which may be optional.
     @_disfavoredOverload
     public static func property<T: PersistentModel, V: Codable>(
         _ name: String, of keyPath: KeyPath<T, V>, index: IndexKind = .none, default value: V? = nil,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
         attribute(
-            name, as: EncodedAttribute<V>.self, index, EncodedAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion)
+            name, as: EncodedAttribute<V>.self, index, EncodedAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion,
+            rules)
     }
 
     /// Selected for a type that cannot be stored, which the property's getter reports to the compiler.
     @_disfavoredOverload
     public static func property<T: PersistentModel, V>(
         _ name: String, of keyPath: KeyPath<T, V>, index: IndexKind = .none, default value: V? = nil,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
         preconditionFailure("\(V.self) cannot be stored. Make it Codable, or mark the property @Transient.")
     }
@@ -120,52 +127,52 @@ extension PropertyDescription {
 
     private static func relationship<M: PersistentModel>(
         _ name: String, _: M.Type, _ cardinality: Cardinality, _ inverse: String?,
-        _ deleteRule: DeleteRule, _ renamedFrom: String?, _ inference: InverseInference
+        _ deleteRule: DeleteRule, _ renamedFrom: String?, _ inference: InverseInference, _ rules: [PropertyRule]
     ) -> PropertyDescription {
         .relationship(
             RelationshipDescription(
                 name: name, destination: M.entityName, inverse: inverse, cardinality: cardinality, deleteRule: deleteRule,
-                renamedFrom: renamedFrom, inference: inference))
+                renamedFrom: renamedFrom, inference: inference, rules: rules))
     }
 
     /// Describes a relationship to one object.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, M?>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toOne, inverse, deleteRule, renamedFrom, inference)
+        relationship(name, M.self, .toOne, inverse, deleteRule, renamedFrom, inference, rules)
     }
 
     /// Describes a relationship to one object, which is not optional.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, M>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toOne, inverse, deleteRule, renamedFrom, inference)
+        relationship(name, M.self, .toOne, inverse, deleteRule, renamedFrom, inference, rules)
     }
 
     /// Describes a relationship to many objects.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, [M]>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference)
+        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference, rules)
     }
 
     /// Describes a relationship to many objects.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, [M]?>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference)
+        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference, rules)
     }
 
     /// Describes a relationship to many objects.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, Set<M>>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference)
+        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference, rules)
     }
 
     /// Unavailable. The compiler selects it for a type that is no model.
@@ -173,7 +180,7 @@ extension PropertyDescription {
     @_disfavoredOverload
     public static func related<T: PersistentModel, V>(
         _ name: String, of keyPath: KeyPath<T, V>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, rules: [PropertyRule] = []
     ) -> PropertyDescription {
         preconditionFailure("not a model")
     }

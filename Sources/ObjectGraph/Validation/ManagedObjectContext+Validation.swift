@@ -1,0 +1,130 @@
+import StoreInterface
+
+/// Validation before a save (S060, S061).
+extension ManagedObjectContext {
+    /// Checks the delete rule deny (S043), and validates each changed object: by the hook for the kind of its change, and by the rules of
+    /// its properties.
+    ///
+    /// - Throws: One error that lists all validation failures.
+    func validate() throws {
+        try checkDenied()
+        guard traits.hasAnyLifecycle || traits.validation != nil else { return }
+        let hooks = hookErrors()
+        var errors = ValidationErrors()
+        // After the hooks, which may change objects.
+        if let rules = traits.validation { try check(rules, &errors) }
+        for (id, error) in hooks { errors.append(id, error) }
+        if errors.isEmpty { return }
+        errors.sort()
+        throw SaveError.validation(errors)
+    }
+
+    private func hookErrors() -> [(ObjectID, any Error)] {
+        guard traits.hasAnyLifecycle else { return [] }
+        var errors: [(ObjectID, any Error)] = []
+        forEachPending(of: { traits.hasLifecycle[$0] }) { entity, key, kind in
+            let object = object(entity, key)
+            if let error = hookError(object, kind) { errors.append((object.objectID, error)) }
+        }
+        return errors
+    }
+
+    /// Returns the error of the hook that validates an object; nil if it has none.
+    func hookError(_ object: ManagedObject, _ kind: RowKind) -> (any Error)? {
+        guard let model = lifecycle(object) else { return nil }
+        do {
+            switch kind {
+            case .insert: try model.validateForInsert()
+            case .update: try model.validateForUpdate()
+            case .delete: try model.validateForDelete()
+            }
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    // MARK: Rules of properties
+
+    /// The state below the unsaved changes of this context.
+    private var viewBelow: LayeredView {
+        let view = layerStack.view
+        return LayeredView(base: view.base, layers: Array(view.layers.dropFirst(layerStack.sealed.count + 1)))
+    }
+
+    private func check(_ rules: ValidationRules, _ errors: inout ValidationErrors) throws {
+        let changes = layerStack.folded()
+        var reader = PagedReader(layerStack.view)
+        for (entity, entityRules) in rules.entities.enumerated() {
+            guard let entityRules, !entityRules.columns.isEmpty else { continue }
+            try changes.forEachRow(of: entity, \.inserted) { key, row in
+                try check(entityRules, entity, key, row, &reader, &errors)
+            }
+            try changes.forEachRow(of: entity, \.updated) { key, row in
+                // The record of an updated object may be gone (S022).
+                if try exists(entity, key) { try check(entityRules, entity, key, row, &reader, &errors) }
+            }
+            for key in relinked(entity, changes) where try exists(entity, key) {
+                try check(entityRules, entity, key, nil, &reader, &errors)
+            }
+        }
+        let view = layerStack.view
+        for open in try rules.countsToCheck(changes, before: viewBelow) {
+            if let violation = try rules.violation(open, in: view, storeIdentity) { errors.append(violation) }
+        }
+    }
+
+    private func check(
+        _ rules: EntityRules, _ entity: Int, _ key: ObjectKey, _ row: Row?, _ reader: inout PagedReader,
+        _ errors: inout ValidationErrors
+    ) throws {
+        try ValidationRules.check(rules.columns, row, other: { try reader.value(entity, key, $0) }) { rule, value in
+            let violation = rule.violation(value, rules.entity, ObjectID(store: storeIdentity, entity: entity, key: key))
+            if let violation { errors.append(violation) }
+        }
+    }
+
+    /// Returns the unchanged objects of an entity among the ends of changed pairs, which count as updated.
+    private func relinked(_ entity: Int, _ changes: Layer) -> [ObjectKey] {
+        var ends: Set<ObjectKey> = []
+        for (link, pairs) in changes.links.enumerated() where !pairs.isEmpty {
+            let schema = storedModel.storeSchema.links[link]
+            if schema.source == entity { ends.formUnion(pairs.forward.keys) }
+            if schema.destination == entity { ends.formUnion(pairs.backward.keys) }
+        }
+        return ends.filter { changes.row(entity, $0) == nil }.sorted()
+    }
+
+    /// Returns the broken rules of one object's properties.
+    func ruleViolations(of object: ManagedObject) throws -> [RuleViolation] {
+        let (entity, key) = (object.entity, object.key)
+        guard let rules = traits.validation, let entityRules = rules.entities[entity], try exists(entity, key) else { return [] }
+        var errors = ValidationErrors()
+        var reader = PagedReader(layerStack.view)
+        try check(entityRules, entity, key, nil, &reader, &errors)
+        try rules.checkCounts(of: entity, key, in: layerStack.view, storeIdentity) { errors.append($0) }
+        return errors.ruleViolations
+    }
+
+    // MARK: Delete rules
+
+    /// Checks the delete rule deny for the deleted objects. The writer makes the final decision; this check fails earlier.
+    private func checkDenied() throws {
+        guard traits.rules.canDeny, hasDeletes else { return }
+        let changes = layerStack.folded()
+        for entity in 0..<changes.entityCount where traits.rules.canDeny(entity) {
+            try changes.forEachRow(of: entity, \.deleted) { key, _ in try checkDenied(entity, key) }
+        }
+    }
+
+    private func checkDenied(_ entity: Int, _ key: ObjectKey) throws {
+        let consequences = try traits.rules.consequences(of: entity, key, in: layerStack.view) { column in
+            lastValue(entity, key, column)?.referenceKey
+        }
+        for case .deny(let name, let blocker, let blocking) in consequences {
+            throw SaveError.deleteDenied(
+                object: ObjectID(store: storeIdentity, entity: entity, key: key), relationship: name,
+                blocking: blocking.map { ObjectID(store: storeIdentity, entity: blocker, key: $0) })
+        }
+    }
+}
