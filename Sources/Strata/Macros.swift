@@ -15,7 +15,7 @@ import ObjectGraph
 /// All of the values can be optional. Reading a relationship `Other` whose object was deleted stops the program. A to-many relationship
 /// is read in the order of the keys, and never as nil.
 ///
-/// A relationship without ``Relationship(deleteRule:inverse:renamedFrom:)`` gets the inverse that leads back, if each of the two models
+/// A relationship without ``Relationship(_:deleteRule:inverse:count:renamedFrom:)`` gets the inverse that leads back, if each of the two models
 /// has exactly one relationship that can be it.
 ///
 /// Computed properties stay as they are. Properties are read from and written to the object's context. A new object keeps its
@@ -45,18 +45,8 @@ import ObjectGraph
 @attached(extension, conformances: PersistentModel, Sendable)
 public macro Model(renamedFrom: String? = nil) = #externalMacro(module: "StrataMacros", type: "ModelMacro")
 
-/// An option of a stored attribute.
-public enum AttributeOption: Sendable {
-    /// No two objects have the same value, where nil differs from nil. Implies an index.
-    case unique
-    /// Fetches by this attribute use an index. Saves take longer to update it.
-    case indexed
-    /// The history keeps the value of a deleted object in its tombstone.
-    case preserveValueOnDeletion
-}
-
-/// Sets the options of a stored property: whether it is unique, indexed or preserved in the history on deletion, and its
-/// former name.
+/// Sets the options of a stored property: whether it is unique, indexed or preserved in the history on deletion, the rules that its
+/// values must follow when they are saved, and its former name.
 ///
 /// ```swift
 /// @Attribute(.unique) var isrc: String
@@ -90,12 +80,16 @@ public macro Unique<T: PersistentModel>(_ constraints: [PartialKeyPath<T>]...) =
 /// Without a named inverse, the relationship is paired with the only relationship of the other model that leads back, if that one has
 /// no annotation. Two annotated relationships are paired by name only.
 /// - Parameters:
+///   - options: `.required` for a relationship to one object that a save must not leave nil.
 ///   - deleteRule: The effect on the related objects when this object is deleted.
 ///   - inverse: The property of the related class that leads back. An explicit nil keeps the relationship without an inverse.
+///   - count: The number of objects that a relationship to many objects must have when it is saved, such as `1...`, `...20` or `2...2`.
 ///   - renamedFrom: The former name of the relationship.
 @attached(peer)
-public macro Relationship(deleteRule: DeleteRule = .nullify, inverse: AnyKeyPath? = nil, renamedFrom: String? = nil) =
-    #externalMacro(module: "StrataMacros", type: "MarkerMacro")
+public macro Relationship(
+    _ options: RelationshipOption..., deleteRule: DeleteRule = .nullify, inverse: AnyKeyPath? = nil,
+    count: (any RangeExpression<Int>)? = nil, renamedFrom: String? = nil
+) = #externalMacro(module: "StrataMacros", type: "MarkerMacro")
 
 /// Excludes a property from the store. The property needs an initial value.
 @attached(peer)

@@ -183,6 +183,8 @@ extension ModelProperty {
             if let deleteRule = options.deleteRule { arguments.append("deleteRule: \(deleteRule)") }
             if let renamedFrom = options.renamedFrom { arguments.append("renamedFrom: \(renamedFrom)") }
             if options.refusesInverse { arguments.append("inference: .refused") }
+            arguments += options.limits
+            arguments += rulesArgument(options.rules)
         case .none, .attribute, .transient:
             var options = AttributeOptions()
             if case .attribute(let own) = marker { options = own }
@@ -190,6 +192,7 @@ extension ModelProperty {
             if hasConstantInitialValue, let initialValue { arguments.append("default: \(initialValue)") }
             if let renamedFrom = options.renamedFrom { arguments.append("renamedFrom: \(renamedFrom)") }
             if options.preservesValueOnDeletion { arguments.append("preservesValueOnDeletion: true") }
+            arguments += rulesArgument(options.rules)
         }
         return arguments.joined(separator: ", ")
     }
@@ -203,7 +206,12 @@ extension ModelProperty {
         if let deleteRule = options.deleteRule { arguments.append("deleteRule: \(deleteRule)") }
         if let renamedFrom = options.renamedFrom { arguments.append("renamedFrom: \(renamedFrom)") }
         if options.refusesInverse { arguments.append("inference: .refused") }
+        arguments += rulesArgument(options.rules)
         return arguments.joined(separator: ", ")
+    }
+
+    private func rulesArgument(_ rules: [String]) -> [String] {
+        rules.isEmpty ? [] : ["rules: [\(rules.joined(separator: ", "))]"]
     }
 
     /// The macro that writes the property's accessors, with its numbers as arguments.

@@ -2,7 +2,7 @@ import SwiftDiagnostics
 import SwiftSyntax
 
 /// The errors in the use of `@Model`. Each text contains the remedy.
-enum ModelDiagnostic: String, DiagnosticMessage {
+enum ModelDiagnostic: String, DiagnosticMessage, Error {
     case notAClass = "@Model can be attached to a class only; its objects have an identity"
     case notAnActor = "@ModelActor can be attached to an actor only"
     case generic = "a class with @Model cannot be generic: each entity of the store is one class"
@@ -19,7 +19,15 @@ enum ModelDiagnostic: String, DiagnosticMessage {
     case transientWithoutValue = "a transient property needs an initial value, since it is not stored"
     case transientMixed = "a transient property is neither an attribute nor a relationship"
     case reservedName = "the managedObject of a model is Strata's; choose another name for this property"
-    case unknownOption = "an attribute's options are .unique, .indexed and .preserveValueOnDeletion, written out"
+    case unknownOption =
+        "an attribute's options are .unique, .indexed, .preserveValueOnDeletion, .required, .length, .range and .pattern, written out"
+    case lengthOfOther = ".length is for strings, data, arrays and sets; use .range for numbers and dates"
+    case rangeOfOther = ".range is for numbers and dates; use .length for strings, data, arrays and sets"
+    case patternOfOther = ".pattern is for strings"
+    case patternOnLines = "a pattern is a regex literal or a string on one line"
+    case unknownRelationshipOption = "the option of a relationship is .required, written out"
+    case requiredObjects = ".required is for a relationship to one object; use 'count: 1...'"
+    case countOfOne = "'count:' is for a relationship to many objects; use .required for one object"
 
     case formerName = "renamedFrom: takes a former name, as a string without interpolation that differs from the current name"
     case sameFormerName = "another property has the same former name"

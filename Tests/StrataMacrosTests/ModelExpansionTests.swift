@@ -37,6 +37,29 @@ import Testing
         #expect(handWritten.count == expanded.count)
     }
 
+    @Test func `rules are arguments of the descriptions`() {
+        let expansion = MacroExpansion(
+            of: """
+                @Model final class A {
+                    @Attribute(.unique, .length(1...80), .pattern(/[a-z]\\/#"##/)) var text: String = "a"
+                    @Attribute(.required) var kind: Kind?
+                    @Attribute(.pattern("[a-z]+")) var other: String
+                    @Relationship(.required, deleteRule: .deny) var one: B?
+                    @Relationship(count: 1...) var many: [B]
+                    @Relationship(inverse: \\B.a, count: ...3) var set: Set<B>
+                }
+                """)
+        #expect(expansion.messages == [])
+        let text = MacroExpansion.tokens(expansion.text).joined()
+        let expected = [
+            "index:.unique,default:\"a\",rules:[.length(1...80),.pattern(###\"[a-z]\\/#\"##\"###)]",
+            "of:\\A.kind,rules:[.required]", "of:\\A.other,rules:[.pattern(\"[a-z]+\")]",
+            "cardinality:.toOne,deleteRule:.deny,rules:[.required]", "cardinality:.toMany,rules:[.count(1...)]",
+            "inverse:\"a\",rules:[.count(...3)]",
+        ]
+        for part in expected { #expect(text.contains(part), "\(part)") }
+    }
+
     @Test func anAttributeReadsAndWritesItsColumn() {
         expectExpansion(
             of: """

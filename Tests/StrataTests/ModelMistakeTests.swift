@@ -42,6 +42,11 @@ struct ModelMistakeTests {
         ("var managedObject = 1", "choose another name"),
         ("@Relationship(inverse: \\Friend.best) var a: Other?", "the inverse must be a property"),
         ("var a = [1].count", "give the type of this property"),
+        ("@Attribute(.length(1...)) var a = 1", ".length is for strings"),
+        ("@Attribute(.range(0...1)) var a = \"\"", ".range is for numbers"),
+        ("@Attribute(.pattern(/a/)) var a = 1", ".pattern is for strings"),
+        ("@Relationship(.required) var a: [Other]", ".required is for a relationship to one object"),
+        ("@Relationship(count: 1...) var a: Other?", "use .required for one object"),
     ]
 
     @Test(arguments: mistakes.indices)

@@ -17,6 +17,8 @@ struct ModelProperty {
         /// The former name as a literal, with its quotes.
         var renamedFrom: String?
         var preservesValueOnDeletion = false
+        /// The rules as expressions of type `PropertyRule`.
+        var rules: [String] = []
     }
 
     struct RelationshipOptions: Equatable {
@@ -28,6 +30,10 @@ struct ModelProperty {
         var deleteRule: String?
         /// The former name as a literal, with its quotes.
         var renamedFrom: String?
+        /// The rules as expressions of type `PropertyRule`.
+        var rules: [String] = []
+        /// The arguments of SwiftData's limits, with their labels.
+        var limits: [String] = []
     }
 
     let name: String

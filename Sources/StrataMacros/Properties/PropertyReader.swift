@@ -81,7 +81,7 @@ struct PropertyReader {
         let attribute = variable.attribute(named: "Attribute")
         guard let relationship = variable.attribute(named: "Relationship") else {
             guard let attribute else { return ModelProperty.Marker.none }
-            return readOptions(property.name, attribute).map(ModelProperty.Marker.attribute)
+            return readOptions(property, attribute).map(ModelProperty.Marker.attribute)
         }
         if let attribute {
             _ = misuse(.attributeOnRelationship, attribute, remove(attribute))
@@ -104,12 +104,12 @@ struct PropertyReader {
         return Remedy.replace(variable, with: plain, name)
     }
 
-    private mutating func readOptions(_ name: String, _ marker: AttributeSyntax) -> ModelProperty.AttributeOptions? {
+    private mutating func readOptions(_ property: ModelProperty, _ marker: AttributeSyntax) -> ModelProperty.AttributeOptions? {
         var options = ModelProperty.AttributeOptions()
         guard case .argumentList(let arguments) = marker.arguments else { return options }
         for argument in arguments {
             if argument.label?.text == spelling.formerName {
-                guard readFormerName(name, argument, into: &options.renamedFrom) else { return nil }
+                guard readFormerName(property.name, argument, into: &options.renamedFrom) else { return nil }
                 continue
             }
             if argument.label != nil { continue }
@@ -119,8 +119,10 @@ struct PropertyReader {
             case "indexed": options.index = options.index ?? "indexed"
             case _ where spelling == .swiftData: break
             default:
-                _ = misuse(.unknownOption, argument)
-                return nil
+                do { options.rules.append(try RuleReader.rule(argument, of: property)) } catch {
+                    _ = misuse(error, argument)
+                    return nil
+                }
             }
         }
         return options
@@ -134,6 +136,10 @@ struct PropertyReader {
         let type = property.type?.unwrapped
         let destination = (type?.element ?? type)?.unwrapped.lastName
         for argument in arguments {
+            do { try RuleReader.read(argument, of: property, spelling, into: &options) } catch {
+                _ = misuse(error, argument)
+                return nil
+            }
             if argument.label?.text == "deleteRule" { options.deleteRule = argument.expression.trimmedDescription }
             if argument.label?.text == spelling.formerName {
                 guard readFormerName(property.name, argument, into: &options.renamedFrom) else { return nil }

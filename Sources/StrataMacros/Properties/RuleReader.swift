@@ -1,0 +1,91 @@
+import SwiftSyntax
+
+/// Reads rules of properties from the arguments of `@Attribute` and `@Relationship`.
+enum RuleReader {
+    /// Returns the rule of an attribute as an expression of type `PropertyRule`.
+    static func rule(_ argument: LabeledExprSyntax, of property: ModelProperty) throws(ModelDiagnostic) -> String {
+        let type = property.type ?? property.typeText.map { TypeSyntax("\(raw: $0)") }
+        if let member = argument.expression.as(MemberAccessExprSyntax.self), member.declName.baseName.text == "required" {
+            return ".required"
+        }
+        guard let call = argument.expression.as(FunctionCallExprSyntax.self), call.arguments.count == 1,
+            let name = call.calledExpression.as(MemberAccessExprSyntax.self)?.declName.baseName.text,
+            let bounds = call.arguments.first?.expression
+        else { throw .unknownOption }
+        switch name {
+        case "length":
+            if let type, !type.hasLength { throw .lengthOfOther }
+            return ".length(\(bounds.trimmedDescription))"
+        case "range":
+            if let type, !type.hasOrder { throw .rangeOfOther }
+            return ".range(\(bounds.trimmedDescription))"
+        case "pattern":
+            if let type, !type.isText { throw .patternOfOther }
+            return ".pattern(\(try pattern(bounds)))"
+        default: throw .unknownOption
+        }
+    }
+
+    /// Returns a pattern as an expression of type `String`.
+    private static func pattern(_ expression: ExprSyntax) throws(ModelDiagnostic) -> String {
+        guard let regex = expression.as(RegexLiteralExprSyntax.self) else {
+            if expression.trimmedDescription.contains(where: \.isNewline) { throw .patternOnLines }
+            return expression.trimmedDescription
+        }
+        let text = regex.regex.text
+        if text.contains(where: \.isNewline) { throw .patternOnLines }
+        // More signs than any run in the text, so that nothing in it ends the literal or interpolates.
+        var run = 0
+        var longest = 0
+        for character in text {
+            run = character == "#" ? run + 1 : 0
+            longest = max(longest, run)
+        }
+        let signs = String(repeating: "#", count: longest + 1)
+        return "\(signs)\"\(text)\"\(signs)"
+    }
+
+    /// Reads the rules among the arguments of a relationship.
+    static func read(
+        _ argument: LabeledExprSyntax, of property: ModelProperty, _ spelling: Spelling,
+        into options: inout ModelProperty.RelationshipOptions
+    ) throws(ModelDiagnostic) {
+        let isToMany = property.type.map { $0.unwrapped.element != nil }
+        switch argument.label?.text {
+        case "minimumModelCount", "maximumModelCount":
+            if spelling == .swiftData { options.limits.append(argument.trimmed.with(\.trailingComma, nil).trimmedDescription) }
+        case "count":
+            if argument.expression.is(NilLiteralExprSyntax.self) { return }
+            if isToMany == false { throw .countOfOne }
+            options.rules.append(".count(\(argument.expression.trimmedDescription))")
+        case nil where spelling == .strata:
+            guard argument.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text == "required" else {
+                throw .unknownRelationshipOption
+            }
+            if isToMany == true { throw .requiredObjects }
+            options.rules.append(".required")
+        default: break
+        }
+    }
+}
+
+extension TypeSyntax {
+    private static let numbers: Set<String> = [
+        "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64", "Float", "Double", "Decimal",
+    ]
+
+    /// Whether values have a length, as far as the source shows it.
+    fileprivate var hasLength: Bool { !isPlain || ["String", "Data", "URL"].contains(unwrapped.lastName) }
+
+    /// Whether values are in ranges, as far as the source shows it.
+    fileprivate var hasOrder: Bool {
+        if isPlain { return unwrapped.lastName == "Date" || Self.numbers.contains(unwrapped.lastName) }
+        return unwrapped.element == nil && !unwrapped.isDictionary
+    }
+
+    /// Whether values are texts, as far as the source shows it.
+    fileprivate var isText: Bool {
+        if isPlain { return ["String", "URL"].contains(unwrapped.lastName) }
+        return unwrapped.element == nil && !unwrapped.isDictionary
+    }
+}
