@@ -42,8 +42,8 @@ public macro Attribute(_ options: Schema.Attribute.Option..., originalName: Stri
 /// - Parameters:
 ///   - options: Ignored.
 ///   - deleteRule: The effect on the related objects when this object is deleted.
-///   - minimumModelCount: Not checked.
-///   - maximumModelCount: Not checked.
+///   - minimumModelCount: The smallest number of objects; 0 for no limit. If the property is an optional, it may also have none.
+///   - maximumModelCount: The largest number of objects; 0 for no limit.
 ///   - originalName: The former name of the relationship.
 ///   - inverse: The property of the related class that leads back.
 ///   - hashModifier: Ignored.

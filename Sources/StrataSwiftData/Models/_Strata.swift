@@ -31,7 +31,8 @@ extension PropertyDescription {
     /// `@Relationship` names a property of the class.
     public static func _relationship<T, V>(
         _ name: String, of keyPath: KeyPath<T, V>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, minimumModelCount: Int? = 0,
+        maximumModelCount: Int? = 0
     ) -> PropertyDescription {
         guard let destination = RelationshipType(V.self) else {
             preconditionFailure("cannot describe \(T.self).\(name): \(V.self) is no model. Remove '@Relationship'")
@@ -40,6 +41,9 @@ extension PropertyDescription {
             RelationshipDescription(
                 name: name, destination: destination.model.entityName, inverse: inverse,
                 cardinality: destination.isToMany ? .toMany : .toOne, deleteRule: deleteRule, renamedFrom: renamedFrom,
-                inference: inference))
+                inference: inference,
+                rules: PropertyRule.counts(
+                    minimum: minimumModelCount, maximum: maximumModelCount, isToMany: destination.isToMany,
+                    allowsNone: V.self is any OptionalType.Type)))
     }
 }

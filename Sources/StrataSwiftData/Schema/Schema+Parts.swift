@@ -104,10 +104,10 @@ extension Schema {
         public let isToOneRelationship: Bool
         private let type: TypeBox
 
-        /// Always 0: counts are not checked.
-        public var minimumModelCount: Int? { 0 }
-        /// 1 for a relationship to one object, and 0, for no limit, otherwise.
-        public var maximumModelCount: Int? { isToOneRelationship ? 1 : 0 }
+        /// The smallest number of objects; 0 for no limit.
+        public let minimumModelCount: Int?
+        /// The largest number of objects: 1 for a relationship to one object, and 0 for no limit.
+        public let maximumModelCount: Int?
         /// The type in Swift.
         public var valueType: Any.Type { type.type }
         /// Whether the value can be nil.
@@ -128,6 +128,9 @@ extension Schema {
             inverseName = inverse
             deleteRule = description.deleteRule
             isToOneRelationship = description.cardinality == .toOne
+            let limits = description.rules.compactMap(\.countLimits).first
+            minimumModelCount = description.rules.contains(.required) ? 1 : limits?.minimum ?? 0
+            maximumModelCount = isToOneRelationship ? 1 : limits?.maximum ?? 0
             self.type = TypeBox(type: type)
         }
     }
