@@ -13,7 +13,7 @@ import ObjectGraph
 /// | `[Other]`, `[Other]?` or `Set<Other>` | a relationship to many objects |
 ///
 /// All of the values can be optional. Reading a relationship `Other` whose object was deleted stops the program. A to-many relationship
-/// is read in the order of the keys, and never as nil.
+/// is read in the order of the keys unless it is ordered, and never as nil.
 ///
 /// A relationship without ``Relationship(_:deleteRule:inverse:count:renamedFrom:)`` gets the inverse that leads back, if each of the two models
 /// has exactly one relationship that can be it.
@@ -74,13 +74,29 @@ public macro Unique<T: PersistentModel>(_ constraints: [PartialKeyPath<T>]...) =
 
 /// Sets the options of a relationship. A relationship without options needs no annotation.
 ///
+/// An array with the option ``RelationshipOption/ordered`` keeps the order that the program gives it. Changing the array
+/// changes only the objects that are new in it or that moved.
+///
+/// ```swift
+/// @Model final class Partita {
+///     var title: String
+///     @Relationship(.ordered, deleteRule: .cascade, inverse: \Movement.partita) var movements: [Movement]
+/// }
+///
+/// @Model final class Movement {
+///     var title: String
+///     var partita: Partita?
+/// }
+/// ```
+///
 /// With an inverse, a change of one side changes the other side. Name the inverse on one side only; the other side infers it.
 /// Swift cannot resolve two attributes that name each other's properties.
 ///
 /// Without a named inverse, the relationship is paired with the only relationship of the other model that leads back, if that one has
 /// no annotation. Two annotated relationships are paired by name only.
 /// - Parameters:
-///   - options: `.required` for a relationship to one object that a save must not leave nil.
+///   - options: `.required` for a relationship to one object that a save must not leave nil, `.ordered` for an array whose inverse leads
+///     to one object.
 ///   - deleteRule: The effect on the related objects when this object is deleted.
 ///   - inverse: The property of the related class that leads back. An explicit nil keeps the relationship without an inverse.
 ///   - count: The number of objects that a relationship to many objects must have when it is saved, such as `1...`, `...20` or `2...2`.

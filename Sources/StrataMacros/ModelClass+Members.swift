@@ -183,6 +183,7 @@ extension ModelProperty {
             if let deleteRule = options.deleteRule { arguments.append("deleteRule: \(deleteRule)") }
             if let renamedFrom = options.renamedFrom { arguments.append("renamedFrom: \(renamedFrom)") }
             if options.refusesInverse { arguments.append("inference: .refused") }
+            if options.isOrdered { arguments.append("isOrdered: true") }
             arguments += options.limits
             arguments += rulesArgument(options.rules)
         case .none, .attribute, .transient:
@@ -206,6 +207,7 @@ extension ModelProperty {
         if let deleteRule = options.deleteRule { arguments.append("deleteRule: \(deleteRule)") }
         if let renamedFrom = options.renamedFrom { arguments.append("renamedFrom: \(renamedFrom)") }
         if options.refusesInverse { arguments.append("inference: .refused") }
+        if options.isOrdered { arguments.append("isOrdered: true") }
         arguments += rulesArgument(options.rules)
         return arguments.joined(separator: ", ")
     }

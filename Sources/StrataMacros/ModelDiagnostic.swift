@@ -25,9 +25,10 @@ enum ModelDiagnostic: String, DiagnosticMessage, Error {
     case rangeOfOther = ".range is for numbers and dates; use .length for strings, data, arrays and sets"
     case patternOfOther = ".pattern is for strings"
     case patternOnLines = "a pattern is a regex literal or a string on one line"
-    case unknownRelationshipOption = "the option of a relationship is .required, written out"
+    case unknownRelationshipOption = "a relationship's options are .required and .ordered, written out"
     case requiredObjects = ".required is for a relationship to one object; use 'count: 1...'"
     case countOfOne = "'count:' is for a relationship to many objects; use .required for one object"
+    case notOrdered = "only an array of models can be ordered: a set has no order, and neither has one object"
 
     case formerName = "renamedFrom: takes a former name, as a string without interpolation that differs from the current name"
     case sameFormerName = "another property has the same former name"

@@ -91,6 +91,46 @@ import Testing
         }
     }
 
+    private func ordered(_ name: String, _ destination: String, _ cardinality: Cardinality, inverse: String? = nil)
+        -> PropertyDescription
+    {
+        .relationship(
+            RelationshipDescription(
+                name: name, destination: destination, inverse: inverse, cardinality: cardinality, isOrdered: true))
+    }
+
+    @Test func `S046: only a relationship whose inverse leads to one object can be ordered`() {
+        expect(
+            .cannotBeOrdered, "A", "b", EntityDescription(name: "A", properties: [ordered("b", "B", .toOne)]),
+            EntityDescription(name: "B", properties: [relation("a", "A", .toMany, inverse: "b")]))
+        expect(
+            .cannotBeOrdered, "A", "b", EntityDescription(name: "A", properties: [ordered("b", "B", .toMany)]),
+            EntityDescription(name: "B", properties: [text("name")]))
+        expect(
+            .cannotBeOrdered, "B", "a", EntityDescription(name: "A", properties: [relation("b", "B", .toMany)]),
+            EntityDescription(name: "B", properties: [ordered("a", "A", .toMany, inverse: "b")]))
+        expect(
+            .reservedName, "A", "position in b",
+            EntityDescription(name: "A", properties: [relation("b", "A", .toOne), text("position in b")]))
+    }
+
+    @Test func `S046: positions are columns after those of the properties`() throws {
+        let most = (0..<127).map { text("p\($0)") }
+        let list = EntityDescription(name: "B", properties: [ordered("all", "A", .toMany, inverse: "b")])
+        expect(
+            .tooManyColumns, "A", nil, EntityDescription(name: "A", properties: [relation("b", "B", .toOne)] + most), list)
+        let few = EntityDescription(name: "A", properties: [relation("b", "B", .toOne), text("name")])
+        let model = try Model([few, list])
+        #expect(model.storeSchema.entities[0].columns.map(\.name) == ["b", "name", "position in b"])
+        #expect(model.entities[0].attributes.map(\.name) == ["name"])
+        #expect(model.entities[1].relationships[0].isOrdered && !model.entities[0].relationships[0].isOrdered)
+        let recursive = try Model([
+            EntityDescription(
+                name: "A", properties: [ordered("children", "A", .toMany, inverse: "parent"), relation("parent", "A", .toOne)])
+        ])
+        #expect(recursive.storeSchema.entities[0].columns.map(\.name) == ["parent", "position in parent"])
+    }
+
     @Test func aReferenceIsNoAttribute() {
         let attribute = AttributeDescription(name: "b", type: .reference)
         expect(.unsupportedType, "A", "b", EntityDescription(name: "A", properties: [.attribute(attribute)]))

@@ -170,7 +170,10 @@ public final class ManagedObjectContext {
     /// Makes the current unsaved changes immutable, so that other executors can read them. O(layers).
     func sealTop() {
         admitArrivals()
-        if layerStack.seal() { foldIfLong() }
+        let revision = layerStack.revision
+        guard layerStack.seal() else { return }
+        tracker.listEnds.keep(from: revision, in: layerStack.revision)
+        foldIfLong()
     }
 
     /// Replaces the base state. The caller refreshes objects and notifies observers.

@@ -45,6 +45,11 @@ struct AffectedObjects {
         for (other, schema) in old.schema.entities.enumerated() {
             for (column, columnSchema) in schema.columns.enumerated() where columnSchema.destination == entity {
                 try addTargets(of: changedReferences(other, column), other, column, to: &keys)
+                guard let position = schema.position(in: column) else { continue }
+                // Moving a member changes the list that contains it.
+                for key in changedReferences(other, position) {
+                    if let owner = try new.value(other, key, column)?.referenceKey { keys.insert(owner) }
+                }
             }
         }
         return keys

@@ -6,7 +6,8 @@ public final class Entity: Sendable {
     public let name: String
     /// The entity's number in the store's schema.
     public let number: Int
-    /// The attributes and to-one relationships in declaration order. A column's number is its position.
+    /// The attributes and to-one relationships in declaration order, then the positions in ordered relationships. A column's number is
+    /// its index.
     public let columns: [ColumnSchema]
     /// The values of a new object, by column.
     public let defaults: [Value]
@@ -18,6 +19,8 @@ public final class Entity: Sendable {
     public let indexes: [IndexSchema]
     /// The rules of the properties; nil if they have none.
     let rules: EntityRules?
+    /// The to-one relationships whose inverse is ordered, with the columns of the positions.
+    let orderedReferences: [OrderedReference]
     private let columnsByName: [String: Int]
     /// The names of ``columns``.
     private let names: [String]
@@ -34,10 +37,17 @@ public final class Entity: Sendable {
         self.relationships = relationships
         self.indexes = indexes
         self.rules = rules
+        orderedReferences = relationships.compactMap { relationship in
+            guard case .toOne(let column) = relationship.kind, let position = relationship.position else { return nil }
+            return OrderedReference(column: column, position: position)
+        }
         names = columns.map(\.name)
         columnsByName = Dictionary(
             columns.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
+
+    /// The number of columns of attributes and to-one relationships, which come first.
+    var declaredColumnCount: Int { columns.count - orderedReferences.count }
 
     /// Returns the attribute with this name, or nil.
     public func attribute(named name: String) -> Attribute? { attributes.first { $0.name == name } }
@@ -82,8 +92,15 @@ public struct Relationship: Sendable, Hashable {
     public let inverse: Int?
     /// The cardinality of the relationship and its storage.
     public let kind: Kind
+    /// The column of the positions, in the entity of the members; nil unless this relationship or its inverse is ordered.
+    let position: Int?
     /// The rules that the relationship must follow when it is saved.
     public internal(set) var rules: [PropertyRule] = []
+
+    /// A Boolean value that indicates whether the members of a to-many relationship are read in the order that the program gave them.
+    public var isOrdered: Bool {
+        if case .toMany = kind { position != nil } else { false }
+    }
 
     /// The cardinality of a relationship and its storage.
     public enum Kind: Sendable, Hashable {
@@ -112,7 +129,7 @@ extension Relationship: CustomStringConvertible {
     public var description: String {
         switch kind {
         case .toOne: "\(name): to-one"
-        case .toMany: "\(name): to-many"
+        case .toMany: "\(name): \(isOrdered ? "ordered " : "")to-many"
         }
     }
 }

@@ -14,7 +14,8 @@ public enum DeleteRule: String, Sendable, Hashable {
 
 /// The number of destinations that a relationship can have.
 public enum Cardinality: String, Sendable, Hashable {
-    /// At most one destination, or any number of destinations, which are read in the order of their keys.
+    /// At most one destination, or any number of destinations, which are read in the order of their keys unless the relationship is
+    /// ordered.
     case toOne, toMany
 }
 
@@ -82,14 +83,18 @@ public struct RelationshipDescription: Sendable, Hashable {
     public var inference: InverseInference
     /// The rules that the relationship must follow when it is saved. They are no part of the file.
     public var rules: [PropertyRule]
+    /// Whether the members of a to-many relationship keep the order in which the program sets them (S046). Without it, they are read in
+    /// the order of their keys. The inverse must lead to one object.
+    public var isOrdered: Bool
 
     /// Creates the description of a relationship. Entities and inverses are checked when the model is created.
     public init(
         name: String, destination: String, inverse: String? = nil, cardinality: Cardinality,
         deleteRule: DeleteRule = .nullify, renamedFrom: String? = nil, inference: InverseInference = .accepted,
-        rules: [PropertyRule] = []
+        isOrdered: Bool = false, rules: [PropertyRule] = []
     ) {
         self.name = name
+        self.isOrdered = isOrdered
         self.inference = inference
         self.destination = destination
         self.inverse = inverse

@@ -3,7 +3,7 @@ public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The reason for an error. The raw value is its description.
     public enum Reason: String, Sendable, Hashable {
         case emptyName = "an empty name"
-        /// Not thrown any more: every name is allowed. Earlier versions refused properties named `id` and `version`.
+        /// A name that is used for something else, such as `position in album`. All names without spaces are allowed.
         case reservedName = "a reserved name"
         case duplicateEntity = "a second entity of this name"
         case duplicateProperty = "a second property of this name"
@@ -18,6 +18,7 @@ public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
         case unsupportedType = "an unsupported type"
         case ruleDoesNotFit = "a rule that does not fit the property"
         case wrongRule = "a rule that cannot be followed"
+        case cannotBeOrdered = "a relationship that cannot be ordered"
     }
 
     /// The reason for the error.

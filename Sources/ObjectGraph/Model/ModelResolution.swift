@@ -43,12 +43,19 @@ struct ModelResolution {
             }
         }
         let columns = entity.properties.filter(\.hasColumn).count
-        if columns > EntitySchema.maximumColumns {
+        if columns > EntitySchema.maximumColumns { throw tooManyColumns(entity, columns) }
+        for reference in entity.relationships where seen.contains(ColumnSchema.positionName(in: reference.name).lowercased()) {
             throw ModelError(
-                .tooManyColumns, entity: entity.name,
-                remedy: "split the entity: \(columns) attributes and to-one relationships, at most \(EntitySchema.maximumColumns)"
-            )
+                .reservedName, entity: entity.name, property: ColumnSchema.positionName(in: reference.name),
+                remedy: "ordered relationships use this name; choose another")
         }
+    }
+
+    private static func tooManyColumns(_ entity: EntityDescription, _ count: Int) -> ModelError {
+        ModelError(
+            .tooManyColumns, entity: entity.name,
+            remedy: "split the entity: \(count) attributes, to-one relationships and positions, at most "
+                + "\(EntitySchema.maximumColumns)")
     }
 
     mutating func entities() throws(ModelError) -> [Entity] {
@@ -105,6 +112,11 @@ struct ModelResolution {
                 defaults.append(.null)
             }
         }
+        for reference in try orderedReferences(of: description) {
+            columns.append(.position(in: reference.name, renamedFrom: reference.renamedFrom))
+            defaults.append(.null)
+        }
+        guard columns.count <= EntitySchema.maximumColumns else { throw Self.tooManyColumns(description, columns.count) }
         let indexes = try Self.indexes(description, &columns)
         attributes = attributes.map {
             Attribute(
@@ -177,7 +189,55 @@ struct ModelResolution {
         }
         return Relationship(
             name: relationship.name, number: position, destination: destination, deleteRule: relationship.deleteRule,
-            inverse: inverse, kind: kind, rules: relationship.rules)
+            inverse: inverse, kind: kind, position: try positionColumn(of: relationship, entity, kind), rules: relationship.rules)
+    }
+
+    // MARK: Order
+
+    /// Returns the to-one relationships of an entity whose inverse is ordered. Each has a column of positions, after all other columns.
+    private func orderedReferences(of entity: EntityDescription) throws(ModelError) -> [RelationshipDescription] {
+        var references: [RelationshipDescription] = []
+        for relationship in entity.relationships where relationship.cardinality == .toOne {
+            guard let number = numbers[relationship.destination] else { continue }
+            let destination = descriptions[number]
+            guard let inverse = try inverse(of: relationship, entity, destination),
+                destination.relationships[inverse].isOrdered
+            else { continue }
+            references.append(relationship)
+        }
+        return references
+    }
+
+    /// Returns the column of the positions of an ordered relationship or its inverse.
+    private func positionColumn(
+        of relationship: RelationshipDescription, _ entity: EntityDescription, _ kind: Relationship.Kind
+    ) throws(ModelError) -> Int? {
+        let isOrdered = relationship.isOrdered
+        switch kind {
+        case .toOne:
+            if isOrdered {
+                throw ModelError(
+                    .cannotBeOrdered, entity: entity.name, property: relationship.name,
+                    remedy: "remove the order, because the relationship leads to one object")
+            }
+            return try positionColumn(beside: relationship.name, of: entity)
+        case .toMany(.link):
+            guard isOrdered else { return nil }
+            throw ModelError(
+                .cannotBeOrdered, entity: entity.name, property: relationship.name,
+                remedy:
+                    "name an inverse that leads to one object. For many to many, add an entity with a reference to each end, and "
+                    + "order the relationship to that entity")
+        case .toMany(.referrers(let number, let column)):
+            let referrer = descriptions[number]
+            return isOrdered
+                ? try positionColumn(beside: referrer.properties.filter(\.hasColumn)[column].name, of: referrer) : nil
+        }
+    }
+
+    private func positionColumn(beside reference: String, of entity: EntityDescription) throws(ModelError) -> Int? {
+        guard let index = try orderedReferences(of: entity).firstIndex(where: { $0.name == reference }) else { return nil }
+        return entity.properties.filter(\.hasColumn).count + index
     }
 
     /// Returns the position of the inverse relationship, which either side may name.

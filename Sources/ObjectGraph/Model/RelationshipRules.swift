@@ -49,6 +49,8 @@ final class RelationshipRules: Sendable {
     /// The one-to-one relationships, by entity.
     let pairs: [[Pair]]
     let links: [LinkEnds]
+    /// The to-one relationships whose inverse is ordered, by entity.
+    let ordered: [[OrderedReference]]
     let hasPairs: Bool
     let canDeny: Bool
     /// Whether the model has any relationships.
@@ -65,6 +67,7 @@ final class RelationshipRules: Sendable {
         dangling = draft.dangling
         pairs = draft.pairs
         links = draft.links
+        ordered = model.entities.map(\.orderedReferences)
         hasPairs = pairs.contains { !$0.isEmpty }
         isUsed = model.entities.contains { !$0.relationships.isEmpty }
         canDeny = model.entities.contains { $0.relationships.contains { $0.deleteRule == .deny } }

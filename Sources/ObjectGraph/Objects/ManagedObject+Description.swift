@@ -76,7 +76,7 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
             return content
         }
         content.add("id", "\(key)", key)
-        for (column, schema) in entities[entity].columns.enumerated() {
+        for (column, schema) in entities[entity].columns.prefix(entities[entity].declaredColumnCount).enumerated() {
             guard let value = own(column) ?? (try? view.value(entity, key, column)) else {
                 content.add(schema.name, "not readable", "not readable")
                 continue

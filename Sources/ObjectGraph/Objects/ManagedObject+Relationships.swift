@@ -32,7 +32,8 @@ extension ManagedObject {
         context.setToOne(self, context.storedModel.entities[entity].relationships[relationship], to: other)
     }
 
-    /// Returns the destinations of a to-many relationship, in the order of their keys. O(objects).
+    /// Returns the destinations of a to-many relationship, in its order or else in the order of their keys. O(objects), and
+    /// O(objects · log objects) for an ordered relationship.
     public func toMany<M: PersistentModel>(_ relationship: Int, as type: M.Type = M.self) -> [M] {
         arrive()
         if state == .detached {
@@ -67,7 +68,9 @@ extension ManagedObject {
             if context.observed.isOn { willRead(.toMany(relationship)) }
             let description = context.storedModel.entities[entity].relationships[relationship]
             guard case .toMany(let relation) = description.kind else { return [] }
-            return context.toManyKeys(self, relation).map { context.object(description.destination, $0) }
+            let keys =
+                description.position == nil ? context.toManyKeys(self, relation) : context.orderedKeys(self, description)
+            return keys.map { context.object(description.destination, $0) }
         }
     }
 }
@@ -91,15 +94,19 @@ extension ManagedObject {
         arrivedContext.setToOne(self, relationship(name), to: other)
     }
 
-    /// Returns the destinations of a to-many relationship, in the order of their keys. O(objects).
+    /// Returns the destinations of a to-many relationship, in its order or else in the order of their keys. O(objects), and
+    /// O(objects · log objects) for an ordered relationship.
     public func relatedObjects(_ name: String) -> [ManagedObject] { related(relationship(name).number) }
 
-    /// Replaces the destinations of a to-many relationship.
+    /// Replaces the destinations of a to-many relationship. Sets the order of an ordered one, in which each object occurs once.
+    ///
+    /// Only objects that are new in the relationship or that moved are changed: moving one of many changes one.
     public func setRelatedObjects(_ name: String, to others: [ManagedObject]) {
         arrivedContext.setToMany(self, relationship(name), to: others)
     }
 
-    /// Adds one object to a to-many relationship. O(1), except for the check whether it is related already.
+    /// Adds one object to a to-many relationship, at the end of an ordered one. O(1), except for the check whether it is related already,
+    /// and except for the first object that a context adds to an ordered relationship, which reads all positions.
     public func add(_ other: ManagedObject, to name: String) {
         arrivedContext.addToMany(self, relationship(name), other)
     }

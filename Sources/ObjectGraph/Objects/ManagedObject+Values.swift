@@ -138,15 +138,17 @@ extension ManagedObject {
         return column
     }
 
-    /// The properties with unsaved new values, by name (S030). Transient properties are never included (S033).
+    /// The properties with unsaved new values, by name (S030). Transient properties are never included (S033), and neither are positions
+    /// in ordered relationships.
     public var changedValues: [String: Value] {
         guard state == .registered, !isDeletedHere else { return [:] }
         let context = requiredContext
         context.admitArrivals()
         var values: [String: Value] = [:]
+        let declared = definition.declaredColumnCount
         for layer in context.layerStack.view.layers.prefix(context.layerStack.sealed.count + 1).reversed() {
             guard let row = layer.row(entity, key) else { continue }
-            row.set.forEach { values[definition.columns[$0].name] = row[$0] }
+            row.set.forEach { if $0 < declared { values[definition.columns[$0].name] = row[$0] } }
         }
         return values
     }
@@ -161,7 +163,8 @@ extension ManagedObject {
             base: context.layerStack.view.base,
             layers: Array(context.layerStack.view.layers.dropFirst(context.layerStack.sealed.count + 1)))
         var values: [String: Value] = [:]
-        for (column, schema) in definition.columns.enumerated() where names?.contains(schema.name) ?? true {
+        for (column, schema) in definition.columns.prefix(definition.declaredColumnCount).enumerated()
+        where names?.contains(schema.name) ?? true {
             values[schema.name] = context.trapOnStoreError { try below.value(entity, key, column) }
         }
         return values

@@ -185,10 +185,9 @@ private struct ViewComparison {
             if try differs(entity, key, column) { properties.append(.column(column)) }
         }
         for number in observation.relationships {
-            guard case .toMany(let relation) = model.entities[entity].relationships[number].kind, mayDiffer(relation) else {
-                continue
-            }
-            if try !new.base.isFixed || old.related(relation, to: key) != new.related(relation, to: key) {
+            let relationship = model.entities[entity].relationships[number]
+            guard case .toMany(let relation) = relationship.kind, mayDiffer(relation) else { continue }
+            if try !new.base.isFixed || old.members(of: relationship, key) != new.members(of: relationship, key) {
                 properties.append(.toMany(number))
             }
         }

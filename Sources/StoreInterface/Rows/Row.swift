@@ -136,6 +136,14 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         }
     }
 
+    /// Returns a copy of the same layer that has more columns, which are not set.
+    package func copy(columnCount: Int) -> Row {
+        let copy = Row.make(kind: kind, layer: layer, columnCount: columnCount)
+        copy.version = version
+        set.forEach { copy[$0] = self[$0] }
+        return copy
+    }
+
     /// Returns a copy that belongs to another layer.
     public func copy(layer: UInt64) -> Row {
         let copy = Row.make(kind: kind, layer: layer, columnCount: columnCount)

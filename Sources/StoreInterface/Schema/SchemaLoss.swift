@@ -101,7 +101,8 @@ struct SchemaLosses {
         for (number, entity) in old.entities.enumerated() {
             guard let successor = successors[number] else { continue }
             let kept = Set(evolution.entities[successor].columns.compactMap(\.source))
-            for (column, definition) in entity.columns.enumerated() where !kept.contains(column) {
+            // Without its order, a relationship keeps its members.
+            for (column, definition) in entity.columns.enumerated() where !kept.contains(column) && !entity.isPosition(column) {
                 let name = "\(entity.name).\(definition.name)"
                 var loss = SchemaLoss(
                     subject: .values(entity: number, column: column), name: name,

@@ -24,6 +24,8 @@ struct ModelProperty {
     struct RelationshipOptions: Equatable {
         /// The name of the inverse property.
         var inverse: String?
+        /// Whether the source says `.ordered`.
+        var isOrdered = false
         /// Whether the source says `inverse: nil`.
         var refusesInverse = false
         /// The delete rule as an expression from the source.

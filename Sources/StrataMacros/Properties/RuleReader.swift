@@ -1,6 +1,6 @@
 import SwiftSyntax
 
-/// Reads rules of properties from the arguments of `@Attribute` and `@Relationship`.
+/// Reads rules of properties, and the order of relationships, from the arguments of `@Attribute` and `@Relationship`.
 enum RuleReader {
     /// Returns the rule of an attribute as an expression of type `PropertyRule`.
     static func rule(_ argument: LabeledExprSyntax, of property: ModelProperty) throws(ModelDiagnostic) -> String {
@@ -45,7 +45,7 @@ enum RuleReader {
         return "\(signs)\"\(text)\"\(signs)"
     }
 
-    /// Reads the rules among the arguments of a relationship.
+    /// Reads the rules and options among the arguments of a relationship.
     static func read(
         _ argument: LabeledExprSyntax, of property: ModelProperty, _ spelling: Spelling,
         into options: inout ModelProperty.RelationshipOptions
@@ -59,11 +59,15 @@ enum RuleReader {
             if isToMany == false { throw .countOfOne }
             options.rules.append(".count(\(argument.expression.trimmedDescription))")
         case nil where spelling == .strata:
-            guard argument.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text == "required" else {
-                throw .unknownRelationshipOption
+            switch argument.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text {
+            case "required":
+                if isToMany == true { throw .requiredObjects }
+                options.rules.append(".required")
+            case "ordered":
+                if let type = property.type?.unwrapped, type.wrappedByArray == nil { throw .notOrdered }
+                options.isOrdered = true
+            default: throw .unknownRelationshipOption
             }
-            if isToMany == true { throw .requiredObjects }
-            options.rules.append(".required")
         default: break
         }
     }

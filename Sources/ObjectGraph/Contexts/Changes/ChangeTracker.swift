@@ -14,6 +14,8 @@ struct ChangeTracker {
     var undo: UndoHistory?
     /// The changes of keyed collections.
     var keyed = KeyedChanges()
+    /// The ends of ordered relationships to which objects were appended.
+    var listEnds = ListEnds()
     /// The allocated keys that new objects have not used yet, by entity.
     var keys: [Range<ObjectKey>]
 

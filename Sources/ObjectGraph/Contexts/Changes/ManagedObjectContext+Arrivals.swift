@@ -77,7 +77,8 @@ extension ManagedObjectContext {
             preconditionFailure("\(relations.entity.name) is not in the model of the context \(name)")
         }
         // A detached object always has a row, created with it.
-        guard let row = object.row else { preconditionFailure("a new object has lost its values") }
+        guard var row = object.row else { preconditionFailure("a new object has lost its values") }
+        if row.columnCount < entity.columns.count { row = row.copy(columnCount: entity.columns.count) }
         claimModel(of: object, relations, entity)
         object.context = self
         object.entityNumber = Int32(entity.number)
@@ -117,6 +118,18 @@ extension ManagedObjectContext {
                 setToOne(object, relationship, to: other)
             } else if let other {
                 addToMany(object, relationship, other)
+            }
+        }
+        arrange(inserted)
+    }
+
+    /// Gives lists that were reordered before their objects had keys their last order. Others have it, because they were filled in it.
+    private func arrange(_ inserted: some Collection<(object: ManagedObject, relations: DetachedState)>) {
+        for (object, relations) in inserted where !relations.toMany.isEmpty {
+            let relationships = storedModel.entities[object.entity].relationships
+            for (number, others) in relations.toMany where relationships[number].position != nil {
+                guard zip(others, others.dropFirst()).contains(where: { $0.order > $1.order }) else { continue }
+                arrange(object, relationships[number], as: others.compactMap { $0.object?.key })
             }
         }
     }

@@ -28,18 +28,22 @@ extension ManagedObjectContext {
         return object
     }
 
-    /// Creates an object with these values, one per column, in declaration order of attributes and to-one relationships.
-    /// This is the fastest way to insert objects, intended for imports.
+    /// Creates an object with these values, in declaration order of attributes and to-one relationships.
+    /// This is the fastest way to insert objects, intended for imports. The object is the last in ordered relationships that lead to it.
     ///
-    /// - Precondition: There are as many values as columns.
+    /// - Precondition: There are as many values as attributes and to-one relationships.
     @discardableResult
     public func insert(_ entity: Entity, values: [Value]) -> ManagedObject {
         checkIsolation()
-        precondition(values.count == entity.columns.count, "\(entity.name) has \(entity.columns.count) columns")
+        let count = entity.columns.count
+        precondition(
+            values.count == entity.declaredColumnCount || values.count == count,
+            "\(entity.name) has \(entity.declaredColumnCount) columns")
         let object = ManagedObject(context: self, entity: entity.number, key: nextKey(entity.number))
-        let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: values.count)
-        row.fill(with: values)
+        let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: count)
+        row.fill(with: values.count == count ? values : values + entity.defaults[values.count...])
         attach(object, row)
+        if !entity.orderedReferences.isEmpty { appendToLists(object) }
         if traits.hasLifecycle[entity.number] { awakeFromInsert(object) }
         return object
     }

@@ -59,6 +59,9 @@ extension ManagedObjectContext {
             if let old { tracker.log.note(relationship.destination, old) }
             if let other { tracker.log.note(relationship.destination, other.key) }
         }
+        if let position = relationship.position, let other {
+            append(object, to: other.key, OrderedReference(column: column, position: position))
+        }
         write(object, column, other.map { .reference($0.key) } ?? .null)
     }
 
@@ -97,6 +100,7 @@ extension ManagedObjectContext {
         for key in old where !new.contains(key) { drop(object, relation, key) }
         let kept = Set(old)
         for other in wanted where !kept.contains(other.key) { relate(object, relationship, relation, other) }
+        if relationship.position != nil { arrange(object, relationship, as: wanted.map(\.key), old: kept) }
     }
 
     func addToMany(_ object: ManagedObject, _ relationship: Relationship, _ other: ManagedObject) {

@@ -25,6 +25,7 @@ extension ManagedObjectContext {
     func dropChanges(of object: ManagedObject) {
         let (entity, key) = (object.entity, object.key)
         guard let kind = changeKind(entity, key), kind != .insert else { return }
+        tracker.listEnds.removeAll()
         unseal()
         for end in pairedEnds(entity, key) where !(end.entity == entity && end.key == key) { dropPair(end) }
         layerStack.top.remove(entity: entity, key: key)

@@ -141,6 +141,7 @@ extension ManagedObjectContext {
     /// Applies the result of a save after the store has accepted the layers in flight.
     func didWrite(_ outcome: SaveOutcome, adopted: ChangeSet? = nil) {
         let old = layerStack.baseState.state
+        let revision = layerStack.revision
         let counted = setup.writer.changes(after: old, through: outcome.state)
         let isWatched = !observers.views.isEmpty || !observed.isEmpty
         let between = isWatched && outcome.state.sequence > old.sequence ? changes(counted, showing: outcome.state) : counted
@@ -176,6 +177,7 @@ extension ManagedObjectContext {
         // The policy may also have dropped changes of children (`adopted`).
         let left = mergePolicy.mayDrop ? [adopted, dropped].compactMap(\.self) : []
         if phase.settlesBaseLater { settleBaseNow() }
+        if visible?.isEmpty == true { tracker.listEnds.keep(from: revision, in: layerStack.revision) }
         tellFollowers(between.map { ChangeSet.union($0 + left) }, saved: written)
     }
 

@@ -46,6 +46,7 @@ struct BatchInsertion: Sendable {
         var met: [[Value]: ObjectKey] = [:]
         let positions = match?.map { column in columns.firstIndex(of: column) ?? 0 }
         var destinations = Destinations(count: columns.count)
+        var ends = ListEnds()
         for var row in rows {
             for position in lookups { row[position] = try destinations.reference(row[position], position, self, state) }
             let values = positions.map { positions in positions.map { row[$0] } }
@@ -56,30 +57,37 @@ struct BatchInsertion: Sendable {
             if let found {
                 if let values { met[values] = found }
                 if case .keep = rule { continue }
-                update(found, row, in: layer)
+                try update(found, row, in: layer, over: state.view, &ends)
                 destinations.note(row, found, self)
             } else {
                 // There are as many keys as rows.
                 guard let key = free.next() else { break }
                 if let values { met[values] = key }
-                insert(key, row, in: layer)
+                try insert(key, row, in: layer, over: state.view, &ends)
                 destinations.note(row, key, self)
             }
         }
         return layer
     }
 
-    private func insert(_ key: ObjectKey, _ row: [Value], in layer: Layer) {
+    private func insert(
+        _ key: ObjectKey, _ row: [Value], in layer: Layer, over view: LayeredView, _ ends: inout ListEnds
+    ) throws {
         let made = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
         for (value, column) in zip(row, columns) { made[column] = value }
+        try entity.appendToLists(made, key, over: view, &ends)
         if columns.count < entity.columns.count { made.fill(with: entity.defaults) }
         layer.put(made, entity: entity.number, key: key)
     }
 
-    private func update(_ key: ObjectKey, _ row: [Value], in layer: Layer) {
+    private func update(
+        _ key: ObjectKey, _ row: [Value], in layer: Layer, over view: LayeredView, _ ends: inout ListEnds
+    ) throws {
         let known = layer.row(entity.number, key)
         let changed = known ?? Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
+        let before = known.map { $0.copy(layer: layer.id) }
         for (value, column) in zip(row, columns) { changed[column] = value }
+        try entity.appendToLists(changed, key, after: before, over: view, &ends)
         if known == nil { layer.put(changed, entity: entity.number, key: key) }
     }
 

@@ -91,9 +91,11 @@ extension PersistentStoreCoordinator {
         return try await result("strata.batch.update", query.entity, options) { state in
             let layer = Layer(schema: schema)
             let columns = try changes.map { (column: $0.property.column, value: try $0.property.resolved($0.value, in: state)) }
+            var ends = ListEnds()
             for key in try state.view.keys(query) {
                 let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
                 for change in columns { row[change.column] = change.value }
+                try entity.appendToLists(row, key, over: state.view, &ends)
                 layer.put(row, entity: entity.number, key: key)
             }
             return layer

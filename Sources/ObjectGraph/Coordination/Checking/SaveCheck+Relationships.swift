@@ -157,6 +157,7 @@ extension SaveCheck {
         let layer = writable()
         let row = known.copy(layer: layer.id)
         row.clear(column)
+        for reference in request.rules.ordered[entity] where reference.column == column { row.clear(reference.position) }
         restored[.init(entity: entity, key: key)]?.remove(column)
         if row.set.isEmpty {
             layer.remove(entity: entity, key: key)

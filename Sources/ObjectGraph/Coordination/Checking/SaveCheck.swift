@@ -124,7 +124,7 @@ struct SaveCheck {
         case (.storeTrump, _, true):
             try keepUncontested(row, entity, key)
         case (.objectTrump, _, true):
-            break
+            try keepPositionsInStore(row, entity, key)
         case (.objectTrump, _, false):
             try putWhole(row, entity, key, kind: .insert)
         case (.overwrite, _, _):
@@ -141,12 +141,31 @@ struct SaveCheck {
         try row.set.forEach { column in
             if try base.value(entity, key, column) != current.value(entity, key, column) { ours.clear(column) }
         }
+        for reference in request.rules.ordered[entity] {
+            let isMoved = row.isSet(reference.column)
+            if try hasStoreChanged(reference.column, entity, key) {
+                ours.clear(reference.position)
+            } else if isMoved, row.isSet(reference.position) {
+                ours[reference.position] = row[reference.position]
+            }
+        }
         // The key of a keyed value never changes.
         if ours.set.isEmpty || entity == keyedValues && !ours.isSet(KeyedColumn.value) {
             layer.remove(entity: entity, key: key)
         } else {
             layer.put(ours, entity: entity, key: key)
         }
+    }
+
+    /// Drops our position in a list if only the store has moved the object to another list: a position goes with its list.
+    private mutating func keepPositionsInStore(_ row: Row, _ entity: Int, _ key: ObjectKey) throws {
+        for reference in request.rules.ordered[entity] where row.isSet(reference.position) && !row.isSet(reference.column) {
+            if try hasStoreChanged(reference.column, entity, key) { drop(reference.position, entity, key) }
+        }
+    }
+
+    private func hasStoreChanged(_ column: Int, _ entity: Int, _ key: ObjectKey) throws -> Bool {
+        try request.base.view.value(entity, key, column) != state.view.value(entity, key, column)
     }
 
     /// Writes our whole object: changed properties, and the other properties as the context read them.

@@ -86,6 +86,17 @@ public struct SortBy<M: PersistentModel>: Sendable, Hashable {
         keyPathText = name == nil ? RowText.property(relationship) : sort.keyPathText
     }
 
+    /// Creates a sort by the positions of objects in an ordered relationship: `.init(positionIn: \.album)` for the tracks of an album.
+    ///
+    /// Objects that lead to one destination are in the order of its relationship. The sort is made in memory. If the inverse of the
+    /// relationship is not ordered, the request throws.
+    public init<N: PersistentModel>(positionIn relationship: KeyPath<M, N?>, _ direction: StoreSort.Direction = .ascending) {
+        self.direction = direction
+        comparison = .codePoints
+        property = M.columnsByKeyPath[relationship].map(ColumnSchema.positionName)
+        keyPathText = RowText.property(relationship)
+    }
+
     /// Creates a sort by the key path of an attribute whose type is not known.
     package init(path: AnyKeyPath, _ direction: StoreSort.Direction, _ comparison: StringComparison) {
         self.direction = direction

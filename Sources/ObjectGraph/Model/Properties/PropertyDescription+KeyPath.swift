@@ -127,52 +127,55 @@ extension PropertyDescription {
 
     private static func relationship<M: PersistentModel>(
         _ name: String, _: M.Type, _ cardinality: Cardinality, _ inverse: String?,
-        _ deleteRule: DeleteRule, _ renamedFrom: String?, _ inference: InverseInference, _ rules: [PropertyRule]
+        _ deleteRule: DeleteRule, _ renamedFrom: String?, _ inference: InverseInference, _ isOrdered: Bool,
+        _ rules: [PropertyRule]
     ) -> PropertyDescription {
         .relationship(
             RelationshipDescription(
                 name: name, destination: M.entityName, inverse: inverse, cardinality: cardinality, deleteRule: deleteRule,
-                renamedFrom: renamedFrom, inference: inference, rules: rules))
+                renamedFrom: renamedFrom, inference: inference, isOrdered: isOrdered, rules: rules))
     }
 
     /// Describes a relationship to one object.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, M?>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted, rules: [PropertyRule] = []
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toOne, inverse, deleteRule, renamedFrom, inference, rules)
+        relationship(name, M.self, .toOne, inverse, deleteRule, renamedFrom, inference, isOrdered, rules)
     }
 
     /// Describes a relationship to one object, which is not optional.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, M>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted, rules: [PropertyRule] = []
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toOne, inverse, deleteRule, renamedFrom, inference, rules)
+        relationship(name, M.self, .toOne, inverse, deleteRule, renamedFrom, inference, isOrdered, rules)
     }
 
     /// Describes a relationship to many objects.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, [M]>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted, rules: [PropertyRule] = []
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference, rules)
+        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference, isOrdered, rules)
     }
 
     /// Describes a relationship to many objects.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, [M]?>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted, rules: [PropertyRule] = []
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference, rules)
+        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference, isOrdered, rules)
     }
 
     /// Describes a relationship to many objects.
     public static func related<T: PersistentModel, M: PersistentModel>(
         _ name: String, of keyPath: KeyPath<T, Set<M>>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted, rules: [PropertyRule] = []
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference, rules)
+        precondition(
+            !isOrdered, "cannot order \(T.self).\(name): a set has no order. Make the property an array.")
+        return relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference, isOrdered, rules)
     }
 
     /// Unavailable. The compiler selects it for a type that is no model.
@@ -180,7 +183,7 @@ extension PropertyDescription {
     @_disfavoredOverload
     public static func related<T: PersistentModel, V>(
         _ name: String, of keyPath: KeyPath<T, V>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
-        renamedFrom: String? = nil, inference: InverseInference = .accepted, rules: [PropertyRule] = []
+        renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
         preconditionFailure("not a model")
     }

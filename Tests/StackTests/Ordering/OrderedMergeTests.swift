@@ -1,0 +1,180 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Merges of ordered relationships that two contexts have changed (S107).
+@Suite struct OrderedMergeTests {
+    /// Two root contexts that show the same book with chapters.
+    private struct Sides {
+        var container: PersistentContainer
+        var ours: BackgroundContext
+        var theirs: BackgroundContext
+        var book: ObjectID
+
+        init(_ bed: TestBed, stack: ContextStack = .siblings, _ chapters: String, _ policy: MergePolicy) async throws {
+            container = try await bed.container(stack, model: try Books.model())
+            ours = container.newBatchOperationContext(name: "ours")
+            theirs = container.newBatchOperationContext(name: "theirs")
+            await ours.perform { $0.mergePolicy = policy }
+            book = try await Books.make(chapters.map(String.init), in: ours)
+            await theirs.perform { $0.refreshAllObjects() }
+        }
+
+        /// Saves their order, then ours, and returns the titles that every context shows afterwards.
+        func merge(theirs their: String, ours our: String) async throws -> String {
+            try await Books.arrange(book, their, in: theirs)
+            try await Books.arrange(book, our, in: ours)
+            return try await save()
+        }
+
+        func save() async throws -> String {
+            try await theirs.save()
+            try await ours.save()
+            return try await settled()
+        }
+
+        func settled() async throws -> String {
+            for context in [ours, theirs] { await context.perform { $0.refreshAllObjects() } }
+            let stored = try await Books.stored(book, in: container)
+            for context in [ours, theirs] { #expect(try await Books.titles(book, in: context) == stored) }
+            #expect(try container.coordinator.store.verify() == [])
+            return stored.joined()
+        }
+    }
+
+    private static let policies: [MergePolicy] = [.error, .storeTrump, .objectTrump, .overwrite, .rollback]
+
+    @Test(arguments: Combination.all)
+    func `S107: two orders that do not contradict each other are both kept`(_ combination: Combination) async throws {
+        for (number, policy) in Self.policies.enumerated() {
+            let bed = try TestBed(combination.store)
+            let sides = try await Sides(bed, stack: combination.stack, "abcdefgh", policy)
+            // Different objects are moved, so no policy has a conflict.
+            let merged = try await sides.merge(theirs: "bcdefgha", ours: "habcdefg")
+            #expect(merged == "hbcdefga", "policy \(number)")
+            let again = try await sides.merge(theirs: "hxbcdefga", ours: "hbdefcyga")
+            #expect(again == "hxbdefcyga", "policy \(number)")
+            try await sides.container.close()
+            guard combination.store != .memory else { continue }
+            try await bed.closed()
+            let reopened = try await bed.container(combination.stack, model: try Books.model())
+            #expect(try await Books.stored(sides.book, in: reopened).joined() == again)
+            try await reopened.close()
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S107: a policy decides where an object goes that both contexts moved`(_ kind: StoreKind) async throws {
+        let custom = MergePolicy.custom { conflicts in
+            var resolutions: [ObjectID: ConflictResolution] = [:]
+            for conflict in conflicts { resolutions[conflict.objectID] = .objectTrump }
+            return resolutions
+        }
+        let cases: [(MergePolicy, String)] = [
+            (.storeTrump, "bcdea"), (.rollback, "bcdea"), (.objectTrump, "bcade"), (.overwrite, "bcade"), (custom, "bcade"),
+        ]
+        for (policy, expected) in cases {
+            let bed = try TestBed(kind)
+            let sides = try await Sides(bed, "abcde", policy)
+            #expect(try await sides.merge(theirs: "bcdea", ours: "bcade") == expected, "\(policy)")
+            try await sides.container.close()
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S101: two moves of one object are a conflict that names the position`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let sides = try await Sides(bed, "abcde", .error)
+        try await Books.arrange(sides.book, "bcdea", in: sides.theirs)
+        try await Books.arrange(sides.book, "bcade", in: sides.ours)
+        try await sides.theirs.save()
+        let error = await #expect(throws: SaveError.self) { try await sides.ours.save() }
+        var names: [[String]] = []
+        if case .conflicts(let conflicts)? = error { names = conflicts.map { $0.properties.map { $0.name } } }
+        #expect(names == [["position in book"]])
+        #expect(try await Books.titles(sides.book, in: sides.ours).joined() == "bcade", "S062: the order is still unsaved")
+        await sides.ours.perform { $0.mergePolicy = .objectTrump }
+        try await sides.ours.save()
+        #expect(try await sides.settled() == "bcade")
+        try await sides.container.close()
+    }
+
+    @Test(arguments: Combination.all)
+    func `S107: objects that two contexts append stay together`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let sides = try await Sides(bed, stack: combination.stack, "ab", .error)
+        for (context, titles) in [(sides.theirs, "uvw"), (sides.ours, "xyz")] {
+            let id = sides.book
+            await context.perform { context in
+                for title in titles { context.makeChapter("\(title)").setRelatedObject("book", to: context.object(with: id)) }
+            }
+        }
+        let merged = try await sides.save()
+        #expect(merged == "abuvwxyz" || merged == "abxyzuvw")
+        // The next objects come after all of them, in every context.
+        let id = sides.book
+        for context in [sides.ours, sides.theirs] {
+            await context.perform { context in
+                context.refreshAllObjects()
+                let count = context.object(with: id).chapters.count
+                context.makeChapter("\(count)").setRelatedObject("book", to: context.object(with: id))
+            }
+            try await context.save()
+        }
+        #expect(try await sides.settled() == merged + "89")
+        try await sides.container.close()
+    }
+
+    /// The place of chapter "c" after their context moved it to another book and ours moved it within its book, or the reverse.
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `S107: a position goes with the list that it belongs to`(_ kind: StoreKind, _ theyLeave: Bool) async throws {
+        let cases: [(MergePolicy, Bool)] = [
+            (.storeTrump, true), (.objectTrump, true), (.rollback, theyLeave), (.overwrite, !theyLeave),
+        ]
+        for (policy, leaves) in cases {
+            let bed = try TestBed(kind)
+            let sides = try await Sides(bed, "abcd", policy)
+            let other = try await Books.make(["x", "y", "z"], in: sides.theirs)
+            await sides.ours.perform { $0.refreshAllObjects() }
+            let (leaver, stayer) = theyLeave ? (sides.theirs, sides.ours) : (sides.ours, sides.theirs)
+            let id = sides.book
+            try await leaver.perform { context throws in
+                let chapter = context.object(with: id).chapters[2]
+                context.object(with: other).chapters.insert(chapter, at: 1)
+            }
+            try await Books.arrange(sides.book, "cabd", in: stayer)
+            let merged = try await sides.save()
+            let moved = try await Books.stored(other, in: sides.container).joined()
+            #expect(merged == (leaves ? "abd" : "cabd") && moved == (leaves ? "xcyz" : "xyz"), "\(policy), \(theyLeave)")
+            try await sides.container.close()
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S106: a moved object that another context deleted follows the policy`(_ kind: StoreKind) async throws {
+        for (policy, expected) in [(MergePolicy.storeTrump, "acd"), (.objectTrump, "acdb")] {
+            let bed = try TestBed(kind)
+            let sides = try await Sides(bed, "abcd", policy)
+            let id = sides.book
+            await sides.theirs.perform { context in context.delete(context.object(with: id).chapters[1]) }
+            try await Books.arrange(id, "acdb", in: sides.ours)
+            #expect(try await sides.save() == expected, "\(policy)")
+            try await sides.container.close()
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S091: a merge keeps an unsaved order and adds the members of other contexts`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let sides = try await Sides(bed, "abcd", .error)
+        try await Books.arrange(sides.book, "dabc", in: sides.ours)
+        try await Books.arrange(sides.book, "axbcd", in: sides.theirs)
+        try await sides.theirs.save()
+        await sides.ours.perform { $0.refreshAllObjects() }
+        #expect(try await Books.titles(sides.book, in: sides.ours).joined() == "daxbc")
+        try await sides.ours.save()
+        #expect(try await sides.settled() == "daxbc")
+        try await sides.container.close()
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import Strata
+import Testing
+
+// Sources/Strata/Macros.swift
+@Model final class Partita {
+    var title: String
+    @Relationship(.ordered, deleteRule: .cascade, inverse: \Movement.partita) var movements: [Movement]
+}
+
+@Model final class Movement {
+    var title: String
+    var partita: Partita?
+}
+// end
+
+/// Shapes of ordered relationships in macro models.
+enum OrderedShapes {
+    @Model final class Queue {
+        var name: String
+        @Relationship(.ordered, inverse: \Job.queue) var jobs: [Job]?
+        @Relationship(.ordered, inverse: \Job.backup) var backups = [Job]()
+    }
+
+    @Model final class Job {
+        @Relationship var queue: Queue?
+        var name: String
+        @Relationship var backup: Queue?
+        var effort = 1
+    }
+}
+
+/// Ordered relationships of macro models (S046).
+@Suite @MainActor struct OrderedModelTests {
+    @Test(arguments: TestStore.allCases)
+    func `S046: the order of an array is that of new objects, and follows changes of the array`(_ store: TestStore) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(for: Partita.self, Movement.self, store: description)
+            let main = container.mainContext
+            let movements = ["Prélude", "Allemande", "Courante", "Gigue"].map { Movement(title: $0) }
+            let partita = Partita(title: "BWV 1007", movements: movements.reversed())
+            partita.movements.swapAt(0, 3)
+            #expect(partita.movements.map(\.title) == ["Prélude", "Courante", "Allemande", "Gigue"])
+            main.insert(partita)
+            #expect(partita.movements.map(\.title) == ["Prélude", "Courante", "Allemande", "Gigue"])
+            try await main.save()
+            partita.movements.swapAt(1, 2)
+            let sarabande = Movement(title: "Sarabande")
+            partita.movements.insert(sarabande, at: 3)
+            Movement(title: "Encore").partita = partita
+            #expect(main.hasChanges)
+            try await main.save()
+            let expected = ["Prélude", "Allemande", "Courante", "Sarabande", "Gigue", "Encore"]
+            let id = partita.id
+            let stored = try await container.newBatchOperationContext().perform { context throws in
+                let partita: Partita = try context.existingObject(with: id)
+                let request = FetchRequest<Movement>(sortBy: [.init(positionIn: \.partita, .descending)])
+                #expect(try context.fetch(request).map(\.title) == partita.movements.map(\.title).reversed())
+                return partita.movements.map(\.title)
+            }
+            #expect(stored == expected)
+            #expect("\(sarabande)".contains("position") == false)
+            main.delete(partita)
+            try await main.save()
+            #expect(try main.count(FetchRequest<Movement>()) == 0)
+        }
+    }
+
+    @Test(arguments: TestStore.allCases)
+    func `S046: an object has a position in each of its lists`(_ store: TestStore) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(
+                for: OrderedShapes.Queue.self, OrderedShapes.Job.self, store: description)
+            let main = container.mainContext
+            let queue = OrderedShapes.Queue(name: "q", jobs: nil)
+            main.insert(queue)
+            let jobs = (0..<5).map { OrderedShapes.Job(name: "\($0)") }
+            for job in jobs { main.insert(job) }
+            queue.jobs = jobs
+            queue.backups = jobs.reversed()
+            queue.jobs?.append(jobs[0])
+            queue.jobs?.removeFirst()
+            queue.backups.move(from: 0, to: 4)
+            try await main.save()
+            main.refreshAllObjects()
+            #expect(queue.jobs?.map(\.name) == ["1", "2", "3", "4"])
+            #expect(queue.backups.map(\.name) == ["3", "2", "1", "0", "4"])
+            #expect(jobs[4].effort == 1 && jobs[4].name == "4")
+        }
+    }
+}
+
+extension Array {
+    fileprivate mutating func move(from: Int, to: Int) { insert(remove(at: from), at: to) }
+}
