@@ -292,9 +292,11 @@ extension StoreDescription {
     ) -> StoreDescription {
         var options = options
         if readOnly { options.isReadOnly = true }
-        return StoreDescription(name: "lmdb", migration: options.isReadOnly ? nil : MigratableLMDBFile(url, options)) {
-            [options] schema in
+        let file = MigratableLMDBFile(url, options)
+        var store = StoreDescription(name: "lmdb", migration: options.isReadOnly ? nil : file) { [options] schema in
             try LMDBStore.open(url, schema: schema, options: options)
         }
+        store.storedSchema = { try file.storedSchema() }
+        return store
     }
 }

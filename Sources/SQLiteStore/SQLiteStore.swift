@@ -214,8 +214,11 @@ extension StoreDescription {
     ///     reads and writes, as in Core Data; it exists for comparison.
     ///   - readOnly: Whether to open an existing file without changing it.
     public static func sqlite(_ url: URL, routing: Routing = .snapshot, readOnly: Bool = false) -> StoreDescription {
-        StoreDescription(name: "sqlite", routing: routing, migration: readOnly ? nil : MigratableSQLiteFile(url)) { schema in
+        let file = MigratableSQLiteFile(url)
+        var store = StoreDescription(name: "sqlite", routing: routing, migration: readOnly ? nil : file) { schema in
             try SQLiteStore(url: url, schema: schema, routing: routing, readOnly: readOnly)
         }
+        store.storedSchema = { try file.storedSchema(readOnly ? .observing : .changing) }
+        return store
     }
 }

@@ -20,7 +20,8 @@ extension LMDBStore {
             guard try FileIdentity.of(path: path) != nil else { throw StoreError.noFileToRead(path) }
             guard try MetaPages.read(path: path) != .empty else { throw StoreError.emptyFileToRead(path) }
             try FileCheck.beforeOpening(path, options.openingCheck)
-            let (environment, readerless) = try readOnlyEnvironment(path, schema: schema, options: options)
+            let (environment, readerless) = try readOnlyEnvironment(
+                path, maximumDatabases: Tables.count(schema) + 128, options: options)
             do {
                 var opened = try environment.adoptingSizes {
                     try openTablesReadOnly(url, schema: schema, options: options, environment: environment)
@@ -40,18 +41,17 @@ extension LMDBStore {
 
     /// Opens the environment with a slot in the reader table if the lock file exists or can be created. Otherwise, requires
     /// that no process has the file open.
-    private static func readOnlyEnvironment(
-        _ path: String, schema: StoreSchema, options: Options
+    static func readOnlyEnvironment(
+        _ path: String, maximumDatabases: Int, options: Options
     ) throws -> (Environment, ReaderlessFile?) {
         let lock = path + "-lock"
-        let databases = Tables.count(schema) + 128
         let isThere = FileSystem.allows(lock)
         if isThere ? FileSystem.allows(lock, [.read, .write]) : FilePermission.mayWriteFolder(of: path) {
-            return (try OpenedEnvironment.open(path, maximumDatabases: databases, options), nil)
+            return (try OpenedEnvironment.open(path, maximumDatabases: maximumDatabases, options), nil)
         }
         let readerless = ReaderlessFile(path: path, lock: lock)
         try readerless.checkUnused()
-        let settings = OpenedEnvironment.settings(options, maximumDatabases: databases, access: .readOnlyWithoutLock)
+        let settings = OpenedEnvironment.settings(options, maximumDatabases: maximumDatabases, access: .readOnlyWithoutLock)
         return (try Environment(path: path, options: settings), readerless)
     }
 

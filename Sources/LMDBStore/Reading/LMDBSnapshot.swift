@@ -60,15 +60,20 @@ final class LMDBSnapshot: StoreSnapshot {
 
     // MARK: One object
 
-    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
+    func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { try page(entity, number, check: .header) }
+
+    /// Returns a page whose checksum and structure are checked now, and whose large values are checked when they are read.
+    func checkedPage(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { try page(entity, number, check: .full) }
+
+    private func page(_ entity: Int, _ number: UInt64, check: ObjectPage.Check) throws -> LMDBPage? {
         guard let bytes = try pageBytes(entity, number) else { return nil }
         let unpacked =
             PackedPage.isPacked(bytes) ? try store.unpacked(bytes, entity, number, for: .reading, in: transaction) : nil
         do {
             let page = try ObjectPage(
-                unpacked?.bytes ?? bytes, layout: store.entities[entity].layout, check: .header,
+                unpacked?.bytes ?? bytes, layout: store.entities[entity].layout, number: number, check: check,
                 large: LargeValues(self, entity: entity))
-            return LMDBPage(page, unpacked, entity, number, self)
+            return LMDBPage(page, unpacked, entity, number, self, checksLargeValues: check == .full)
         } catch {
             throw StoreError.damagedPage(store, entity, number, error)
         }
@@ -167,8 +172,13 @@ final class LMDBPage: StorePage, @unchecked Sendable {
     private let entity: Int
     private let number: UInt64
     private let snapshot: LMDBSnapshot
+    private let checksLargeValues: Bool
 
-    init(_ page: ObjectPage, _ unpacked: UnpackedPage?, _ entity: Int, _ number: UInt64, _ snapshot: LMDBSnapshot) {
+    init(
+        _ page: ObjectPage, _ unpacked: UnpackedPage?, _ entity: Int, _ number: UInt64, _ snapshot: LMDBSnapshot,
+        checksLargeValues: Bool
+    ) {
+        self.checksLargeValues = checksLargeValues
         self.page = page
         self.unpacked = unpacked
         self.entity = entity
@@ -186,12 +196,26 @@ final class LMDBPage: StorePage, @unchecked Sendable {
         }
     }
 
+    /// Throws `PageError` if the value is stored outside of the page and does not have the hash in its record.
+    private func checkLargeValue(_ slot: Int, _ column: Int) throws(PageError) {
+        guard page.hasLargeValues, let record = try page.largeValue(slot, column) else { return }
+        var hash = LargeValueHash()
+        try LargeValues(snapshot, entity: entity).eachChunk(of: record) { chunk throws(PageError) in
+            hash.add(chunk)
+            return true
+        }
+        guard hash.value == record.hash else {
+            throw PageError(field: "large value \(record.number)", reason: "it has another hash than its record says")
+        }
+    }
+
     func presentValue(_ slot: Int, _ column: Int) throws -> Value? {
         page.presence >> UInt64(slot) & 1 != 0 ? try value(slot, column) : nil
     }
 
     func value(_ slot: Int, _ column: Int) throws -> Value {
         do {
+            if checksLargeValues { try checkLargeValue(slot, column) }
             return try page.value(slot, column)
         } catch {
             throw StoreError.damagedPage(snapshot.store, entity, number, error)

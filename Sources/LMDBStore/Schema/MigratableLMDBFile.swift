@@ -60,9 +60,18 @@ struct MigratableLMDBFile: MigratableFile {
         try EnvironmentRegistry.exclusively(path: url.path) {
             do {
                 try FileCheck.beforeOpening(url.path, options.openingCheck)
-                let environment = try OpenedEnvironment.open(url.path, maximumDatabases: 8, options)
+                guard options.isReadOnly else {
+                    let environment = try OpenedEnvironment.open(url.path, maximumDatabases: 8, options)
+                    defer { environment.close() }
+                    return try environment.adoptingSizes { try body(environment) }
+                }
+                let (environment, readerless) = try LMDBStore.readOnlyEnvironment(
+                    url.path, maximumDatabases: 8, options: options)
                 defer { environment.close() }
-                return try environment.adoptingSizes { try body(environment) }
+                let result = try environment.adoptingSizes { try body(environment) }
+                // A process that has opened the file meanwhile may have overwritten the pages that were read.
+                try readerless?.checkUnused()
+                return result
             } catch let error as LMDBError {
                 throw StoreError(opening: error, path: url.path)
             }

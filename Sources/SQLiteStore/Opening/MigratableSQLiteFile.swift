@@ -8,11 +8,17 @@ struct MigratableSQLiteFile: MigratableFile {
 
     init(_ url: URL) { self.url = url }
 
-    func storedSchema() throws -> StoreSchema? {
+    /// Whether reading may leave files beside the database, such as a new log.
+    enum Care { case observing, changing }
+
+    func storedSchema() throws -> StoreSchema? { try storedSchema(.changing) }
+
+    func storedSchema(_ care: Care) throws -> StoreSchema? {
         let url = try StoreFile.resolved(url)
         guard StoreFile.isFilled(url.path) else { return nil }
         try SQLiteFile.checkNames(url.path)
-        let connection = try SQLiteConnection(path: url.path, role: .reader)
+        let role = try care == .observing ? SQLiteFile.readOnlyRole(url.path) : .reader
+        let connection = try SQLiteConnection(path: url.path, role: role)
         return try connection.withLock {
             guard try connection.integer("SELECT COUNT(*) FROM sqlite_master WHERE name = 'strata_meta'") == 1,
                 let text = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first

@@ -90,6 +90,8 @@ public protocol ObjectStore: AnyObject, Sendable {
     func verify() throws -> [VerificationFinding]
     /// Returns the size of the file or files in bytes; 0 in memory.
     func fileBytes() throws -> Int
+    /// Returns the size of each table of the store in the newest state. The default knows none.
+    func tableSizes() throws -> [TableSize]
     /// Does a small part of the work that opening with a changed schema has deferred. Each part is a transaction of its own,
     /// which occupies the writer for some milliseconds. Indexes that are not yet complete are not used for reading.
     ///

@@ -30,10 +30,14 @@ public struct StoreDescription: Sendable {
     public var open: @Sendable (StoreSchema) throws -> any ObjectStore
     /// The file of the store, for migrations in stages; nil if the data does not outlive the process.
     public var migration: (any MigratableFile)?
+    /// Reads the schema of the store's file without opening or changing the store, also for a description that is read-only. Returns
+    /// nil if there is no file, or one without a schema. nil for stores without files. Blocks.
+    public var storedSchema: (@Sendable () throws -> StoreSchema?)?
 
     /// Creates a description, without opening the store.
     ///
-    /// The closure `open` opens the store with a schema. It runs off the cooperative threads, and may block and throw.
+    /// The closure `open` opens the store with a schema. It runs off the cooperative threads, and may block and throw. Unless it is
+    /// set, ``storedSchema`` asks `migration`.
     public init(
         name: String, routing: Routing = .snapshot, migration: (any MigratableFile)? = nil,
         open: @escaping @Sendable (StoreSchema) throws -> any ObjectStore
@@ -41,6 +45,7 @@ public struct StoreDescription: Sendable {
         self.name = name
         self.routing = routing
         self.migration = migration
+        if let migration { storedSchema = { try migration.storedSchema() } }
         self.open = open
     }
 }

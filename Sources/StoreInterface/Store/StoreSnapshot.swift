@@ -37,6 +37,10 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     ///
     /// The result stays valid as long as it is referenced, and keeps what it reads from.
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)?
+    /// Returns a page as ``page(_:_:)`` does, but never values that differ from those that were saved, as far as the store can tell: by
+    /// checksums, for instance. For salvaging what is whole in a damaged store. The default calls ``page(_:_:)``.
+    /// - Throws: `StoreError` `.damaged`, here or when a value is read.
+    func checkedPage(_ entity: Int, _ number: UInt64) throws -> (any StorePage)?
     /// The number of pages that a reader should keep: many if a page is a view into the map, few if it has copies of its
     /// values. The default is 64.
     var pagesWorthKeeping: Int { get }
@@ -69,6 +73,9 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
 extension StoreSnapshot {
     /// Returns whether the object has a version.
     public func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try version(entity, key) != nil }
+
+    /// Returns the page without further checks, the default for stores without checksums.
+    public func checkedPage(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { try page(entity, number) }
 
     /// true, the default for snapshots that show one state for as long as they are referenced.
     public var isFixed: Bool { true }

@@ -28,6 +28,18 @@ import Tracing
         // end
     }
 
+    static func storedModels(_ file: URL) async throws {
+        // Sources/ObjectGraph/Model/Model+Stored.swift
+        let store = StoreDescription.lmdb(file, readOnly: true)
+        let container = try await PersistentContainer(model: Model(storedIn: store), store: store)
+        let count = try await container.read { try $0.count(EntityFetchRequest("Track")) }
+        // end
+        print(count)
+        // Sources/StoreInterface/Store/TableSize.swift
+        for table in try await container.coordinator.tableSizes() { print(table.name, table.bytes) }
+        // end
+    }
+
     static func telemetry(_ tracer: any Tracer, _ metrics: any MetricsFactory, _ file: URL) async throws {
         // Sources/ObjectGraph/Telemetry/Telemetry.swift
         InstrumentationSystem.bootstrap(tracer)

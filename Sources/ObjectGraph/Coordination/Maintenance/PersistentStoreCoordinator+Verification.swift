@@ -18,4 +18,20 @@ extension PersistentStoreCoordinator {
         try checkOpen()
         return try await offExecutor { [store] in try store.verify() }
     }
+
+    /// Returns the size of each table of the store: objects, large values, indexes, links, and the history. Empty for stores that do
+    /// not know their sizes: SQLite and memory.
+    ///
+    /// Runs on a background queue. O(tables).
+    /// - Throws: `StoreError`, and its code `.closed` after the container was closed.
+    public func tableSizes() async throws -> [TableSize] {
+        try checkOpen()
+        return try await offExecutor { [store] in try store.tableSizes() }
+    }
+
+    /// Returns the size of the store's file or files in bytes; 0 in memory.
+    public func fileBytes() throws -> Int {
+        try checkOpen()
+        return try store.fileBytes()
+    }
 }

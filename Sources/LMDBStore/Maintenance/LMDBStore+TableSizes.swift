@@ -1,0 +1,36 @@
+import LMDB
+import StoreInterface
+
+extension LMDBStore {
+    /// Returns the size of each table in the newest state: the pages of its tree. O(tables).
+    public func tableSizes() throws -> [TableSize] {
+        let snapshot = try newestSnapshot()
+        return try mappingErrors {
+            var sizes: [TableSize] = []
+            func add(_ name: String, _ content: TableSize.Content, _ databases: Database...) throws {
+                var size = TableSize(name: name, content: content, entries: 0, bytes: 0)
+                for database in databases {
+                    let found = try snapshot.transaction.statistics(database)
+                    size.entries = max(size.entries, found.entries)
+                    size.bytes += (found.branchPages + found.leafPages + found.overflowPages) * found.pageSize
+                }
+                sizes.append(size)
+            }
+            for (number, entity) in schema.entities.enumerated() {
+                try add(entity.name, .objects, tables.pages[number])
+                try add(entity.name, .largeValues, tables.large[number])
+                for index in tables.indexes[number] {
+                    let columns = index.columns.map { entity.columns[$0].name }.joined(separator: ", ")
+                    try add("\(entity.name)(\(columns))", .index, index.database)
+                }
+            }
+            for (number, link) in schema.links.enumerated() {
+                try add(link.name, .link, tables.links[number].forward, tables.links[number].backward)
+            }
+            try add("history", .history, tables.history)
+            try add("meta", .records, tables.meta)
+            try add("dictionaries", .records, tables.dictionaries, tables.tails)
+            return sizes
+        }
+    }
+}
