@@ -20,6 +20,7 @@ let package = Package(
         .library(name: "StoreInterface", targets: ["StoreInterface"]),
         .library(name: "StoreContract", targets: ["StoreContract"]),
         .library(name: "PageCodec", targets: ["PageCodec"]),
+        .library(name: "Datasets", targets: ["Datasets"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
@@ -71,6 +72,9 @@ let package = Package(
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]),
+
+        // Layer 6: data of other programs as tables, for imports and benchmarks: SQLite files, Core Data stores, CSV folders.
+        .target(name: "Datasets", dependencies: ["ObjectGraph", "SQLiteStore", "StoreInterface"]),
 
         // Tests: one target per module, then the suites that cross modules.
         .target(
@@ -125,6 +129,8 @@ let package = Package(
         .testTarget(
             name: "CrashTests",
             dependencies: ["LMDB", "LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport", "Platform"]),
+        .testTarget(
+            name: "DatasetsTests", dependencies: ["Datasets", "ObjectGraph", "SQLiteStore", "StoreInterface", "TestSupport"]),
         .testTarget(name: "ArchitectureTests", exclude: ["Fixtures"]),
 
         // Simulated power cuts and kills: processes that crash, run by the Makefile.
@@ -165,7 +171,8 @@ if withMacros {
             dependencies: [
                 "StrataMacros", .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
             ]),
-        .testTarget(name: "StrataTests", dependencies: ["Strata", "StrataSwiftData", "SQLiteStore", "TestSupport"]),
+        .testTarget(
+            name: "StrataTests", dependencies: ["Strata", "StrataSwiftData", "SQLiteStore", "TestSupport"]),
         .testTarget(name: "StrataSwiftDataTests", dependencies: ["StrataSwiftData"]),
     ]
 }

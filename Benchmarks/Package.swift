@@ -24,11 +24,8 @@ let package = Package(
             name: "CSQLiteBaseline", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
         .systemLibrary(name: "CLinuxHost"),
 
-        // The two engines in plain C calls: floors under the object layer, and the reader of SQLite files.
+        // The two engines in plain C calls: floors under the object layer.
         .target(name: "Baselines", dependencies: ["CLMDBBaseline", "CSQLiteBaseline"]),
-
-        // The data to import, read from files or generated.
-        .target(name: "Datasets", dependencies: ["Baselines", .product(name: "StoreInterface", package: "strata")]),
 
         // Clocks, the main thread's jobs, memory, reports.
         .target(name: "Figures", dependencies: ["CLinuxHost"]),
@@ -37,8 +34,9 @@ let package = Package(
         .target(
             name: "Workloads",
             dependencies: [
-                "Datasets", "Figures", "Baselines",
+                "Figures", "Baselines",
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
+                .product(name: "Datasets", package: "strata"),
                 .product(name: "ObjectGraph", package: "strata"),
                 .product(name: "SQLiteStore", package: "strata"),
                 .product(name: "StoreInterface", package: "strata"),
@@ -46,8 +44,9 @@ let package = Package(
         .executableTarget(
             name: "strata-bench",
             dependencies: [
-                "Workloads", "Datasets", "Figures",
+                "Workloads", "Figures",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Datasets", package: "strata"),
             ] + (withPeers ? ["Peers"] : []), swiftSettings: peerSettings),
 
         // Programs behind the decisions on pages in Docs/Internals/FileFormat.md: the number of objects per page, the cost of the codec,
@@ -60,11 +59,13 @@ let package = Package(
             name: "value-sizes",
             dependencies: [.product(name: "ObjectGraph", package: "strata"), .product(name: "StoreInterface", package: "strata")]),
 
-        .testTarget(name: "DatasetsTests", dependencies: ["Datasets", "Baselines"]),
         .testTarget(name: "FiguresTests", dependencies: ["Figures"]),
-        .testTarget(name: "WorkloadsTests", dependencies: ["Workloads", "Datasets", "Figures", "Baselines"]),
         .testTarget(
-            name: "CommandTests", dependencies: ["strata-bench", "Datasets", "Figures"], swiftSettings: peerSettings),
+            name: "WorkloadsTests",
+            dependencies: ["Workloads", "Figures", "Baselines", .product(name: "Datasets", package: "strata")]),
+        .testTarget(
+            name: "CommandTests", dependencies: ["strata-bench", "Figures", .product(name: "Datasets", package: "strata")],
+            swiftSettings: peerSettings),
     ],
     swiftLanguageModes: [.v6]
 )
@@ -76,7 +77,8 @@ if withPeers {
         .target(
             name: "Peers",
             dependencies: [
-                "Workloads", "Datasets", "Figures", .product(name: "Strata", package: "strata"),
+                "Workloads", "Figures", .product(name: "Strata", package: "strata"),
+                .product(name: "Datasets", package: "strata"),
                 .product(name: "GRDB", package: "GRDB.swift"),
             ]),
         .testTarget(name: "PeersTests", dependencies: ["Peers", "Workloads", "Figures"]),

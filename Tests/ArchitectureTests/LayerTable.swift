@@ -21,6 +21,7 @@ enum LayerTable {
         Module(
             name: "ObjectGraph", below: ["StoreInterface", "Platform"],
             outside: ["Logging", "CoreMetrics", "Tracing", "DequeModule", "HashTreeCollections", "OrderedCollections"]),
+        Module(name: "Datasets", below: ["ObjectGraph", "SQLiteStore", "StoreInterface"]),
         Module(
             name: "StrataMacros", below: [],
             outside: [

@@ -1,5 +1,6 @@
 import Datasets
 import Foundation
+import Workloads
 
 /// The properties of a track, which all sides have. Reads use every property, so that no side gains by decoding only one.
 protocol TrackValues {

@@ -144,6 +144,18 @@ final class SQLiteStatement {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// Returns the value of a column with the storage class that it has in the file.
+    func storedValue(_ column: Int) -> Value {
+        let at = Int32(column)
+        return switch sqlite3_column_type(handle, at) {
+        case SQLITE_INTEGER: .int(integer(column))
+        case SQLITE_FLOAT: .double(sqlite3_column_double(handle, at))
+        case SQLITE_TEXT: .string(text(column))
+        case SQLITE_BLOB: .data(data(column))
+        default: .null
+        }
+    }
+
     /// Returns the value of a column, or nil if the stored value does not fit the type.
     func value(_ column: Int, _ type: ColumnType) -> Value? {
         let at = Int32(column)

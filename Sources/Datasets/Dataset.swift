@@ -2,14 +2,18 @@ import StoreInterface
 
 /// Data to import, independent of any store: tables of typed columns, references between rows, and pairs of rows.
 public struct Dataset: Sendable {
+    /// The name of the file or folder.
     public var name: String
+    /// The entities.
     public var tables: [Table]
+    /// The many-to-many relationships.
     public var links: [Link]
     /// Descriptions of what was inferred, for display, one line each.
     public var notes: [String]
     /// The number of references to rows that do not exist. They were read as null.
     public var lostReferences: Int
 
+    /// Creates a data set.
     public init(name: String, tables: [Table], links: [Link] = [], notes: [String] = [], lostReferences: Int = 0) {
         self.name = name
         self.tables = tables
@@ -18,7 +22,9 @@ public struct Dataset: Sendable {
         self.lostReferences = lostReferences
     }
 
+    /// The number of rows of all tables.
     public var objectCount: Int { tables.reduce(0) { $0 + $1.rowCount } }
+    /// The number of pairs of all links.
     public var linkCount: Int { links.reduce(0) { $0 + $1.pairs.count } }
     /// The number of objects and links, which is the number of rows in the source.
     public var rowCount: Int { objectCount + linkCount }
@@ -29,11 +35,16 @@ public struct Dataset: Sendable {
 
 /// The objects of one entity.
 public struct Table: Sendable {
+    /// The name of the entity.
     public var name: String
+    /// The columns of values.
     public var attributes: [TableAttribute]
+    /// The to-one relationships.
     public var references: [TableReference]
+    /// The number of objects.
     public var rowCount: Int
 
+    /// Creates a table.
     public init(name: String, attributes: [TableAttribute], references: [TableReference] = [], rowCount: Int) {
         self.name = name
         self.attributes = attributes
@@ -41,17 +52,22 @@ public struct Table: Sendable {
         self.rowCount = rowCount
     }
 
+    /// Returns the attribute with this name, or nil.
     public func attribute(named name: String) -> TableAttribute? { attributes.first { $0.name == name } }
 }
 
 /// One column of values.
 public struct TableAttribute: Sendable {
+    /// The name of the attribute.
     public var name: String
+    /// The type of the values.
     public var type: ColumnType
+    /// A Boolean value that indicates whether values may be null.
     public var isOptional: Bool
     /// The value of each row: null, or a value of the storage class of `type`.
     public var values: [Value]
 
+    /// Creates a column of values.
     public init(name: String, type: ColumnType, isOptional: Bool, values: [Value]) {
         self.name = name
         self.type = type
@@ -62,16 +78,19 @@ public struct TableAttribute: Sendable {
 
 /// A to-one relationship.
 public struct TableReference: Sendable {
+    /// The value of a row that refers to no row.
     public static let nobody: Int32 = -1
 
+    /// The name of the relationship.
     public var name: String
-    /// The name of the inverse to-many relationship.
+    /// The name of the inverse: a to-many relationship, or a reference of the other table whose inverse is this one.
     public var inverse: String
     /// The index of the referenced table.
     public var destination: Int
     /// For each row the referenced row, or ``nobody``.
     public var rows: [Int32]
 
+    /// Creates a to-one relationship.
     public init(name: String, inverse: String, destination: Int, rows: [Int32]) {
         self.name = name
         self.inverse = inverse
@@ -82,23 +101,32 @@ public struct TableReference: Sendable {
 
 /// A many-to-many relationship.
 public struct Link: Sendable {
-    /// The relationship's name in the source entity. `inverse` is its name in the destination entity.
+    /// The name of the relationship in the source entity.
     public var name: String
+    /// The name of the relationship in the destination entity.
     public var inverse: String
+    /// The index of the source table.
     public var source: Int
+    /// The index of the destination table.
     public var destination: Int
+    /// The related rows.
     public var pairs: [Pair]
 
+    /// A row of the source table and a row of the destination table.
     public struct Pair: Sendable, Hashable {
+        /// The row of the source table, from 0.
         public var source: Int32
+        /// The row of the destination table, from 0.
         public var destination: Int32
 
+        /// Creates a pair of rows.
         public init(source: Int32, destination: Int32) {
             self.source = source
             self.destination = destination
         }
     }
 
+    /// Creates a many-to-many relationship.
     public init(name: String, inverse: String, source: Int, destination: Int, pairs: [Pair]) {
         self.name = name
         self.inverse = inverse
@@ -110,7 +138,9 @@ public struct Link: Sendable {
 
 /// The reason why an input cannot be imported, as one line.
 public struct DatasetError: Error, Sendable, CustomStringConvertible {
+    /// The input, the reason and the remedy.
     public var description: String
 
+    /// Creates an error from its text.
     public init(_ description: String) { self.description = description }
 }

@@ -1,15 +1,19 @@
 /// Splits the bytes of a CSV file into records (RFC 4180). Quoted fields may contain commas, quotes and line ends.
-struct CSVParser {
-    struct Record {
+public struct CSVParser: Sendable {
+    /// A line, or several lines if a quoted field contains line ends.
+    public struct Record: Sendable {
         /// The line on which the record begins, counted from 1.
-        var line: Int
-        var fields: [Field]
+        public var line: Int
+        /// The fields in their order, at least one.
+        public var fields: [Field]
     }
 
-    struct Field {
-        var text: String
+    /// One field of a record.
+    public struct Field: Sendable {
+        /// The text, without quotes.
+        public var text: String
         /// Whether the field was quoted. A quoted field is never null, whatever its text.
-        var wasQuoted: Bool
+        public var wasQuoted: Bool
     }
 
     private let bytes: [UInt8]
@@ -22,8 +26,12 @@ struct CSVParser {
     private static let newline = UInt8(ascii: "\n")
     private static let carriageReturn = UInt8(ascii: "\r")
 
-    /// - Parameter file: The file name for errors.
-    init(_ bytes: [UInt8], file: String) {
+    /// Creates a parser that begins at the first record.
+    ///
+    /// - Parameters:
+    ///   - bytes: The content of the file.
+    ///   - file: The file name for errors.
+    public init(_ bytes: [UInt8], file: String) {
         self.bytes = bytes
         self.file = file
         // A byte order mark is not part of the first name.
@@ -31,7 +39,7 @@ struct CSVParser {
     }
 
     /// Returns the next record, or nil at the end. Skips empty lines. Throws ``DatasetError`` with file, line and column.
-    mutating func next() throws -> Record? {
+    public mutating func next() throws -> Record? {
         while position < bytes.count, bytes[position] == Self.newline || bytes[position] == Self.carriageReturn {
             if bytes[position] == Self.newline { line += 1 }
             position += 1

@@ -1,4 +1,4 @@
-import Baselines
+import SQLiteStore
 import StoreInterface
 
 /// Reads any SQLite file. A table becomes an entity, a row an object, and a foreign key a to-one relationship. A table becomes
@@ -9,10 +9,14 @@ public enum SQLiteFile {
     /// Reads a file. Throws ``DatasetError`` if it is not a SQLite file.
     public static func read(_ path: String) throws -> Dataset {
         do {
-            let database = try RawSQLite(path: path, access: .readOnly)
-            return try SQLiteFileReader(database, name: path.split(separator: "/").last.map(String.init) ?? path).dataset()
-        } catch let error as RawSQLite.Failure {
-            throw DatasetError("\(path): cannot be read as a SQLite file: \(error)")
+            let database = try DatabaseReader(path: path)
+            let name = path.split(separator: "/").last.map(String.init) ?? path
+            return try database.reading {
+                let tables = try SQLiteTable.all(in: database)
+                return try SQLiteFileReader(database, tables, name: name).dataset()
+            }
+        } catch let error as StoreError {
+            throw DatasetError(error.message)
         }
     }
 }
@@ -44,20 +48,42 @@ struct SQLiteTable {
             && Set(foreignKeys.map { $0.column.lowercased() }) == Set(keys.map { $0.lowercased() })
     }
 
-    init(_ name: String, in database: RawSQLite) throws {
+    init(_ name: String, in database: DatabaseReader) throws {
         self.name = name
         columns = []
         foreignKeys = []
-        let info = try database.prepare("PRAGMA table_info(\(quoted(name)))")
-        while try info.step() {
-            columns.append(.init(name: info.text(1), declaredType: info.text(2).uppercased(), keyPosition: Int(info.int(5))))
+        var found: [Column] = []
+        try database.forEachRow("PRAGMA table_info(\(quoted(name)))") { row in
+            found.append(.init(name: row.text(1), declaredType: row.text(2).uppercased(), keyPosition: Int(row.integer(5))))
         }
-        let list = try database.prepare("PRAGMA foreign_key_list(\(quoted(name)))")
+        columns = found
         var parts: [Int64: [ForeignKey]] = [:]
-        while try list.step() {
-            parts[list.int(0), default: []].append(.init(column: list.text(3), table: list.text(2), key: list.text(4)))
+        try database.forEachRow("PRAGMA foreign_key_list(\(quoted(name)))") { row in
+            parts[row.integer(0), default: []].append(.init(column: row.text(3), table: row.text(2), key: row.text(4)))
         }
         for (_, keys) in parts.sorted(by: { $0.key > $1.key }) where keys.count == 1 { foreignKeys.append(keys[0]) }
+    }
+}
+
+extension SQLiteTable {
+    /// Returns the tables of a database, by name.
+    static func all(in database: DatabaseReader) throws -> [SQLiteTable] {
+        var names: [String] = []
+        try database.forEachRow(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        ) { names.append($0.text(0)) }
+        return try names.map { try SQLiteTable($0, in: database) }
+    }
+
+    /// Returns the values of every row, by column, as they are in the file.
+    func values(in database: DatabaseReader, order: String? = nil) throws -> [[Value]] {
+        var values: [[Value]] = Array(repeating: [], count: columns.count)
+        let list = columns.map { quoted($0.name) }.joined(separator: ", ")
+        let end = order.map { " ORDER BY \($0)" } ?? ""
+        try database.forEachRow("SELECT \(list) FROM \(quoted(name))\(end)") { row in
+            for column in values.indices { values[column].append(row.value(column)) }
+        }
+        return values
     }
 }
 
@@ -67,18 +93,14 @@ func quoted(_ name: String) -> String {
 }
 
 struct SQLiteFileReader {
-    private let database: RawSQLite
+    private let database: DatabaseReader
     private let name: String
     private let all: [SQLiteTable]
     private let entities: [SQLiteTable]
 
-    init(_ database: RawSQLite, name: String) throws {
+    init(_ database: DatabaseReader, _ tables: [SQLiteTable], name: String) {
         self.database = database
         self.name = name
-        let list = try database.prepare(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
-        var tables: [SQLiteTable] = []
-        while try list.step() { tables.append(try SQLiteTable(list.text(0), in: database)) }
         all = tables
         let names = Set(tables.map { $0.name.lowercased() })
         entities = tables.filter { table in
@@ -91,13 +113,13 @@ struct SQLiteFileReader {
         var names = PropertyNames(tableCount: entities.count)
         var result = Dataset(name: name, tables: [])
         var cells: [[[Value]]] = []
-        for table in entities { cells.append(try read(table)) }
+        for table in entities { cells.append(try table.values(in: database)) }
         for (number, table) in entities.enumerated() {
             let keys = Set(references(of: table).map { $0.column.lowercased() })
             var made = Table(name: table.name, attributes: [], rowCount: cells[number].first?.count ?? 0)
             for (column, description) in table.columns.enumerated() where !keys.contains(description.name.lowercased()) {
                 made.attributes.append(
-                    attribute(names.take(description.name, in: number), description.declaredType, cells[number][column]))
+                    Self.attribute(names.take(description.name, in: number), description.declaredType, cells[number][column]))
             }
             let types = made.attributes.map { "\($0.name) \($0.type.rawValue)\($0.isOptional ? "?" : "")" }
             result.notes.append("\(table.name): \(made.rowCount) rows: \(types.joined(separator: ", "))")
@@ -114,29 +136,8 @@ struct SQLiteFileReader {
 
     // MARK: Rows
 
-    /// Returns the values of every row, by column, as they are in the file.
-    private func read(_ table: SQLiteTable) throws -> [[Value]] {
-        var columns: [[Value]] = Array(repeating: [], count: table.columns.count)
-        let list = table.columns.map { quoted($0.name) }.joined(separator: ", ")
-        let rows = try database.prepare("SELECT \(list) FROM \(quoted(table.name))")
-        while try rows.step() {
-            for column in columns.indices {
-                let value: Value =
-                    switch rows.kind(column) {
-                    case .null: .null
-                    case .integer: .int(rows.int(column))
-                    case .real: .double(rows.double(column))
-                    case .text: .string(rows.text(column))
-                    case .blob: .data(rows.blob(column))
-                    }
-                columns[column].append(value)
-            }
-        }
-        return columns
-    }
-
     /// Infers the type of a column from its values. The declaration decides only if the values allow several types.
-    private func attribute(_ name: String, _ declared: String, _ values: [Value]) -> TableAttribute {
+    static func attribute(_ name: String, _ declared: String, _ values: [Value]) -> TableAttribute {
         let isOptional = values.contains(.null)
         var ints = 0
         var reals = 0
@@ -171,7 +172,7 @@ struct SQLiteFileReader {
             if !dates.contains(nil) { return made(.date, dates.compactMap(\.self)) }
         }
         if present == 0 || texts == present { return made(.string, values) }
-        return made(.data, values.map(Self.bytes))
+        return made(.data, values.map(bytes))
     }
 
     /// Converts a value of a column with mixed types to bytes, so that nothing is lost.
@@ -239,7 +240,7 @@ struct SQLiteFileReader {
     private func add(
         _ join: SQLiteTable, _ cells: [[[Value]]], _ names: inout PropertyNames, _ result: inout Dataset
     ) throws {
-        let own = try read(join)
+        let own = try join.values(in: database)
         var ends: [(table: Int, rows: [Int32])] = []
         for column in join.columns.indices {
             guard let key = join.foreignKeys.first(where: { $0.column.lowercased() == join.columns[column].name.lowercased() }),

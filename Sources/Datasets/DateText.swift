@@ -1,8 +1,8 @@
 /// Reads dates in the forms of data files: `2013-01-31`, `2013-01-31 10:00:00` and `2013-01-31T10:00:00Z`, with or without a
 /// fraction. Dates are always UTC.
-enum DateText {
+public enum DateText {
     /// Returns the seconds since 2001-01-01 UTC, or nil if the text is not a date.
-    static func seconds(_ text: some StringProtocol) -> Double? {
+    public static func seconds(_ text: some StringProtocol) -> Double? {
         var text = Array(text.utf8)
         guard text.count >= 10, text.count <= 30 else { return nil }
         if text.last == UInt8(ascii: "Z") { text.removeLast() }
@@ -17,6 +17,47 @@ enum DateText {
         else { return nil }
         guard let fraction = fraction(text[19...]) else { return nil }
         return midnight + Double(hour * 3600 + minute * 60 + second) + fraction
+    }
+
+    /// Returns a date in the form `2013-01-31T10:00:00.25Z`, with as few digits as ``seconds(_:)`` needs to return the same number.
+    /// Returns nil for a date that has no such form: before the year 1, after 9999, or with a finer fraction.
+    public static func text(_ seconds: Double) -> String? {
+        guard seconds.magnitude < 1e12 else { return nil }
+        let whole = seconds.rounded(.down)
+        let day = (whole / 86_400).rounded(.down)
+        let second = Int(whole - day * 86_400)
+        guard let date = civilDate(Int(day)) else { return nil }
+        let start = [
+            padded(date.year, 4) + "-" + padded(date.month, 2) + "-" + padded(date.day, 2) + "T" + padded(second / 3600, 2),
+            padded(second / 60 % 60, 2), padded(second % 60, 2),
+        ].joined(separator: ":")
+        if seconds == whole { return start + "Z" }
+        var scale = 1.0
+        for digits in 1...9 {
+            scale *= 10
+            let fraction = Int(((seconds - whole) * scale).rounded())
+            guard fraction < Int(scale), whole + Double(fraction) / scale == seconds else { continue }
+            let text = start + "." + padded(fraction, digits) + "Z"
+            if self.seconds(text) == seconds { return text }
+        }
+        return nil
+    }
+
+    private static func padded(_ number: Int, _ count: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, count - digits.count)) + digits
+    }
+
+    /// Returns the date of a day, counted from 2001-01-01; nil before the year 1 and after 9999.
+    private static func civilDate(_ day: Int) -> (year: Int, month: Int, day: Int)? {
+        let first = daysSince2001(1, 1, 1)
+        guard day >= first, day <= daysSince2001(9999, 12, 31) else { return nil }
+        // An estimate that is at most one year too late.
+        var year = 1 + Int(Double(day - first) / 365.2425) + 1
+        while daysSince2001(year, 1, 1) > day { year -= 1 }
+        var month = 12
+        while daysSince2001(year, month, 1) > day { month -= 1 }
+        return (year, month, day - daysSince2001(year, month, 1) + 1)
     }
 
     private static let dash = UInt8(ascii: "-")
@@ -34,15 +75,10 @@ enum DateText {
 
     private static func fraction(_ text: ArraySlice<UInt8>) -> Double? {
         guard let point = text.first else { return 0 }
-        guard point == UInt8(ascii: "."), text.count > 1 else { return nil }
-        var value = 0.0
-        var unit = 0.1
-        for byte in text.dropFirst() {
-            guard byte >= 48, byte <= 57 else { return nil }
-            value += Double(byte - 48) * unit
-            unit /= 10
+        guard point == UInt8(ascii: "."), text.count > 1, text.dropFirst().allSatisfy({ $0 >= 48 && $0 <= 57 }) else {
+            return nil
         }
-        return value
+        return Double("0" + String(decoding: text, as: UTF8.self))
     }
 
     private static func daysIn(_ month: Int, _ year: Int) -> Int {

@@ -1,3 +1,4 @@
+import Datasets
 import StoreInterface
 
 /// Generates a music library in the shape of the Chinook sample: 10 entities, most objects in a few of them, and a many-to-many

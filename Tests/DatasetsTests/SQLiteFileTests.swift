@@ -1,16 +1,16 @@
-import Baselines
 import Foundation
 import StoreInterface
 import Testing
 
 @testable import Datasets
+@testable import SQLiteStore
 
 /// Any SQLite file becomes entities and relationships.
 @Suite struct SQLiteFileTests {
     private func dataset(_ sql: String) throws -> Dataset {
-        let path = FileManager.default.temporaryDirectory.appending(path: "strata-bench-test-\(UUID().uuidString).sqlite").path
+        let path = FileManager.default.temporaryDirectory.appending(path: "strata-datasets-test-\(UUID().uuidString).sqlite").path
         defer { try? FileManager.default.removeItem(atPath: path) }
-        try RawSQLite(path: path, access: .readWrite).execute(sql)
+        try SQLiteConnection(path: path, role: .creator).runScript(sql)
         return try Dataset.read(path)
     }
 
@@ -44,7 +44,7 @@ import Testing
             INSERT INTO T VALUES (1, 1, 2, '2001-01-02 00:00:00', 'soon', 3, x'01'), (2, 0, 2.5, NULL, 'later', 'x', NULL);
             """)
         let table = data.tables[0]
-        #expect(table.attributes.map(\.name) == ["id_", "flag", "price", "day", "wrong", "mixed", "raw"])
+        #expect(table.attributes.map(\.name) == ["id", "flag", "price", "day", "wrong", "mixed", "raw"])
         #expect(table.attributes.map(\.type) == [.int16, .bool, .double, .date, .string, .data, .data])
         #expect(table.attributes[3].values == [.double(86_400), .null])
         #expect(table.attributes[5].values == [.data(Data("3".utf8)), .data(Data("x".utf8))])
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func whatIsNoSQLiteFileIsRefusedInOneLine() throws {
-        let path = FileManager.default.temporaryDirectory.appending(path: "strata-bench-\(UUID().uuidString).txt").path
+        let path = FileManager.default.temporaryDirectory.appending(path: "strata-datasets-\(UUID().uuidString).txt").path
         try Data(repeating: 65, count: 4096).write(to: URL(filePath: path))
         defer { try? FileManager.default.removeItem(atPath: path) }
         let error = try #require(throws: DatasetError.self) { try Dataset.read(path) }

@@ -1,11 +1,12 @@
+import Datasets
 import Foundation
 import StoreInterface
 import Testing
 
-@testable import Datasets
+@testable import Workloads
 
 /// The shape of generated data. Also real data sets, if STRATA_CHINOOK and STRATA_FLIGHTS name their paths.
-@Suite struct RealDataTests {
+@Suite struct DatasetTests {
     @Test func theGeneratedLibraryHasTheUsualSizeAndIsTheSameForTheSameSeed() {
         let one = MusicLibrary.make(seed: 3)
         let two = MusicLibrary.make(seed: 3)

@@ -83,7 +83,7 @@ import Testing
         let data = CSVFolder.dataset([categories, goods], name: "test")
         #expect(data.tables[1].references.map(\.name) == ["category"])
         #expect(data.tables[1].references[0].rows == [0, 0, 1])
-        #expect(data.tables[1].attributes.map(\.name) == ["id_", "count"])
+        #expect(data.tables[1].attributes.map(\.name) == ["id", "count"])
     }
 
     @Test func `a parent is a reference into the same file`() throws {

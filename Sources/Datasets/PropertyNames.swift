@@ -1,9 +1,8 @@
-/// Chooses property names that a model accepts: unique regardless of case, and not reserved by stores.
+/// Chooses property names that a model accepts: unique regardless of case.
 struct PropertyNames {
     private var taken: [Set<String>]
-    private static let reserved: Set<String> = ["id", "version"]
 
-    init(tableCount: Int) { taken = Array(repeating: Self.reserved, count: tableCount) }
+    init(tableCount: Int) { taken = Array(repeating: [], count: tableCount) }
 
     /// Returns the wanted name, followed by underscores if it is taken.
     mutating func take(_ wanted: String, in table: Int) -> String {
