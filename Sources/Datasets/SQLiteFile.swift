@@ -13,6 +13,10 @@ public enum SQLiteFile {
             let name = path.split(separator: "/").last.map(String.init) ?? path
             return try database.reading {
                 let tables = try SQLiteTable.all(in: database)
+                if CoreDataFile.isCoreData(tables) {
+                    var file = try CoreDataFile(database, tables, name: name)
+                    return try file.dataset()
+                }
                 return try SQLiteFileReader(database, tables, name: name).dataset()
             }
         } catch let error as StoreError {

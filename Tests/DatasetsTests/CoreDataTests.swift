@@ -1,0 +1,166 @@
+import Foundation
+import StoreInterface
+import TestSupport
+import Testing
+
+@testable import Datasets
+@testable import SQLiteStore
+
+/// Stores of Core Data and SwiftData: files in their format made here, and real ones where they are present.
+@Suite struct CoreDataTests {
+    private func dataset(_ sql: String) throws -> Dataset {
+        let path = FileManager.default.temporaryDirectory.appending(path: "strata-core-data-\(UUID().uuidString).sqlite").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try SQLiteConnection(path: path, role: .creator).runScript(Self.header + sql)
+        return try Dataset.read(path)
+    }
+
+    private static let header = """
+        CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER);
+        CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB);
+
+        """
+
+    /// Without a model: authors, books with a sub-entity, and tags in a many-to-many relationship.
+    private static let library = """
+        INSERT INTO Z_PRIMARYKEY VALUES (1, 'Author', 0, 2), (2, 'Book', 0, 3), (3, 'Comic', 2, 0), (4, 'Tag', 0, 2), (16001, 'CHANGE', 0, 1);
+        CREATE TABLE ZAUTHOR (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZAGE INTEGER, ZBORN TIMESTAMP, ZNAME VARCHAR, ZID BLOB);
+        CREATE TABLE ZBOOK (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZPAGES INTEGER, ZAUTHOR INTEGER, Z_FOK_AUTHOR INTEGER,
+            ZPRICE DECIMAL, ZTITLE VARCHAR, ZCOVER BLOB);
+        CREATE TABLE ZTAG (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZBOOK INTEGER, Z2_BOOK INTEGER, ZWORD VARCHAR);
+        CREATE TABLE Z_2TAGS (Z_2BOOKS INTEGER, Z_4TAGS INTEGER, Z_FOK_2BOOKS INTEGER, PRIMARY KEY (Z_2BOOKS, Z_4TAGS));
+        CREATE TABLE Z_1FRIENDS (Z_1FRIENDS INTEGER, REFLEXIVE INTEGER, PRIMARY KEY (Z_1FRIENDS, REFLEXIVE));
+        CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER);
+        CREATE INDEX ZBOOK_ZAUTHOR_INDEX ON ZBOOK (ZAUTHOR);
+        INSERT INTO ZAUTHOR VALUES (5, 1, 1, 40, 0.5, 'Ann', x'000102030405060708090A0B0C0D0E0F'), (9, 1, 1, NULL, -86400, 'Bob', NULL);
+        INSERT INTO ZBOOK VALUES (1, 2, 1, 100, 9, 2048, 9.99, 'One', x'01'), (2, 3, 1, 50, 9, 1024, 5, 'Two', NULL), (4, 2, 1, 7, NULL, NULL, 1, 'Three', x'02');
+        INSERT INTO ZTAG VALUES (1, 4, 1, 2, 2, 'fun'), (2, 4, 1, 77, 2, 'sad');
+        INSERT INTO Z_2TAGS VALUES (1, 1, 1), (4, 1, 2), (4, 2, 3);
+        INSERT INTO Z_1FRIENDS VALUES (5, 9);
+        """
+
+    @Test func `without a model, types and relationships come from the tables`() throws {
+        let data = try dataset(Self.library)
+        #expect(data.tables.map(\.name) == ["Author", "Book", "Tag"])
+        let (author, book, tag) = (data.tables[0], data.tables[1], data.tables[2])
+        #expect(author.attributes.map(\.name) == ["age", "born", "name", "id"])
+        #expect(author.attributes.map(\.type) == [.int16, .date, .string, .uuid])
+        #expect(author.attributes[1].values == [.double(0.5), .double(-86_400)])
+        let uuid = try #require(UUID(uuidString: "00010203-0405-0607-0809-0A0B0C0D0E0F"))
+        #expect(author.attributes[3].values == [.uuid(uuid), .null])
+        #expect(book.attributes.map(\.name) == ["entityName", "pages", "authorOrder", "price", "title", "cover"])
+        #expect(book.attributes[0].values == [.string("Book"), .string("Comic"), .string("Book")])
+        #expect(book.attributes[3].type == .double && book.attributes[5].type == .data)
+        // The index shows the reference to the author.
+        #expect(book.references.map(\.name) == ["author"] && book.references[0].rows == [1, 1, -1])
+        // The column with the number of the entity shows the reference to the book. Its primary key 2 is the second row.
+        #expect(tag.references.map(\.name) == ["book"] && tag.references[0].rows == [1, -1])
+        #expect(data.lostReferences == 1)
+        let tags = try #require(data.links.first { $0.source != $0.destination })
+        #expect(tags.name == "tags" && tags.inverse == "books" && tags.source == 1 && tags.destination == 2)
+        #expect(
+            tags.pairs == [.init(source: 0, destination: 0), .init(source: 2, destination: 0), .init(source: 2, destination: 1)])
+        let friends = try #require(data.links.first { $0.source == $0.destination })
+        #expect(friends.pairs == [.init(source: 0, destination: 1)] && friends.name != friends.inverse)
+        #expect(data.notes.contains { $0.contains("without their order") })
+        _ = try data.model()
+    }
+
+    @Test func `wrong numbers and names in the tables are no crash`() throws {
+        // A circle of inheritance, an entity without a table, values of other types, and a cache that is no model.
+        let data = try dataset(
+            Self.library + """
+                UPDATE Z_PRIMARYKEY SET Z_SUPER = 3 WHERE Z_ENT = 2;
+                INSERT INTO Z_PRIMARYKEY VALUES (7, 'Lost', 0, 0), (8, 'Tag2', 99, 0);
+                UPDATE ZAUTHOR SET ZAGE = 'old', ZBORN = 'then', ZID = 5;
+                UPDATE ZBOOK SET ZAUTHOR = 'nobody' WHERE Z_PK = 1;
+                CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB);
+                INSERT INTO Z_MODELCACHE VALUES (x'9d5a077c0102030405');
+                CREATE TABLE Z_ (a INTEGER, b INTEGER);
+                CREATE TABLE Z_99X (Z_99A INTEGER, Z_4B INTEGER);
+                """)
+        #expect(data.tables.contains { $0.name == "Author" })
+        #expect(throws: DatasetError.self) { try dataset("") }
+    }
+
+    @Test func `any bytes as a model are no crash`() {
+        var random = SeededGenerator()
+        var sound = Array("bplist00".utf8) + [UInt8](repeating: 0x51, count: 60)
+        for _ in 0..<Rounds.of(3000, long: 100_000) {
+            let bytes = (0..<random.below(200)).map { _ in UInt8(random.below(256)) }
+            _ = Inflate.bytes(bytes, limit: 1 << 16)
+            _ = CoreDataModel(cache: Data(bytes))
+            sound[random.below(sound.count - 8) + 8] = UInt8(random.below(256))
+            _ = KeyedArchive(sound)
+        }
+    }
+
+    @Test func `deflated data is decompressed, up to a limit`() {
+        // `zlib.compress(b"strata " * 20)` without its header and checksum, and a stored and a fixed block made by hand.
+        let compressed: [UInt8] = [0x2B, 0x2E, 0x29, 0x4A, 0x2C, 0x49, 0x54, 0x28, 0x1E, 0x0C, 0x14, 0x00]
+        let text = Array(String(repeating: "strata ", count: 20).utf8)
+        #expect(Inflate.bytes(compressed, limit: 1000) == text)
+        #expect(Inflate.bytes(compressed, limit: 100) == nil)
+        #expect(Inflate.bytes([1, 3, 0, 0xFC, 0xFF, 65, 66, 67], limit: 10) == [65, 66, 67])
+        #expect(Inflate.bytes([], limit: 10) == nil)
+    }
+
+    // MARK: Real files
+
+    /// The folder of real files beside the repository.
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "shared/data/coredata")
+    private static let hasFiles = FileManager.default.fileExists(atPath: folder.path)
+
+    private func real(_ name: String) throws -> Dataset { try Dataset.read(Self.folder.appending(path: name).path) }
+
+    @Test(.enabled(if: hasFiles, "the folder of real Core Data files is missing"))
+    func `a real store with inheritance has the names and types of its model`() throws {
+        let data = try real("SampleModel_V2.sqlite")
+        #expect(data.tables.map(\.name) == ["Car", "Person"] && data.tables.map(\.rowCount) == [125, 20])
+        let car = data.tables[0]
+        let kinds = car.attributes[0].values
+        #expect(kinds.count { $0 == .string("Car") } == 115 && kinds.count { $0 == .string("SportCar") } == 5)
+        // Renamed in the model since the table of entities was written.
+        #expect(kinds.count { $0 == .string("LuxuryCar") } == 5)
+        #expect(
+            car.attribute(named: "isLimitedEdition")?.type == .bool && car.attribute(named: "numberPlate")?.values[0] == "170")
+        #expect(car.references.map(\.name) == ["owner"] && car.references[0].inverse == "cars")
+        let owner = car.references[0].rows[0]
+        #expect(owner == 16 && data.tables[1].attribute(named: "firstName")?.values[Int(owner)].isNull == false)
+        #expect(data.tables[1].attribute(named: "updatedAt")?.values[0] == .double(639_503_569.638733))
+        #expect(data.lostReferences == 0)
+    }
+
+    @Test(.enabled(if: hasFiles, "the folder of real Core Data files is missing"))
+    func `a real store with UUIDs, decimals and transformables keeps every value`() throws {
+        let data = try real("SampleModel2_V2.sqlite")
+        #expect(
+            data.tables.map(\.name) == ["Book", "Feedback", "Page", "Writer"] && data.tables.map(\.rowCount) == [3, 3, 119, 1])
+        let book = data.tables[0]
+        #expect(book.attributes.map(\.name).contains("publishedAt") && book.attribute(named: "frontCover")?.type == .data)
+        #expect(
+            book.attribute(named: "uniqueID")?.values[0]
+                == UUID(uuidString: "173EF017-8551-4A76-AD07-19D8830FDC80").map { .uuid($0) })
+        #expect(book.attribute(named: "price")?.values[1] == .double(10.11))
+        #expect(data.tables[2].references.map(\.name) == ["book"] && data.tables[2].references[0].rows.count { $0 == 1 } == 99)
+        #expect(data.tables[3].attribute(named: "entityName")?.values == ["Author"])
+    }
+
+    @Test(.enabled(if: hasFiles, "the folder of real Core Data files is missing"))
+    func `real stores of SwiftData and of Core Data's first years can be read`() throws {
+        let swiftData = try real("swiftdata.store")
+        #expect(swiftData.tables.map(\.name) == ["Component", "CraftingRecipe", "Item"])
+        #expect(swiftData.tables[0].attribute(named: "id")?.type == .uuid)
+        let recipe = swiftData.tables[1]
+        // A one-to-one relationship is a reference at both ends, each the inverse of the other.
+        #expect(recipe.references.map(\.name) == ["producedItem"] && recipe.references[0].inverse == "craftingRecipe")
+        #expect(recipe.references[0].rows == [0, 2])
+        #expect(try swiftData.model().entity(named: "Item")?.relationships.map(\.name) == ["craftingRecipe", "components"])
+        let books = try real("books.sqlite")
+        #expect(books.tables.map(\.rowCount) == [11])
+        #expect(books.tables[0].attributes.map(\.type) == [.date, .string, .string])
+        #expect(books.tables[0].attribute(named: "title")?.values[0] == "Strata")
+        #expect(try real("SampleModel3_V1.sqlite").tables.map(\.rowCount) == [12])
+    }
+}
