@@ -21,12 +21,15 @@ let package = Package(
         .library(name: "StoreContract", targets: ["StoreContract"]),
         .library(name: "PageCodec", targets: ["PageCodec"]),
         .library(name: "Datasets", targets: ["Datasets"]),
+        .executable(name: "strata", targets: ["strata-tool"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        // Used by the command line tool only. Packages that use the libraries do not build it.
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
         // Layer 0: C libraries.
@@ -75,6 +78,16 @@ let package = Package(
 
         // Layer 6: data of other programs as tables, for imports and benchmarks: SQLite files, Core Data stores, CSV folders.
         .target(name: "Datasets", dependencies: ["ObjectGraph", "SQLiteStore", "StoreInterface"]),
+
+        // Layer 7: the verbs of the command line tool. Like any program, they can use the public API only.
+        .target(
+            name: "StrataTool",
+            dependencies: [
+                "Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ], packageAccess: false),
+        // The program `strata`. Its module is named otherwise than the product: `strata` and `Strata` would be one file name on macOS.
+        .executableTarget(name: "strata-tool", dependencies: ["StrataTool"], packageAccess: false),
 
         // Tests: one target per module, then the suites that cross modules.
         .target(
@@ -131,6 +144,12 @@ let package = Package(
             dependencies: ["LMDB", "LMDBStore", "SQLiteStore", "ObjectGraph", "TestSupport", "Platform"]),
         .testTarget(
             name: "DatasetsTests", dependencies: ["Datasets", "ObjectGraph", "SQLiteStore", "StoreInterface", "TestSupport"]),
+        .testTarget(
+            name: "StrataToolTests",
+            dependencies: [
+                "strata-tool", "StrataTool", "Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface",
+                "TestSupport",
+            ]),
         .testTarget(name: "ArchitectureTests", exclude: ["Fixtures"]),
 
         // Simulated power cuts and kills: processes that crash, run by the Makefile.
@@ -172,7 +191,7 @@ if withMacros {
                 "StrataMacros", .product(name: "SwiftSyntaxMacrosGenericTestSupport", package: "swift-syntax"),
             ]),
         .testTarget(
-            name: "StrataTests", dependencies: ["Strata", "StrataSwiftData", "SQLiteStore", "TestSupport"]),
+            name: "StrataTests", dependencies: ["Strata", "StrataSwiftData", "StrataTool", "SQLiteStore", "TestSupport"]),
         .testTarget(name: "StrataSwiftDataTests", dependencies: ["StrataSwiftData"]),
     ]
 }

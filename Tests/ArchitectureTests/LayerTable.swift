@@ -23,6 +23,10 @@ enum LayerTable {
             outside: ["Logging", "CoreMetrics", "Tracing", "DequeModule", "HashTreeCollections", "OrderedCollections"]),
         Module(name: "Datasets", below: ["ObjectGraph", "SQLiteStore", "StoreInterface"]),
         Module(
+            name: "StrataTool", below: ["Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface"],
+            outside: ["ArgumentParser"]),
+        Module(name: "strata-tool", below: ["StrataTool"]),
+        Module(
             name: "StrataMacros", below: [],
             outside: [
                 "SwiftCompilerPlugin", "SwiftDiagnostics", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacroExpansion",

@@ -49,6 +49,26 @@ extension SourceFile {
         }
     }
 
+    /// The command line tool shows that the public API is enough for programs.
+    @Test func theToolCannotUseWhatIsNotPublic() {
+        let lines = Repository.manifest.lines
+        for name in ["StrataTool", "strata-tool"] {
+            let start = lines.firstIndex { $0.contains("name: \"\(name)\", dependencies") || $0.contains("name: \"\(name)\",") }
+            let target = start.map { lines[$0...].prefix(8).joined() } ?? ""
+            #expect(target.contains("packageAccess: false"), "\(name)")
+        }
+    }
+
+    /// Programs that use a library do not build the parser of the tool's arguments.
+    @Test func onlyTheToolNeedsTheArgumentParser() {
+        let users = targets.filter { $0.products.contains("ArgumentParser") }.map(\.name)
+        #expect(users == ["StrataTool"])
+        #expect(
+            targets.filter { $0.dependencies.contains("StrataTool") && !$0.name.hasSuffix("Tests") }.map(\.name) == [
+                "strata-tool"
+            ])
+    }
+
     @Test func importingStrataBuildsNoSQLite() throws {
         var closure: Set<String> = []
         var open = ["Strata"]

@@ -1,0 +1,33 @@
+import Synchronization
+
+/// A progress bar on standard error. It shows nothing if standard error is no terminal.
+final class ProgressBar: Sendable {
+    private let title: String
+    private let show: (@Sendable (String) -> Void)?
+    /// The hundredths that are shown.
+    private let shown = Atomic<Int>(-1)
+
+    init(_ title: String) {
+        self.title = title
+        show = Console.current.showProgress
+    }
+
+    /// Shows that `done` of `total` steps are completed. May be called on any thread.
+    func update(_ done: Int, of total: Int) {
+        guard let show, total > 0 else { return }
+        let hundredths = min(100, Int(Double(done) / Double(total) * 100))
+        guard shown.exchange(hundredths, ordering: .relaxed) != hundredths else { return }
+        let filled = hundredths * 30 / 100
+        let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: 30 - filled)
+        show("\r[\(bar)] \(hundredths) % \(title)\u{1B}[K")
+    }
+
+    /// Shows a number of completed steps of an unknown total.
+    func update(_ done: Int) {
+        guard let show, done % 1000 == 0 else { return }
+        show("\r\(title): \(done)\u{1B}[K")
+    }
+
+    /// Clears the line.
+    func finish() { show?("\r\u{1B}[K") }
+}

@@ -1,0 +1,84 @@
+import ArgumentParser
+
+/// The command line tool, as a function that tests call.
+public enum StrataProgram {
+    /// Runs the tool and returns its exit status: 0 if it is done, 1 if the verb failed or found faults, 2 for a wrong name or an input
+    /// that cannot be read.
+    ///
+    /// - Parameters:
+    ///   - arguments: The verb and its arguments.
+    ///   - console: The input and output.
+    public static func run(_ arguments: [String], console: Console) async -> Int32 {
+        await Console.$current.withValue(console) { () async -> Int32 in
+            do {
+                try checkVerb(arguments.first)
+                var command = try StrataCommand.parseAsRoot(arguments)
+                if var asynchronous = command as? any AsyncParsableCommand {
+                    try await asynchronous.run()
+                } else {
+                    try command.run()
+                }
+                return 0
+            } catch {
+                return end(error)
+            }
+        }
+    }
+
+    private static func checkVerb(_ name: String?) throws {
+        guard let name, !name.hasPrefix("-") else { return }
+        let known = StrataCommand.verbs
+        guard !known.contains(name), name != "help" else { return }
+        throw ToolError.wrongInput("\(name): no such verb\(Suggestion.hint(for: name, among: known))")
+    }
+
+    /// Prints the error, on standard error unless help was asked for, and returns the status.
+    private static func end(_ error: any Error) -> Int32 {
+        let console = Console.current
+        let known = StrataCommand.exitCode(for: error)
+        if isOfParser(error) {
+            guard known != .success else {
+                console.write(StrataCommand.fullMessage(for: error) + "\n")
+                return 0
+            }
+            console.complain("strata: " + oneLine(StrataCommand.message(for: error)))
+            return ToolError.Status.wrongInput.rawValue
+        }
+        let failure = ToolError(error)
+        if !failure.description.isEmpty { console.complain("strata: " + oneLine(failure.description)) }
+        return failure.status.rawValue
+    }
+
+    /// Whether an error is a message or a request of the argument parser.
+    private static func isOfParser(_ error: any Error) -> Bool {
+        if error is ValidationError || error is CleanExit || error is ExitCode { return true }
+        return "\(type(of: error))" == "CommandError"
+    }
+
+    private static func oneLine(_ text: String) -> String {
+        text.split(whereSeparator: \.isNewline).joined(separator: " ")
+    }
+}
+
+/// The root of the verbs.
+struct StrataCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "strata",
+        abstract: "Reads, checks, copies and converts stores of Strata.",
+        discussion: "Files are opened read-only, unless a verb says otherwise, and may be in use by other processes.",
+        version: "0.1.0",
+        subcommands: [
+            InfoCommand.self, ModelCommand.self, QueryCommand.self, GetCommand.self, ExportCommand.self, ImportCommand.self,
+            HistoryCommand.self, DiffCommand.self, WatchCommand.self, VerifyCommand.self, RepairCommand.self, CompactCommand.self,
+            BackupCommand.self, MigrateCommand.self, ShellCommand.self,
+        ])
+
+    /// The names of the verbs.
+    static var verbs: [String] { configuration.subcommands.map { $0._commandName } }
+}
+
+/// The option that every verb has.
+struct OutputOptions: ParsableArguments {
+    @Flag(help: "Print JSON instead of text.")
+    var json = false
+}

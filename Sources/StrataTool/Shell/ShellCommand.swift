@@ -1,0 +1,95 @@
+import ArgumentParser
+import Foundation
+import ObjectGraph
+
+/// `strata shell`: several verbs on one store.
+struct ShellCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "shell", abstract: "Reads verbs for one store from the terminal, with completion.",
+        discussion: """
+            Write the verbs of this tool without the name of the store: query Track "plays > 100" --limit 5. The tab key completes verbs, \
+            entities, properties and options. `help query` explains a verb, and `exit` ends. Without a terminal, lines are read from standard \
+            input, and the status is the worst one of their verbs.
+            """)
+
+    @Argument(help: "The store.")
+    var file: String
+
+    @OptionGroup var output: OutputOptions
+
+    /// The verbs whose first argument is a store.
+    static let verbs = StrataCommand.verbs.filter { !["shell", "import"].contains($0) }
+
+    mutating func run() async throws {
+        let (path, json) = (file, output.json)
+        let model = try await OpenedStore.with(path) { $0.model }
+        let completion = ShellCompletion(model)
+        let console = Console.current
+        let editor = LineEditor.onTerminal(prompt: "\(URL(fileURLWithPath: path).lastPathComponent)> ", completion.candidates)
+        var worst: Int32 = 0
+        while let line = editor.map({ $0.readLine() }) ?? console.readLine() {
+            let words: [String]
+            do { words = try ShellWords.split(line) } catch {
+                console.complain("strata: \(error.description)")
+                worst = max(worst, error.status.rawValue)
+                continue
+            }
+            guard let verb = words.first else { continue }
+            if verb == "exit" || verb == "quit" { break }
+            worst = max(worst, await Self.run(verb, Array(words.dropFirst()), path, json, console))
+        }
+        if editor == nil, worst != 0 { throw ToolError(status: worst == 1 ? .failed : .wrongInput, description: "") }
+    }
+
+    private static func run(_ verb: String, _ words: [String], _ path: String, _ json: Bool, _ console: Console) async -> Int32 {
+        if verb == "help" {
+            guard words.isEmpty else { return await StrataProgram.run(["help"] + words, console: console) }
+            console.write("Verbs: \(verbs.joined(separator: ", ")), help, exit\n")
+            return 0
+        }
+        guard verbs.contains(verb) else {
+            console.complain("strata: \(verb): no such verb\(Suggestion.hint(for: verb, among: verbs + ["help", "exit"]))")
+            return ToolError.Status.wrongInput.rawValue
+        }
+        return await StrataProgram.run([verb, path] + words + (json ? ["--json"] : []), console: console)
+    }
+}
+
+/// Splits a line into words, as shells do: blanks separate, and quotes and backslashes keep blanks.
+enum ShellWords {
+    static func split(_ line: String) throws(ToolError) -> [String] {
+        var words: [String] = []
+        var word = ""
+        var isWord = false
+        var quote: Character?
+        var isEscaped = false
+        for character in line {
+            if isEscaped {
+                // In double quotes, a backslash before another character is itself.
+                if quote == "\"", character != "\"", character != "\\" { word.append("\\") }
+                word.append(character)
+                isEscaped = false
+            } else if character == "\\", quote != "'" {
+                isEscaped = true
+                isWord = true
+            } else if character == quote {
+                quote = nil
+            } else if quote != nil {
+                word.append(character)
+            } else if character == "\"" || character == "'" {
+                quote = character
+                isWord = true
+            } else if character.isWhitespace {
+                if isWord { words.append(word) }
+                word = ""
+                isWord = false
+            } else {
+                word.append(character)
+                isWord = true
+            }
+        }
+        if let quote { throw .wrongInput("the line has no second \(quote). Close the quotation") }
+        if isEscaped { throw .wrongInput("the line ends with a backslash. Remove it") }
+        return isWord ? words + [word] : words
+    }
+}

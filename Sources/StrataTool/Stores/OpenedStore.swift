@@ -1,0 +1,112 @@
+import Foundation
+import LMDBStore
+import ObjectGraph
+import SQLiteStore
+import StoreInterface
+
+/// The kind of a file, from its first bytes.
+enum FileKind: String {
+    /// A store on LMDB.
+    case lmdb
+    /// A database of SQLite, which may be a store.
+    case sqlite
+    /// Anything else.
+    case other
+
+    /// - Throws: ``ToolError`` if the file cannot be read.
+    init(ofFile path: String) throws {
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+            throw ToolError.wrongInput("\(path): no such file. Check the path")
+        }
+        if isFolder.boolValue { throw ToolError.wrongInput("\(path): is a folder. Name a file") }
+        guard let handle = FileHandle(forReadingAtPath: path) else {
+            throw ToolError.wrongInput("\(path): cannot be read. Check its permissions")
+        }
+        defer { try? handle.close() }
+        let start = [UInt8]((try? handle.read(upToCount: 32)) ?? Data())
+        if start.starts(with: Array("SQLite format 3\u{0}".utf8)) {
+            self = .sqlite
+        } else {
+            // LMDB's magic number is after the header of the first page.
+            self = start.count >= 20 && Array(start[16..<20]) == [0xDE, 0xC0, 0xEF, 0xBE] ? .lmdb : .other
+        }
+    }
+
+    /// Returns the description of a store in a file of this kind.
+    ///
+    /// - Parameter check: The pages of an LMDB file to check at opening.
+    func description(
+        _ path: String, _ access: OpenedStore.Access, check: LMDBStore.Options.OpeningCheck = .roots
+    ) -> StoreDescription {
+        let url = URL(fileURLWithPath: path, isDirectory: false)
+        if self == .sqlite { return .sqlite(url, readOnly: access == .reading) }
+        var options = LMDBStore.Options()
+        options.openingCheck = check
+        return .lmdb(url, readOnly: access == .reading, options: options)
+    }
+
+    /// Returns the model that a store of this kind was written with. Every verb calls this before it opens a store.
+    ///
+    /// Checks every page of an LMDB file, without LMDB, which would crash on its own damaged pages.
+    func storedModel(_ path: String) async throws -> Model {
+        do {
+            return try await Model(storedIn: description(path, .reading, check: .everything))
+        } catch let error as StoreError where error.code == .cannotOpen && !error.message.contains(path) {
+            throw ToolError.wrongInput(
+                self == .sqlite
+                    ? "\(path): an SQLite database, but not a store. Import it with `strata import`"
+                    : "\(path): not a store that can be read: it is empty, or was written by a newer version. Check the path")
+        }
+    }
+}
+
+/// A store that was opened with the model in its file.
+struct OpenedStore: Sendable {
+    /// Whether a verb changes the file.
+    enum Access { case reading, writing }
+
+    let path: String
+    let kind: FileKind
+    let container: PersistentContainer
+
+    /// The model, with names for relationships that the file does not name.
+    var model: Model { container.model }
+
+    /// Opens a store, runs `body` and closes the store.
+    static func with<R>(
+        _ path: String, _ access: Access = .reading, _ body: (OpenedStore) async throws -> R
+    ) async throws -> R {
+        let opened = try await open(path, access)
+        do {
+            let result = try await body(opened)
+            try await opened.container.close()
+            return result
+        } catch {
+            try? await opened.container.close()
+            throw error
+        }
+    }
+
+    private static func open(_ path: String, _ access: Access) async throws -> OpenedStore {
+        let kind = try FileKind(ofFile: path)
+        let stored = try await kind.storedModel(path)
+        let container = try await PersistentContainer(
+            model: InverseNames.model(over: stored), store: kind.description(path, access))
+        return OpenedStore(path: path, kind: kind, container: container)
+    }
+
+    /// Returns an entity by its name, in any case.
+    /// - Throws: ``ToolError`` with the names that exist.
+    func entity(_ name: String) throws -> Entity {
+        if let exact = model.entity(named: name) { return exact }
+        if let near = model.entities.first(where: { $0.name.lowercased() == name.lowercased() }) { return near }
+        let known = model.entities.map(\.name)
+        throw ToolError.wrongInput("\(path) has no entity \(name)\(Suggestion.hint(for: name, among: known))")
+    }
+
+    /// Runs `body` in a context on one state of the store.
+    func read<T: Sendable>(_ body: @Sendable (ManagedObjectContext) throws -> T) async throws -> T {
+        try await container.read(body)
+    }
+}

@@ -1,0 +1,120 @@
+import ObjectGraph
+import StoreInterface
+
+/// The source of model classes for a model.
+struct SwiftSource {
+    private let model: Model
+
+    init(_ model: Model) { self.model = model }
+
+    /// The source of all classes, with imports.
+    /// - Throws: ``ToolError`` for a name that no Swift source can contain.
+    func text() throws -> String {
+        let needsFoundation = model.entities.contains { $0.attributes.contains { [.date, .data, .uuid].contains($0.type) } }
+        let start = needsFoundation ? "import Foundation\nimport Strata\n" : "import Strata\n"
+        return try start + model.entities.map { "\n" + (try text(of: $0)) }.joined()
+    }
+
+    /// The source of one class.
+    func text(of entity: Entity) throws -> String {
+        var lines = ["@Model final class \(try Self.quoted(entity.name)) {"]
+        let columns = try entity.columns.enumerated().map { number, column in try line(column, number, entity) }
+        lines += columns.map { "    " + $0 }
+        for relationship in entity.relationships {
+            guard case .toMany(let relation) = relationship.kind else { continue }
+            lines.append("    " + (try toMany(relationship, relation, entity)))
+        }
+        let indexes = try entity.indexes.map { index in
+            let paths = try index.columns.map { "\\." + (try Self.quoted(entity.columns[$0].name)) }
+            return
+                "    #\(index.kind == .unique ? "Unique" : "Index")<\(try Self.quoted(entity.name))>([\(paths.joined(separator: ", "))])"
+        }
+        if !indexes.isEmpty { lines += [""] + indexes }
+        return (lines + ["}", ""]).joined(separator: "\n")
+    }
+
+    private func line(_ column: ColumnSchema, _ number: Int, _ entity: Entity) throws -> String {
+        let name = try Self.quoted(column.name)
+        if let relationship = entity.relationships.first(where: { $0.kind == .toOne(column: number) }) {
+            let far = model.entities[relationship.destination]
+            return "\(try toOneMark(relationship, entity, far))var \(name): \(try Self.quoted(far.name))?"
+        }
+        let mark =
+            switch column.index {
+            case .none: ""
+            case .indexed: "@Attribute(.indexed) "
+            case .unique: "@Attribute(.unique) "
+            }
+        return "\(mark)var \(name): \(Self.type(column.type))\(column.isOptional ? "?" : "")"
+    }
+
+    /// Returns the annotation of a to-one relationship. Of a one-to-one relationship, the second end names the first.
+    private func toOneMark(_ relationship: Relationship, _ entity: Entity, _ far: Entity) throws -> String {
+        guard let inverse = relationship.inverse, case .toOne = far.relationships[inverse].kind,
+            entity.number > far.number || entity.number == far.number && relationship.number > inverse
+        else { return attribute(relationship) }
+        return "@Relationship(inverse: \\\(try Self.quoted(far.name)).\(try Self.quoted(far.relationships[inverse].name))) "
+    }
+
+    private func toMany(_ relationship: Relationship, _ relation: Relation, _ entity: Entity) throws -> String {
+        let far = model.entities[relationship.destination]
+        let name = try Self.quoted(relationship.name)
+        let list = "var \(name): [\(try Self.quoted(far.name))]"
+        guard let inverse = relationship.inverse else { return attribute(relationship) + list }
+        // The inverse is named on one side only. A link is stored under the name of the end that comes first in the model.
+        let isSecond = entity.number > far.number || entity.number == far.number && relationship.number > inverse
+        if case .link = relation, !isSecond { return "@Relationship " + list }
+        let path = "\\\(try Self.quoted(far.name)).\(try Self.quoted(far.relationships[inverse].name))"
+        return "@Relationship(inverse: \(path)) \(list)"
+    }
+
+    /// Without an annotation, a relationship would be paired with one that leads back.
+    private func attribute(_ relationship: Relationship) -> String {
+        relationship.inverse == nil ? "@Relationship(inverse: nil) " : "@Relationship "
+    }
+
+    private static func type(_ type: ColumnType) -> String {
+        switch type {
+        case .bool: "Bool"
+        case .int8: "Int8"
+        case .int16: "Int16"
+        case .int32: "Int32"
+        case .int64: "Int"
+        case .uint8: "UInt8"
+        case .uint16: "UInt16"
+        case .uint32: "UInt32"
+        case .uint64: "UInt64"
+        case .float: "Float"
+        case .double: "Double"
+        case .date: "Date"
+        case .string: "String"
+        case .data: "Data"
+        case .uuid: "UUID"
+        case .reference: "Never"
+        }
+    }
+
+    /// Words that need backticks as the name of a class or a property.
+    private static let keywords: Set<String> = [
+        "Any", "as", "associatedtype", "break", "case", "catch", "class", "continue", "default", "defer", "deinit", "do", "else",
+        "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if", "import", "in", "init", "inout",
+        "internal", "is", "let", "nil", "operator", "precedencegroup", "private", "protocol", "public", "repeat", "rethrows",
+        "return", "self", "Self", "static", "struct", "subscript", "super", "switch", "throw", "throws", "true", "try",
+        "typealias",
+        "var", "where", "while", "Type", "Protocol",
+    ]
+
+    /// Returns a name in backticks if it needs them.
+    static func quoted(_ name: String) throws -> String {
+        let isPlain =
+            name.unicodeScalars.allSatisfy { $0 == "_" || $0.properties.isXIDContinue }
+            && name.unicodeScalars.first.map { $0 == "_" || $0.properties.isXIDStart } == true
+        if isPlain { return keywords.contains(name) || name == "_" ? "`\(name)`" : name }
+        let isAllowed = name.unicodeScalars.allSatisfy { $0 != "`" && $0 != "\\" && $0.properties.generalCategory != .control }
+        guard isAllowed, name.contains(where: { !$0.isWhitespace }) else {
+            throw ToolError.failed(
+                "cannot write a class with the name \(name.debugDescription): Swift has no such names. Rename it")
+        }
+        return "`\(name)`"
+    }
+}

@@ -1,0 +1,190 @@
+import Datasets
+import Foundation
+import ObjectGraph
+import StoreInterface
+
+/// A store as a folder of CSV files: `model.json` with the schema, a file per entity, and a file per link with pairs of ids.
+///
+/// The first column of an entity's file is `$id`. An empty cell is null. An empty text is `""`.
+enum CSVFiles {
+    static let modelFile = "model.json"
+    static let idColumn = "$id"
+
+    /// Returns the name of an entity's or link's file.
+    /// - Throws: ``ToolError`` for a name that no file can have.
+    static func file(_ name: String) throws -> String {
+        guard !name.contains("/"), !name.contains("\u{0}"), !name.hasPrefix("."), name.utf8.count < 200 else {
+            throw ToolError.failed(
+                "cannot write a file named \(name).csv: the name is not one of files. Export as JSON lines or SQLite")
+        }
+        return name + ".csv"
+    }
+
+    /// Writes the objects of a source to a new folder.
+    static func write(_ source: any ObjectSource, to folder: String, existing: ExistingFile) throws -> TransferSummary {
+        let model = source.model
+        let isThere = FileManager.default.fileExists(atPath: folder)
+        guard !isThere || existing == .replace else {
+            throw ToolError.wrongInput("\(folder) already exists. Choose another name, or replace it with --replace")
+        }
+        do {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        } catch {
+            throw ToolError.failed("\(folder) cannot be created: \(error.localizedDescription). Check the path")
+        }
+        var writers: [TextWriter] = []
+        do {
+            let header = try TextWriter("\(folder)/\(modelFile)", existing: .replace)
+            writers.append(header)
+            try header.write(try SchemaText.json(model.storeSchema) + "\n")
+            let entities = try model.entities.map { entity in
+                let writer = try TextWriter("\(folder)/\(file(entity.name))", existing: .replace)
+                writers.append(writer)
+                try writer.write(line([idColumn] + entity.columns.map(\.name)))
+                return writer
+            }
+            let links = try model.storeSchema.links.map { link in
+                let writer = try TextWriter("\(folder)/\(file(link.name))", existing: .replace)
+                writers.append(writer)
+                try writer.write(line(["source", "destination"]))
+                return writer
+            }
+            let summary = try write(source, entities, links)
+            for writer in writers { try writer.finish() }
+            return summary
+        } catch {
+            for writer in writers { writer.discard() }
+            if !isThere { try? FileManager.default.removeItem(atPath: folder) }
+            throw error
+        }
+    }
+
+    private static func write(
+        _ source: any ObjectSource, _ entities: [TextWriter], _ links: [TextWriter]
+    ) throws -> TransferSummary {
+        let progress = ProgressBar("objects")
+        defer { progress.finish() }
+        var summary = TransferSummary(objects: entities.map { _ in 0 })
+        let total = source.objectCount ?? 0
+        while let object = try source.next() {
+            let columns = source.model.entities[object.entity].columns
+            let cells = zip(object.values, columns).map { ValueText.text($0, $1.type) }
+            try entities[object.entity].write(line(["\(object.id)"] + cells))
+            for link in object.links {
+                for id in link.destinations { try links[link.link].write("\(object.id),\(id)\n") }
+                summary.pairs += link.destinations.count
+            }
+            summary.objects[object.entity] += 1
+            progress.update(summary.objectCount, of: total)
+        }
+        return summary
+    }
+
+    /// Returns a line of cells. nil is null.
+    private static func line(_ cells: [String?]) -> String {
+        cells.map { cell in
+            guard let cell else { return "" }
+            let isPlain =
+                !cell.isEmpty && cell.utf8.allSatisfy { $0 != 0x22 && $0 != 0x2C && $0 != 0x0A && $0 != 0x0D }
+                && cell.utf8.first != 0xEF
+            return isPlain ? cell : "\"" + cell.replacing("\"", with: "\"\"") + "\""
+        }.joined(separator: ",") + "\n"
+    }
+}
+
+/// The objects of a folder of CSV files that ``CSVFiles`` has written.
+final class CSVSource: ObjectSource {
+    let model: Model
+    var objectCount: Int? { nil }
+    let notes: [String] = []
+    private let folder: String
+    private var entity = 0
+    private var open: (file: String, parser: CSVParser)?
+    /// The pairs of each link, by the id of the source.
+    private var pairs: [[UInt64: [UInt64]]] = []
+
+    /// Whether a folder has the schema that ``CSVFiles`` writes.
+    static func isExport(_ folder: String) -> Bool {
+        FileManager.default.fileExists(atPath: "\(folder)/\(CSVFiles.modelFile)")
+    }
+
+    init(_ folder: String) throws {
+        self.folder = folder
+        let name = "\(folder)/\(CSVFiles.modelFile)"
+        model = try SchemaText.model(Data(Self.bytes(name)), in: name)
+        pairs = try model.storeSchema.links.map { try Self.pairs("\(folder)/\(CSVFiles.file($0.name))") }
+    }
+
+    private static func bytes(_ path: String) throws -> [UInt8] {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw ToolError.wrongInput("\(path): cannot be read. Check that it exists and may be read")
+        }
+        return [UInt8](data)
+    }
+
+    private static func pairs(_ path: String) throws -> [UInt64: [UInt64]] {
+        var parser = CSVParser(try bytes(path), file: path)
+        guard let header = try parser.next(), header.fields.map(\.text) == ["source", "destination"] else {
+            throw ToolError.wrongInput("\(path):1: the columns are source and destination. Correct the first line")
+        }
+        var pairs: [UInt64: [UInt64]] = [:]
+        while let record = try parser.next() {
+            guard record.fields.count == 2, let source = UInt64(record.fields[0].text), let end = UInt64(record.fields[1].text)
+            else {
+                throw ToolError.wrongInput("\(path):\(record.line): two ids are expected. Correct the line")
+            }
+            pairs[source, default: []].append(end)
+        }
+        return pairs
+    }
+
+    func next() throws -> TransferObject? {
+        while entity < model.entities.count {
+            if open == nil { try openFile() }
+            if let record = try open?.parser.next() { return try object(record) }
+            for (link, rest) in pairs.enumerated() where model.storeSchema.links[link].source == entity && !rest.isEmpty {
+                throw ToolError.wrongInput(
+                    "\(folder): the link \(model.storeSchema.links[link].name) has ids that \(model.entities[entity].name).csv does not "
+                        + "have. Remove their lines")
+            }
+            open = nil
+            entity += 1
+        }
+        return nil
+    }
+
+    private func openFile() throws {
+        let file = "\(folder)/\(try CSVFiles.file(model.entities[entity].name))"
+        var parser = CSVParser(try Self.bytes(file), file: file)
+        let columns = [CSVFiles.idColumn] + model.entities[entity].columns.map(\.name)
+        guard let header = try parser.next(), header.fields.map(\.text) == columns else {
+            throw ToolError.wrongInput("\(file):1: the columns are \(columns.joined(separator: ", ")). Correct the first line")
+        }
+        open = (file, parser)
+    }
+
+    private func object(_ record: CSVParser.Record) throws -> TransferObject {
+        let columns = model.entities[entity].columns
+        func failure(_ reason: String) -> ToolError { .wrongInput("\(open?.file ?? folder):\(record.line): \(reason)") }
+        guard record.fields.count == columns.count + 1 else {
+            throw failure("\(record.fields.count) cells, but there are \(columns.count + 1) columns. Correct the line")
+        }
+        guard let id = UInt64(record.fields[0].text), id > 0 else { throw failure("$id is a number from 1. Correct the line") }
+        let values = try zip(record.fields.dropFirst(), columns).map { field, column -> Value in
+            if field.text.isEmpty, !field.wasQuoted {
+                guard column.isOptional else { throw failure("\(column.name) is missing. Give it a value") }
+                return .null
+            }
+            guard let value = ValueText.value(field.text, column.type) else {
+                throw failure("\(column.name) has values of the type \(column.type.rawValue). Correct the value")
+            }
+            return value
+        }
+        var object = TransferObject(entity: entity, id: id, values: values)
+        for (link, definition) in model.storeSchema.links.enumerated() where definition.source == entity {
+            guard let found = pairs[link].removeValue(forKey: id) else { continue }
+            object.links.append(TransferObject.Links(link: link, destinations: found))
+        }
+        return object
+    }
+}

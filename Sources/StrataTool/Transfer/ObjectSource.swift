@@ -1,0 +1,40 @@
+import ObjectGraph
+import StoreInterface
+
+/// One object on its way from one store or file to another. Objects are named by ids that are unique in their entity. References contain
+/// such ids.
+struct TransferObject: Sendable {
+    /// The objects of one link that this object is the source of.
+    struct Links: Sendable {
+        var link: Int
+        var destinations: [UInt64]
+    }
+
+    var entity: Int
+    var id: UInt64
+    /// One value per column of the entity.
+    var values: [Value]
+    var links: [Links] = []
+}
+
+/// Data that objects are read from, one by one: a store, a file of JSON lines, a folder of CSV files, or a data set.
+protocol ObjectSource: AnyObject {
+    /// The model of the objects, whose numbers of entities, columns and links they use.
+    var model: Model { get }
+    /// The number of objects, if it is known.
+    var objectCount: Int? { get }
+    /// The data that the source has left out or changed, one line each. Complete at the end.
+    var notes: [String] { get }
+    /// Returns the next object, or nil at the end.
+    func next() throws -> TransferObject?
+}
+
+/// The result of a transfer.
+struct TransferSummary: Sendable {
+    /// The number of objects of each entity.
+    var objects: [Int]
+    /// The number of related pairs of links.
+    var pairs = 0
+
+    var objectCount: Int { objects.reduce(0, +) }
+}

@@ -1,0 +1,214 @@
+import Foundation
+import LMDBStore
+import ObjectGraph
+import SQLiteStore
+import StoreInterface
+
+/// Fills a new store with the objects of a source. The file gets its name when it is complete.
+struct StoreSink {
+    /// The kind of the new store.
+    enum Kind: String, CaseIterable { case lmdb, sqlite }
+
+    let path: String
+    let kind: Kind
+    let existing: ExistingFile
+
+    /// The number of objects per save.
+    private static let batch = 2000
+
+    func fill(from source: any ObjectSource) async throws -> TransferSummary {
+        let partial = try PartialFile(for: URL(fileURLWithPath: path, isDirectory: false), existing: existing)
+        do {
+            let url = URL(fileURLWithPath: partial.path, isDirectory: false)
+            let store: StoreDescription = kind == .lmdb ? .lmdb(url) : .sqlite(url)
+            // Without inverses. Those of the source's model are properties of classes and change nothing in the file.
+            let model = try Model(stored: source.model.storeSchema)
+            let container = try await PersistentContainer(model: model, store: store)
+            let summary: TransferSummary
+            do {
+                var filling = StoreFilling(container)
+                summary = try await filling.run(source, batch: Self.batch)
+            } catch {
+                try? await container.close()
+                throw error
+            }
+            try await container.close()
+            try partial.finish()
+            // The lock file of the temporary name.
+            partial.discard()
+            return summary
+        } catch {
+            partial.discard()
+            throw error
+        }
+    }
+}
+
+/// The work of filling a store: objects first, with the references to objects that exist by then, and then all other references and links.
+private struct StoreFilling {
+    /// The keys of the new objects by the ids of the source.
+    private struct Keys {
+        /// The keys of the ids 1, 2, 3…
+        private var sequential: [ObjectKey] = []
+        private var others: [UInt64: ObjectKey] = [:]
+
+        subscript(id: UInt64) -> ObjectKey? {
+            id > 0 && id <= UInt64(sequential.count) ? sequential[Int(id) - 1] : others[id]
+        }
+
+        mutating func insert(_ id: UInt64, _ key: ObjectKey) {
+            if id == UInt64(sequential.count) + 1 { sequential.append(key) } else { others[id] = key }
+        }
+    }
+
+    /// A reference or a pair whose destination did not exist when its object was inserted.
+    private struct Pending: Sendable {
+        var entity: Int
+        /// The id of the object that gets the reference.
+        var source: UInt64
+        /// The column of a reference, or the number of a link.
+        var target: Target
+        var id: UInt64
+
+        enum Target: Sendable { case column(Int), link(Int) }
+    }
+
+    /// A reference or a pair whose destination is known.
+    private struct Resolved: Sendable {
+        var object: ObjectID
+        var destination: ObjectID
+        var name: String
+        var isToMany: Bool
+    }
+
+    private let context: BackgroundContext
+    private let model: Model
+    private let store: StoreIdentity
+    private var keys: [Keys]
+    private var pending: [Pending] = []
+    private var summary: TransferSummary
+    private let progress = ProgressBar("objects")
+
+    init(_ container: PersistentContainer) {
+        context = container.newBatchOperationContext(name: "strata import")
+        model = container.model
+        store = container.coordinator.storeIdentity
+        keys = model.entities.map { _ in Keys() }
+        summary = TransferSummary(objects: model.entities.map { _ in 0 })
+    }
+
+    mutating func run(_ source: any ObjectSource, batch size: Int) async throws -> TransferSummary {
+        await context.perform { $0.transactionAuthor = "strata import" }
+        defer { progress.finish() }
+        let total = source.objectCount
+        while true {
+            var batch: [TransferObject] = []
+            while batch.count < size, let object = try source.next() { batch.append(object) }
+            if batch.isEmpty { break }
+            try Task.checkCancellation()
+            try await insert(batch)
+            if let total { progress.update(summary.objectCount, of: total) } else { progress.update(summary.objectCount) }
+        }
+        try await relate(batch: size)
+        return summary
+    }
+
+    // MARK: Objects
+
+    /// An object to insert, and the destinations that it gets later.
+    private struct Row: Sendable {
+        var entity: Int
+        var values: [Value]
+        var later: [(target: Pending.Target, id: UInt64)]
+    }
+
+    private mutating func insert(_ batch: [TransferObject]) async throws {
+        try checkIDs(batch)
+        let rows = batch.map(row)
+        let model = model
+        let made = try await context.perform(andSave: .deferred) { context in
+            rows.map { context.insert(model.entities[$0.entity], values: $0.values).objectID.key }
+        }
+        for (place, object) in batch.enumerated() {
+            keys[object.entity].insert(object.id, made[place])
+            summary.objects[object.entity] += 1
+            for (target, id) in rows[place].later {
+                pending.append(Pending(entity: object.entity, source: object.id, target: target, id: id))
+            }
+        }
+    }
+
+    private func checkIDs(_ batch: [TransferObject]) throws {
+        var seen = Array(repeating: Set<UInt64>(), count: keys.count)
+        for object in batch {
+            guard keys[object.entity][object.id] == nil, seen[object.entity].insert(object.id).inserted else {
+                throw ToolError.wrongInput(
+                    "\(model.entities[object.entity].name) \(object.id) occurs twice. Give each object of an entity its own id")
+            }
+        }
+    }
+
+    /// Returns an object with references to objects that exist already. All other references and links are set later.
+    private func row(_ object: TransferObject) -> Row {
+        let columns = model.entities[object.entity].columns
+        var row = Row(entity: object.entity, values: object.values, later: [])
+        for (number, value) in object.values.enumerated() {
+            if let id = value.referenceKey, let destination = columns[number].destination {
+                let key = keys[destination][id]
+                row.values[number] = key.map { .reference($0) } ?? .null
+                if key == nil { row.later.append((.column(number), id)) }
+            } else if columns[number].type == .float, case .double(let digits) = value {
+                // A column of this type stores fewer digits.
+                row.values[number] = .double(Double(Float(digits)))
+            }
+        }
+        for links in object.links { row.later += links.destinations.map { (.link(links.link), $0) } }
+        return row
+    }
+
+    // MARK: Relationships
+
+    private mutating func relate(batch size: Int) async throws {
+        for start in stride(from: 0, to: pending.count, by: size) {
+            try Task.checkCancellation()
+            let resolved = try pending[start..<min(start + size, pending.count)].map(resolve)
+            summary.pairs += resolved.count { $0.isToMany }
+            try await context.perform(andSave: .deferred) { context in
+                for pair in resolved {
+                    let object = context.object(with: pair.object)
+                    let destination = context.object(with: pair.destination)
+                    if pair.isToMany {
+                        object.add(destination, to: pair.name)
+                    } else {
+                        object.setRelatedObject(pair.name, to: destination)
+                    }
+                }
+            }
+            progress.update(start, of: pending.count)
+        }
+    }
+
+    private func resolve(_ pending: Pending) throws -> Resolved {
+        let entity = model.entities[pending.entity]
+        let (name, destination, isToMany) =
+            switch pending.target {
+            case .column(let column): (entity.columns[column].name, entity.columns[column].destination ?? 0, false)
+            case .link(let link): (linkName(link, entity), model.storeSchema.links[link].destination, true)
+            }
+        guard let source = keys[pending.entity][pending.source], let target = keys[destination][pending.id] else {
+            throw ToolError.wrongInput(
+                "\(entity.name) \(pending.source) refers by \(name) to \(model.entities[destination].name) \(pending.id), which is not in "
+                    + "the input. Add that object, or remove the reference")
+        }
+        return Resolved(
+            object: ObjectID(store: store, entity: pending.entity, key: source),
+            destination: ObjectID(store: store, entity: destination, key: target), name: name, isToMany: isToMany)
+    }
+
+    private func linkName(_ link: Int, _ entity: Entity) -> String {
+        let relationship = entity.relationships.first {
+            if case .toMany(.link(link, .forward, _)) = $0.kind { true } else { false }
+        }
+        return relationship?.name ?? model.storeSchema.links[link].name
+    }
+}

@@ -1,0 +1,124 @@
+import ObjectGraph
+import StoreInterface
+
+/// The objects of a store, in one state. The id of an object is its position among the objects of its entity, from 1, so that a copy has
+/// the same ids.
+final class StoreSource: ObjectSource {
+    let model: Model
+    private(set) var notes: [String] = []
+    private let store: any ObjectStore
+    private let snapshot: any StoreSnapshot
+    private let positions: [Positions]
+    /// The entities to read.
+    private var entities: ArraySlice<Int>
+    private var page = 0
+    private var open: (page: any StorePage, slots: SlotIterator)?
+    private var lost = 0
+    private let damage: DamageReport?
+
+    /// The positions of the objects of an entity.
+    private struct Positions {
+        var pages: [UInt64] = []
+        var presences: [UInt64] = []
+        /// The number of objects before each page.
+        var starts: [UInt64] = []
+        var count: UInt64 = 0
+
+        /// Returns the position of an object from 1; nil if it does not exist.
+        func position(of key: ObjectKey) -> UInt64? {
+            let page = PageAddress.page(of: key)
+            var (low, high) = (0, pages.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if pages[middle] < page { low = middle + 1 } else { high = middle }
+            }
+            let bit: UInt64 = 1 << UInt64(PageAddress.slot(of: key))
+            guard low < pages.count, pages[low] == page, presences[low] & bit != 0 else { return nil }
+            return starts[low] + UInt64((presences[low] & (bit - 1)).nonzeroBitCount) + 1
+        }
+    }
+
+    /// Opens a store. Blocks.
+    /// - Parameters:
+    ///   - entity: The only entity to read; nil for all.
+    ///   - damage: Collects what cannot be read, which is left out. Without it, damage is an error.
+    init(_ path: String, _ stored: Model, entity: Int? = nil, leavingOut damage: DamageReport? = nil) throws {
+        self.damage = damage
+        model = stored
+        store = try FileKind(ofFile: path).description(path, .reading).open(stored.storeSchema)
+        snapshot = try store.snapshot()
+        let snapshot = snapshot
+        positions = try stored.entities.map { entity in
+            var positions = Positions()
+            for number in try damage.pages(entity, snapshot) {
+                let page = try damage.page(number, entity, snapshot)
+                guard let presence = try page.map({ try damage.presence($0, entity) }), presence != 0 else { continue }
+                positions.pages.append(number)
+                positions.presences.append(presence)
+                positions.starts.append(positions.count)
+                positions.count += UInt64(presence.nonzeroBitCount)
+            }
+            return positions
+        }
+        entities = entity.map { [$0] } ?? ArraySlice(stored.entities.indices)
+        // The entity of keyed values follows those of the model.
+        for hidden in stored.entities.count..<max(stored.entities.count, store.schema.entities.count) where entity == nil {
+            let count = try snapshot.count(StoreQuery(entity: hidden))
+            if count > 0 { notes.append("\(count) values of keyed collections are left out: they have no model") }
+        }
+    }
+
+    var objectCount: Int? { entities.reduce(0) { $0 + Int(positions[$1].count) } }
+
+    func next() throws -> TransferObject? {
+        while let entity = entities.first {
+            if let slot = open?.slots.next(), let open {
+                return try object(entity, open.page, slot, positions[entity].pages[page - 1])
+            }
+            if page < positions[entity].pages.count {
+                guard let found = try damage.page(positions[entity].pages[page], model.entities[entity], snapshot) else {
+                    throw ToolError.failed(
+                        "\(store.name) is damaged: a page of \(model.entities[entity].name) is missing. Restore a copy")
+                }
+                open = (found, SlotIterator(positions[entity].presences[page]))
+                page += 1
+            } else {
+                entities.removeFirst()
+                page = 0
+                open = nil
+            }
+        }
+        if lost > 0 {
+            notes.append("\(lost) references to objects that do not exist became null")
+            lost = 0
+        }
+        return nil
+    }
+
+    private func object(_ entity: Int, _ page: any StorePage, _ slot: Int, _ number: UInt64) throws -> TransferObject {
+        let key = PageAddress.key(page: number, slot: slot)
+        let columns = model.entities[entity].columns
+        var values: [Value] = []
+        values.reserveCapacity(columns.count)
+        for (column, definition) in columns.enumerated() {
+            let value = try damage.value(page, slot, column, definition)
+            guard let target = value.referenceKey, let destination = definition.destination else {
+                values.append(value)
+                continue
+            }
+            let position = positions[destination].position(of: target)
+            if position == nil { lost += 1 }
+            values.append(position.map { .reference($0) } ?? .null)
+        }
+        var object = TransferObject(
+            entity: entity, id: positions[entity].position(of: key) ?? 0, values: values)
+        for (link, definition) in model.storeSchema.links.enumerated() where definition.source == entity {
+            let keys = try damage.related(.link(link, .forward, destination: definition.destination), to: key, snapshot)
+            guard !keys.isEmpty else { continue }
+            let found = keys.compactMap { positions[definition.destination].position(of: $0) }
+            lost += keys.count - found.count
+            object.links.append(TransferObject.Links(link: link, destinations: found))
+        }
+        return object
+    }
+}

@@ -1,0 +1,95 @@
+import ArgumentParser
+import ObjectGraph
+import StoreInterface
+
+/// `strata get`: one object with its relationships.
+struct GetCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "get", abstract: "Shows one object with its relationships.")
+
+    @Argument(help: "The store.")
+    var file: String
+
+    @Argument(help: "The entity and the key, as in `Track 12`, or an id, as in strata://…/3/12.")
+    var object: [String]
+
+    @OptionGroup var output: OutputOptions
+
+    /// The number of objects of a to-many relationship that are shown as text.
+    private static let shown = 20
+
+    mutating func run() async throws {
+        let (words, json) = (object, output.json)
+        try await OpenedStore.with(file) { store in
+            let id = try Self.id(words, in: store)
+            let entity = store.model.entities[id.entity]
+            let found = try await store.read { context -> (values: [Value], related: [(name: String, keys: [ObjectKey])])? in
+                let object: ManagedObject
+                do {
+                    object = try context.existingObject(with: id)
+                } catch let error as StoreError {
+                    throw error
+                } catch {
+                    return nil
+                }
+                let related = entity.relationships.compactMap { relationship -> (name: String, keys: [ObjectKey])? in
+                    guard case .toMany = relationship.kind else { return nil }
+                    return (relationship.name, object.relatedObjects(relationship.name).map(\.objectID.key))
+                }
+                return (entity.columns.map { object[$0.name] }, related)
+            }
+            guard let found else {
+                throw ToolError.failed(
+                    "\(store.path) has no \(entity.name) with the key \(id.key). List keys with `strata query`")
+            }
+            Self.show(id, entity, found.values, found.related, store.model, asJSON: json)
+        }
+    }
+
+    private static func id(_ words: [String], in store: OpenedStore) throws -> ObjectID {
+        let identity = store.container.coordinator.storeIdentity
+        if words.count == 1, let id = ObjectID(words[0]) {
+            guard id.store == identity else {
+                throw ToolError.wrongInput("\(words[0]): the id of an object of another store. Check the file")
+            }
+            guard store.model.entities.indices.contains(id.entity) else {
+                throw ToolError.wrongInput("\(words[0]): the store has no entity with the number \(id.entity). Check the id")
+            }
+            return id
+        }
+        guard words.count == 2, let key = ObjectKey(words[1]) else {
+            throw ToolError.wrongInput(
+                "\(words.joined(separator: " ")): no object. Write an entity and a key, such as Track 12, or an id")
+        }
+        return ObjectID(store: identity, entity: try store.entity(words[0]).number, key: key)
+    }
+
+    private static func show(
+        _ id: ObjectID, _ entity: Entity, _ values: [Value], _ related: [(name: String, keys: [ObjectKey])], _ model: Model,
+        asJSON: Bool
+    ) {
+        if asJSON {
+            var members = [
+                JSON.Member(name: "$entity", value: .string(entity.name)), JSON.Member(name: "$key", value: .number(id.key)),
+                JSON.Member(name: "$id", value: .string(id.description)),
+            ]
+            members += zip(entity.columns, values).map { JSON.Member(name: $0.name, value: ValueText.json($1, $0.type)) }
+            members += related.map { JSON.Member(name: $0.name, value: .array($0.keys.map { .number($0) })) }
+            return Console.print(JSON.object(members).text)
+        }
+        Console.print("\(entity.name) \(id.key)   \(id)")
+        let width = ((entity.columns.map(\.name) + related.map(\.name)).map(\.count).max() ?? 0) + 2
+        func line(_ name: String, _ text: String) {
+            Console.print("  " + name + String(repeating: " ", count: width - name.count) + text)
+        }
+        for (column, value) in zip(entity.columns, values) {
+            let shown = ValueText.shown(value, column.type)
+            line(column.name, column.destination.map { value.isNull ? shown : "\(model.entities[$0].name) \(shown)" } ?? shown)
+        }
+        for (name, keys) in related {
+            let destination = entity.relationship(named: name).map { model.entities[$0.destination].name } ?? ""
+            let list = keys.prefix(Self.shown).map { "\($0)" }.joined(separator: ", ")
+            line(name, keys.isEmpty ? "none" : "\(keys.count) of \(destination): \(list)\(keys.count > Self.shown ? ", …" : "")")
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import ArgumentParser
+import Foundation
+import ObjectGraph
+import StoreInterface
+
+/// `strata history`: the saves of a store.
+struct HistoryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "history", abstract: "Lists the saves of a store: number, time, author, and changed objects.")
+
+    @Argument(help: "The store.")
+    var file: String
+
+    @Option(help: "Begin after the save with this number.")
+    var after: UInt64?
+
+    @Option(help: "Show at most this number of saves, the newest ones.")
+    var limit: Int?
+
+    @Option(help: "Show the saves of this author only. Repeat it for several.")
+    var author: [String] = []
+
+    @Option(help: "Show changes of this entity only. Repeat it for several.")
+    var entity: [String] = []
+
+    @Flag(help: "Wait for further saves of other processes, until the program is interrupted.")
+    var follow = false
+
+    @OptionGroup var output: OutputOptions
+
+    mutating func validate() throws {
+        if let limit, limit < 0 { throw ValidationError("--limit is a number from 0") }
+    }
+
+    mutating func run() async throws {
+        let options = self
+        try await OpenedStore.with(file) { store in
+            let coordinator = store.container.coordinator
+            let entities = try options.entity.map { try store.entity($0).name }
+            var request = HistoryRequest(
+                authors: options.author.isEmpty ? nil : Set(options.author), entities: entities.isEmpty ? nil : Set(entities))
+            request.after = options.after.map { Self.token($0, in: coordinator) }
+            // Begin to watch before the first read, so that no save is missed between the two.
+            let changes = options.follow ? coordinator.remoteChanges : nil
+            if options.follow { try coordinator.followOtherProcesses() }
+            let found = try await coordinator.history(request)
+            let shown = options.limit.map { found.suffix($0) } ?? found[...]
+            for save in shown { Console.print(options.output.json ? Self.json(save).text : Self.text(save)) }
+            guard let changes else { return }
+            request.after = found.last?.token ?? request.after ?? coordinator.currentHistoryToken
+            for await _ in changes {
+                let more = try await coordinator.history(request)
+                for save in more { Console.print(options.output.json ? Self.json(save).text : Self.text(save)) }
+                if let last = more.last { request.after = last.token }
+            }
+        }
+    }
+
+    /// Returns the position after a save of the present incarnation.
+    static func token(_ save: UInt64, in coordinator: PersistentStoreCoordinator) -> HistoryToken {
+        let newest = coordinator.currentHistoryToken
+        return HistoryToken(store: newest.store, incarnation: newest.incarnation, generation: save)
+    }
+
+    private static func text(_ save: HistoryTransaction) -> String {
+        let date = ValueText.moment(save.date)
+        let source = [save.author.map { "by \($0)" }, save.contextName.map { "in \($0)" }].compactMap(\.self)
+        let changes = save.changes
+        var kinds: [String: Int] = [:]
+        for change in changes { kinds["\(change.kind.rawValue) \(change.entityName)", default: 0] += 1 }
+        let what = kinds.sorted { $0.key < $1.key }.map { "\($0.key) ×\($0.value)" }.joined(separator: ", ")
+        let who = (source + ["process \(save.processID)"]).joined(separator: " ")
+        return "\(save.id)  \(date)  \(who): \(what.isEmpty ? "no changes of objects" : what)"
+    }
+
+    private static func json(_ save: HistoryTransaction) -> JSON {
+        .object([
+            "save": .number(save.id), "date": .string(ValueText.moment(save.date)),
+            "author": save.author.map { .string($0) } ?? .null, "context": save.contextName.map { .string($0) } ?? .null,
+            "process": .number(save.processID), "changes": .array(save.changes.map(json)),
+        ])
+    }
+
+    /// Returns the change of an object as JSON.
+    static func json(_ change: HistoryChange) -> JSON {
+        var members = [
+            JSON.Member(name: "kind", value: .string(change.kind.rawValue)),
+            JSON.Member(name: "entity", value: .string(change.entityName)),
+            JSON.Member(name: "key", value: .number(change.objectID.key)),
+        ]
+        if !change.updatedProperties.isEmpty {
+            members.append(
+                JSON.Member(name: "properties", value: .array(change.updatedProperties.sorted().map { .string($0) })))
+        }
+        return .object(members)
+    }
+}

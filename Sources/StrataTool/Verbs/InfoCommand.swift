@@ -1,0 +1,146 @@
+import ArgumentParser
+import ObjectGraph
+import StoreInterface
+
+/// `strata info`: what a file contains.
+struct InfoCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "info", abstract: "Shows the entities, sizes, snapshots and history of a store.",
+        discussion: "The classes of the entities are shown by `strata model`.")
+
+    @Argument(help: "The store.")
+    var file: String
+
+    @OptionGroup var output: OutputOptions
+
+    /// The facts about one entity.
+    private struct EntityFacts: Sendable {
+        var name: String
+        var count: Int
+        var properties: Int
+        var bytes: Int?
+        var largeBytes: Int?
+        var indexBytes: Int?
+    }
+
+    mutating func run() async throws {
+        let json = output.json
+        try await OpenedStore.with(file) { store in
+            let sizes = try await store.container.coordinator.tableSizes()
+            let entities = try await Self.entities(store, sizes)
+            let history = try await Self.history(store)
+            let snapshots = try store.container.coordinator.snapshots().filter { !$0.owners.contains("read") }
+            if json {
+                Console.print(try Self.json(store, entities, sizes, history, snapshots).text)
+            } else {
+                try Self.show(store, entities, sizes, history, snapshots)
+            }
+        }
+    }
+
+    private static func entities(_ store: OpenedStore, _ sizes: [TableSize]) async throws -> [EntityFacts] {
+        let names = store.model.entities.map(\.name)
+        let counts = try await store.read { context in try names.map { try context.count(EntityFetchRequest($0)) } }
+        return zip(store.model.entities, counts).map { entity, count in
+            func bytes(_ content: TableSize.Content, _ isOfEntity: (String) -> Bool) -> Int? {
+                sizes.isEmpty
+                    ? nil : sizes.filter { $0.content == content && isOfEntity($0.name) }.reduce(0) { $0 + $1.bytes }
+            }
+            return EntityFacts(
+                name: entity.name, count: count, properties: PropertyPath.names(of: entity).count,
+                bytes: bytes(.objects) { $0 == entity.name }, largeBytes: bytes(.largeValues) { $0 == entity.name },
+                indexBytes: bytes(.index) { $0.hasPrefix(entity.name + "(") })
+        }
+    }
+
+    /// The oldest and the newest save in the history.
+    private static func history(_ store: OpenedStore) async throws -> (oldest: HistoryTransaction, newest: UInt64)? {
+        let coordinator = store.container.coordinator
+        guard let oldest = try await coordinator.history(HistoryRequest(limit: 1)).first else { return nil }
+        return (oldest, coordinator.currentHistoryToken.generation)
+    }
+
+    // MARK: Output
+
+    private static func show(
+        _ store: OpenedStore, _ entities: [EntityFacts], _ sizes: [TableSize],
+        _ history: (oldest: HistoryTransaction, newest: UInt64)?, _ snapshots: [LiveSnapshot]
+    ) throws {
+        let coordinator = store.container.coordinator
+        Console.print("file      \(store.path)")
+        Console.print("store     \(store.kind == .lmdb ? "LMDB" : "SQLite"), \(coordinator.storeIdentity.uuid.uuidString)")
+        Console.print("size      \(ByteText.text(try coordinator.fileBytes()))")
+        Console.print(
+            "model     version \(store.model.version), \(entities.count) entities, \(entities.reduce(0) { $0 + $1.count }) objects"
+        )
+        if let history {
+            let date = ValueText.moment(history.oldest.date)
+            Console.print("history   saves \(history.oldest.id) to \(history.newest), from \(date)")
+        } else {
+            Console.print("history   none")
+        }
+        for snapshot in snapshots where !snapshot.isNewest { Console.print("snapshot  \(snapshot)") }
+        Console.print("")
+        var table = TextTable(header: ["entity", "objects", "properties"], numbers: [1, 2, 3, 4, 5])
+        if !sizes.isEmpty { table.header += ["pages", "large values", "indexes"] }
+        for entity in entities {
+            let bytes = [entity.bytes, entity.largeBytes, entity.indexBytes].compactMap { $0.map(ByteText.text) }
+            table.rows.append([entity.name, "\(entity.count)", "\(entity.properties)"] + bytes)
+        }
+        Console.print(table.text)
+        let others = sizes.filter { [.index, .link, .history, .records].contains($0.content) && $0.entries > 0 }
+        guard !others.isEmpty else { return }
+        var rest = TextTable(header: ["table", "content", "entries", "size"], numbers: [2, 3])
+        for size in others { rest.rows.append([size.name, size.content.rawValue, "\(size.entries)", ByteText.text(size.bytes)]) }
+        Console.print("\n" + rest.text)
+    }
+
+    private static func json(
+        _ store: OpenedStore, _ entities: [EntityFacts], _ sizes: [TableSize],
+        _ history: (oldest: HistoryTransaction, newest: UInt64)?, _ snapshots: [LiveSnapshot]
+    ) throws -> JSON {
+        let coordinator = store.container.coordinator
+        func number(_ value: Int?) -> JSON { value.map { .number($0) } ?? .null }
+        return .object([
+            "file": .string(store.path), "store": .string(store.kind.rawValue),
+            "id": .string(coordinator.storeIdentity.uuid.uuidString), "bytes": .number(try coordinator.fileBytes()),
+            "version": .string(store.model.version.description),
+            "entities": .array(
+                try entities.map { entity in
+                    .object([
+                        "name": .string(entity.name), "objects": .number(entity.count), "pageBytes": number(entity.bytes),
+                        "largeValueBytes": number(entity.largeBytes), "indexBytes": number(entity.indexBytes),
+                        "source": .string(try store.model.entity(named: entity.name).map(SwiftSource(store.model).text) ?? ""),
+                    ])
+                }),
+            "tables": .array(
+                sizes.map { size in
+                    .object([
+                        "name": .string(size.name), "content": .string(size.content.rawValue), "entries": .number(size.entries),
+                        "bytes": .number(size.bytes),
+                    ])
+                }),
+            "history": history.map { history in
+                .object([
+                    "oldest": .number(history.oldest.id), "newest": .number(history.newest),
+                    "since": .string(ValueText.moment(history.oldest.date)),
+                ])
+            } ?? .null,
+            "snapshots": .array(snapshots.filter { !$0.isNewest }.map { .string($0.description) }),
+        ])
+    }
+}
+
+/// Sizes for people.
+enum ByteText {
+    /// Returns a number of bytes with a unit: `1.5 MB`. A unit is 1,000 of the smaller one.
+    static func text(_ bytes: Int) -> String {
+        if bytes < 1000 { return "\(bytes) B" }
+        var tenths = Double(bytes) / 100
+        for unit in ["kB", "MB", "GB"] {
+            if tenths < 9_999.5 { return "\(Int(tenths.rounded()) / 10).\(Int(tenths.rounded()) % 10) \(unit)" }
+            tenths /= 1000
+        }
+        return "\(Int(tenths.rounded()) / 10).\(Int(tenths.rounded()) % 10) TB"
+    }
+}

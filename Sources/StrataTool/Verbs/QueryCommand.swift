@@ -1,0 +1,194 @@
+import ArgumentParser
+import ObjectGraph
+import StoreInterface
+
+/// `strata query`: the objects that satisfy a condition, or values computed from them.
+struct QueryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "query", abstract: "Lists the objects that satisfy a condition.",
+        discussion: """
+            Conditions compare properties with values: plays > 100 and (title contains "blue" or artist.name = 'AC/DC').
+
+            =  !=  <  <=  >  >=      a number, a text in quotes, true, false, nil, or a date such as 2013-01-31T10:00:00Z
+            in (1, 2)                one of several values
+            between 1 and 9          both ends included
+            contains, beginswith, endswith, like    texts; with [c], in any case: title contains[c] "blue"
+            is nil, is not nil       a value is missing
+            any tracks (…), all tracks (…), none tracks (…)    conditions on the objects of a to-many relationship
+            tracks.count > 3         the number of its objects
+            and, or, not, ( )        logic; not binds most strongly, then and
+
+            A path such as album.artist.name follows to-one relationships. A name that is a keyword or has other characters is written in \
+            backticks. Names of to-many relationships are those that `strata model` prints.
+            """)
+
+    @OptionGroup var query: QueryOptions
+
+    @Flag(help: "Print the number of objects only.")
+    var count = false
+
+    @Flag(help: "Print how the store would answer, without the result.")
+    var explain = false
+
+    @OptionGroup var output: OutputOptions
+
+    mutating func run() async throws {
+        let options = self
+        try await OpenedStore.with(query.file) { store in
+            let query = try Query(options.query, in: store)
+            if options.explain {
+                let plan = try await store.read { try $0.explain(query.request) }
+                return Console.print(options.output.json ? JSON.object(["plan": .string(plan)]).text : plan)
+            }
+            if options.count {
+                let count = try await store.read { try $0.count(query.request) }
+                return Console.print(options.output.json ? JSON.object(["count": .number(count)]).text : "\(count)")
+            }
+            let rows = try await store.read { try $0.fetch(query.values).map(\.values) }
+            guard options.output.json else { return Console.print(query.table(rows)) }
+            Console.print("[" + query.lines(rows).map(\.text).joined(separator: ",\n") + "]")
+        }
+    }
+}
+
+/// The options that select and show rows.
+struct QueryOptions: ParsableArguments {
+    @Argument(help: "The store.")
+    var file: String
+
+    @Argument(help: "The entity.")
+    var entity: String
+
+    @Argument(help: "The condition; all objects without one.")
+    var condition: String?
+
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("Sort by these properties; a minus sign means descending.", valueName: "a,-b")
+    )
+    var sort: String?
+
+    @Option(help: ArgumentHelp("Show these properties instead of all; a path such as album.title is allowed.", valueName: "a,b"))
+    var columns: String?
+
+    @Option(help: "Show at most this number of rows.")
+    var limit: Int?
+
+    @Option(help: "Skip this number of rows.")
+    var offset = 0
+
+    @Option(
+        help: ArgumentHelp(
+            "Compute count, sum(a), min(a), max(a) or average(a), over all objects or per group.", valueName: "count,sum(a)"))
+    var aggregate: String?
+
+    @Option(help: ArgumentHelp("Compute the aggregates per value of these properties.", valueName: "a,b"))
+    var groupBy: String?
+
+    mutating func validate() throws {
+        if let limit, limit < 0 { throw ValidationError("--limit is a number from 0") }
+        if offset < 0 { throw ValidationError("--offset is a number from 0") }
+        if groupBy != nil, aggregate == nil { throw ValidationError("--group-by needs --aggregate") }
+        if aggregate != nil, columns != nil { throw ValidationError("--columns and --aggregate exclude each other") }
+    }
+}
+
+/// The options of a query as requests.
+struct Query: Sendable {
+    /// The objects, for their number and the plan.
+    let request: EntityFetchRequest
+    /// The rows.
+    let values: EntityValueRequest
+    private let types: [ColumnType]
+
+    init(_ options: QueryOptions, in store: OpenedStore) throws {
+        let entity = try store.entity(options.entity)
+        let model = store.model
+        let condition = try ConditionParser.condition(options.condition ?? "", on: entity, in: model)
+        let sort = try Self.list(options.sort).map { try Self.sort($0, entity, model, options.aggregate == nil) }
+        let groups = Self.list(options.groupBy)
+        let columns: [(ResultColumn, ColumnType)]
+        if let aggregates = options.aggregate {
+            columns =
+                try groups.map { try Self.property($0, entity, model) }
+                + Self.list(aggregates).map { try Self.aggregate($0, entity, model) }
+        } else if let names = options.columns {
+            columns = try Self.list(names).map { try Self.property($0, entity, model) }
+        } else {
+            columns =
+                [(ResultColumn.objectID.named("$key"), .reference)]
+                + entity.columns.map { (ResultColumn.property($0.name), $0.type) }
+        }
+        guard !columns.isEmpty else { throw ToolError.wrongInput("no columns. Name at least one, separated by commas") }
+        types = columns.map(\.1)
+        request = EntityFetchRequest(
+            entity.name, matching: condition, sortBy: sort, limit: options.limit, offset: options.offset)
+        values = EntityValueRequest(
+            entity.name, fetching: columns.map(\.0), matching: condition, groupBy: groups, sortBy: sort, limit: options.limit,
+            offset: options.offset)
+    }
+
+    /// Splits a list at its commas.
+    private static func list(_ text: String?) -> [String] {
+        (text ?? "").split(separator: ",").map { $0.trimmingPrefix { $0 == " " } }.map { name in
+            String(name.reversed().drop { $0 == " " }.reversed())
+        }.filter { !$0.isEmpty }
+    }
+
+    private static func property(_ name: String, _ entity: Entity, _ model: Model) throws -> (ResultColumn, ColumnType) {
+        if name == "$key" { return (ResultColumn.objectID.named("$key"), .reference) }
+        return (.property(name), try column(name, entity, model).type)
+    }
+
+    private static func column(_ name: String, _ entity: Entity, _ model: Model) throws -> ColumnSchema {
+        guard case .column(let column)? = PropertyPath.resolve(name, on: entity, in: model) else {
+            throw ToolError.wrongInput(
+                "\(entity.name) has no attribute or to-one relationship \(name)"
+                    + Suggestion.hint(for: name, among: entity.columns.map(\.name)))
+        }
+        return column
+    }
+
+    private static func sort(_ text: String, _ entity: Entity, _ model: Model, _ isOfObjects: Bool) throws -> AttributeSort {
+        let isDescending = text.hasPrefix("-")
+        let name = isDescending ? String(text.dropFirst()) : text
+        // Groups are sorted by columns of the result, which the request checks.
+        if isOfObjects { _ = try column(name, entity, model) }
+        return AttributeSort(name, isDescending ? .descending : .ascending)
+    }
+
+    private static func aggregate(_ text: String, _ entity: Entity, _ model: Model) throws -> (ResultColumn, ColumnType) {
+        if text == "count" { return (.count, .int64) }
+        guard let parts = text.wholeMatch(of: /(\w+)\((.+)\)/) else {
+            throw ToolError.wrongInput("\(text): no aggregate. Write count, count(a), sum(a), min(a), max(a) or average(a)")
+        }
+        let name = String(parts.2)
+        let type = try column(name, entity, model).type
+        switch parts.1 {
+        case "count": return (.count(name), .int64)
+        case "sum": return (.sum(name), type)
+        case "min": return (.min(name), type)
+        case "max": return (.max(name), type)
+        case "average": return (.average(name), .double)
+        default: throw ToolError.wrongInput("\(parts.1): no aggregate. Known are count, sum, min, max and average")
+        }
+    }
+
+    private var names: [String] { values.propertiesToFetch.map(\.name) }
+
+    /// Returns each row as an object of JSON.
+    func lines(_ rows: [[Value]]) -> [JSON] {
+        rows.map { row in
+            .object(zip(names, zip(row, types)).map { JSON.Member(name: $0, value: ValueText.json($1.0, $1.1)) })
+        }
+    }
+
+    func json(_ rows: [[Value]]) -> JSON { .array(lines(rows)) }
+
+    /// Returns the rows as a table.
+    func table(_ rows: [[Value]]) -> String {
+        var table = TextTable(header: names)
+        table.numbers = Set(types.indices.filter { ![.string, .data, .uuid, .date].contains(types[$0]) })
+        table.rows = rows.map { row in zip(row, types).map { ValueText.shown($0, $1) } }
+        return table.text
+    }
+}

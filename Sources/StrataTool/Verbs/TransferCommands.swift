@@ -1,0 +1,196 @@
+import ArgumentParser
+import Datasets
+import Foundation
+import ObjectGraph
+import StoreInterface
+
+/// `strata export`: the objects of a store in a form for other programs.
+struct ExportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Writes the objects of a store as JSON lines, as CSV files, or to a store on SQLite.",
+        discussion: """
+            The form follows from the name: .jsonl or - (standard output) for JSON lines, .sqlite or .db for SQLite, and a folder for CSV. \
+            Each object has the id $id, its position among the objects of its entity, which references contain. \
+            `strata import` makes a store of each form again, and exporting that store gives the same bytes.
+            """)
+
+    /// The form of an export.
+    enum Form: String, ExpressibleByArgument, CaseIterable { case jsonl, csv, sqlite }
+
+    @Argument(help: "The store.")
+    var file: String
+
+    @Argument(help: "The file or folder to write, or - for standard output.")
+    var target: String
+
+    @Option(help: "The form, if it is not to follow from the name.")
+    var format: Form?
+
+    @Option(
+        help:
+            "Write the objects of this entity only, as JSON lines. With references to other entities, they cannot be imported alone."
+    )
+    var entity: String?
+
+    @Flag(help: "Replace an existing file.")
+    var replace = false
+
+    @OptionGroup var output: OutputOptions
+
+    private var form: Form {
+        if let format { return format }
+        if target == "-" || target.hasSuffix(".jsonl") || target.hasSuffix(".json") { return .jsonl }
+        return target.hasSuffix(".sqlite") || target.hasSuffix(".db") ? .sqlite : .csv
+    }
+
+    mutating func validate() throws {
+        if target == "-", form != .jsonl { throw ValidationError("only JSON lines can be written to standard output") }
+        if entity != nil, form != .jsonl { throw ValidationError("--entity is for JSON lines only") }
+        if target == "-", output.json {
+            throw ValidationError("--json would mix with the objects on standard output; name a file")
+        }
+    }
+
+    mutating func run() async throws {
+        let existing: ExistingFile = replace ? .replace : .refuse
+        let source = try await StoreFiles.source(file, entity: entity)
+        let summary: TransferSummary
+        switch form {
+        case .jsonl:
+            let writer = try TextWriter(target, existing: existing)
+            do {
+                summary = try JSONLines.write(source, to: writer)
+                try writer.finish()
+            } catch {
+                writer.discard()
+                throw error
+            }
+            if target == "-" { return }
+        case .csv: summary = try CSVFiles.write(source, to: target, existing: existing)
+        case .sqlite: summary = try await StoreSink(path: target, kind: .sqlite, existing: existing).fill(from: source)
+        }
+        TransferReport(summary, source, target).show(asJSON: output.json)
+    }
+}
+
+/// `strata import`: a new store from the data of other programs.
+struct ImportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import",
+        abstract: "Creates a store from an export, from SQLite, from Core Data or SwiftData, or from CSV files.",
+        discussion: """
+            SQLite: a table becomes an entity, a foreign key a relationship to one object, and a table of two foreign keys a relationship to \
+            many. Core Data and SwiftData: names and types come from the model in the file; sub-entities are objects of their root entity \
+            with the attribute entityName. CSV: types, keys and references are inferred. The new file gets its name when it is complete.
+            """)
+
+    @Argument(
+        help: "A file or folder: JSON lines or CSV from `strata export`, SQLite, Core Data, SwiftData, a store, or CSV files.")
+    var input: String
+
+    @Argument(help: "The store to create.")
+    var store: String
+
+    @Option(help: "The kind of the new store: lmdb or sqlite.")
+    var kind = StoreSink.Kind.lmdb
+
+    @Option(help: ArgumentHelp("Write model classes in Swift for the new store.", valueName: "Models.swift"))
+    var swift: String?
+
+    @Option(
+        help: ArgumentHelp("The texts that mean null in CSV files of other programs, besides the empty text.", valueName: "NA,-"))
+    var nullWords: String?
+
+    @Flag(help: "Replace an existing file.")
+    var replace = false
+
+    @OptionGroup var output: OutputOptions
+
+    mutating func run() async throws {
+        let existing: ExistingFile = replace ? .replace : .refuse
+        let source = try await StoreFiles.anySource(
+            input, nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) })
+        let classes = try swift.map { _ in try SwiftSource(source.model).text() }
+        let summary = try await StoreSink(path: store, kind: kind, existing: existing).fill(from: source)
+        if let swift, let classes {
+            let writer = try TextWriter(swift, existing: existing)
+            try writer.write(classes)
+            try writer.finish()
+        }
+        TransferReport(summary, source, store).show(asJSON: output.json)
+    }
+}
+
+extension StoreSink.Kind: ExpressibleByArgument {}
+
+/// The files that objects are read from.
+enum StoreFiles {
+    /// Opens a store to read all of its objects, or those of one entity.
+    static func source(_ path: String, entity: String? = nil) async throws -> StoreSource {
+        let model = try await FileKind(ofFile: path).storedModel(path)
+        let named = model.entities.map(\.name)
+        let number = try entity.map { name in
+            guard let found = model.entity(named: name) else {
+                throw ToolError.wrongInput("\(path) has no entity \(name)\(Suggestion.hint(for: name, among: named))")
+            }
+            return found.number
+        }
+        return try StoreSource(path, model, entity: number)
+    }
+
+    /// Opens any file or folder that can be imported.
+    static func anySource(_ path: String, nullWords: Set<String>?) async throws -> any ObjectSource {
+        var isFolder: ObjCBool = false
+        if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
+            if CSVSource.isExport(path) { return try CSVSource(path) }
+            return try DatasetSource(Dataset.read(path, nullWords: nullWords))
+        }
+        switch try FileKind(ofFile: path) {
+        case .lmdb: return try await source(path)
+        case .sqlite:
+            if try await isStore(path) { return try await source(path) }
+            return try DatasetSource(Dataset.read(path))
+        case .other: return try JSONLinesSource(path)
+        }
+    }
+
+    /// Whether an SQLite file is a store.
+    private static func isStore(_ path: String) async throws -> Bool {
+        do {
+            _ = try await Model(storedIn: FileKind.sqlite.description(path, .reading))
+            return true
+        } catch let error as StoreError where error.code == .cannotOpen {
+            return false
+        }
+    }
+}
+
+/// The result of an export or import, for people or programs.
+struct TransferReport {
+    private let summary: TransferSummary
+    private let model: Model
+    private let notes: [String]
+    private let target: String
+
+    init(_ summary: TransferSummary, _ source: any ObjectSource, _ target: String) {
+        self.summary = summary
+        model = source.model
+        notes = source.notes
+        self.target = target
+    }
+
+    func show(asJSON: Bool) {
+        let counts = zip(model.entities, summary.objects)
+        if asJSON {
+            let entities = counts.map { JSON.Member(name: $0.name, value: .number($1)) }
+            return Console.print(
+                JSON.object([
+                    "file": .string(target), "objects": .number(summary.objectCount), "pairs": .number(summary.pairs),
+                    "entities": .object(entities), "notes": .array(notes.map { .string($0) }),
+                ]).text)
+        }
+        for note in notes { Console.print(note) }
+        Console.print(
+            "\(target): \(summary.objectCount) objects of \(model.entities.count) entities, \(summary.pairs) related pairs")
+    }
+}

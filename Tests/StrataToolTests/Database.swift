@@ -1,0 +1,8 @@
+import Foundation
+
+@testable import SQLiteStore
+
+/// Creates an SQLite file of another program.
+func makeDatabase(_ path: String, _ sql: String) throws {
+    try SQLiteConnection(path: path, role: .creator).runScript(sql)
+}

@@ -1,0 +1,147 @@
+import Dispatch
+import Foundation
+import ObjectGraph
+import StoreInterface
+import Synchronization
+import TestSupport
+import Testing
+
+/// `repair`, `migrate` and `watch`.
+@Suite struct RepairTests {
+    private static func fill(_ folder: ToolFolder, songs: Int) async throws {
+        try await folder.fill("shop", .lmdb, Shop.model) { context in
+            Shop.fill(context)
+            let albums = try context.fetch(EntityFetchRequest("Album"))
+            let list = try context.fetch(EntityFetchRequest("List"))[0]
+            for number in 7...songs {
+                let song = context.insert("Song")
+                song["title"] = .string("Song \(number)")
+                song["seconds"] = .int(Int64(number) * 100)
+                // Some texts are stored outside of the pages.
+                song["text"] = .string(String(repeating: "\(number) ", count: number % 10 == 0 ? 500 : 20))
+                song.setRelatedObject("album", to: albums[number % 3])
+                if number % 5 == 0 { song.add(list, to: "lists") }
+            }
+        }
+    }
+
+    /// The values of the songs, by title.
+    private static func songs(_ path: String) async throws -> [String: [String]] {
+        let rows = try await ToolRun("query", path, "Song", "--columns", "title,seconds,text,album.title", "--json").list()
+        return Dictionary(
+            rows.map { ($0["title"] as? String ?? "", [$0["seconds"], $0["text"], $0["album.title"]].map { "\($0 ?? "")" }) },
+            uniquingKeysWith: { first, _ in first })
+    }
+
+    @Test func `repair copies what is whole, and nothing that is damaged`() async throws {
+        let folder = try ToolFolder()
+        try await Self.fill(folder, songs: 1000)
+        let original = try await Self.songs(folder.path("shop"))
+        let sound = try folder.bytes("shop")
+        #expect(await ToolRun("repair", folder.path("shop"), folder.path("whole")).status == 0)
+        #expect(try await Self.songs(folder.path("whole")) == original)
+        var random = SeededGenerator()
+        var salvaged = 0
+        for round in 0..<Rounds.of(30, long: 300) {
+            var bytes = sound
+            for _ in 0..<(1 + random.below(3)) { bytes[random.below(bytes.count)] ^= UInt8(1 + random.below(255)) }
+            let (damaged, repaired) = ("damaged\(round)", "repaired\(round)")
+            try bytes.write(to: folder.url.appending(path: damaged))
+            let run = await ToolRun("repair", folder.path(damaged), folder.path(repaired), "--json")
+            guard run.status < 2 else {
+                #expect(run.errors.split(separator: "\n").count == 1)
+                #expect(!FileManager.default.fileExists(atPath: folder.path(repaired)))
+                continue
+            }
+            #expect(await ToolRun("verify", folder.path(repaired)).status == 0)
+            let lost = try #require(try run.object()["lost"] as? [String])
+            #expect(lost.isEmpty == (run.status == 0))
+            let found = try await Self.songs(folder.path(repaired))
+            for (title, values) in found {
+                let before = try #require(original[title], "\(title) was made up")
+                for (value, old) in zip(values, before) where value != old {
+                    #expect(!lost.isEmpty && value == "<null>", "\(title): \(value) instead of \(old)")
+                }
+            }
+            if !lost.isEmpty { salvaged += 1 }
+            #expect(found.count > 700 || !lost.isEmpty)
+        }
+        #expect(salvaged > 0, "of so many bytes, some are in pages of songs")
+        #expect(try folder.bytes("shop") == sound)
+    }
+
+    @Test(arguments: fileKinds) func `migrate shows the changes and whether the store would open`(_ kind: StoreKind) async throws
+    {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, Shop.model, Shop.fill)
+        var descriptions = EntityDescription.all(in: Shop.model.storeSchema)
+        descriptions[0].properties.append(.attribute(.init(name: "rating", type: .int16, isOptional: true)))
+        let wider = try Model(descriptions, version: SchemaVersion(2))
+        try await folder.fill("wider", .lmdb, wider) { _ in }
+        descriptions[2].properties.remove(at: 2)
+        descriptions.remove(at: 3)
+        descriptions[2].properties.removeAll { $0.name == "lists" }
+        try await folder.fill("narrower", .lmdb, Model(descriptions, version: SchemaVersion(3))) { _ in }
+        let before = try folder.bytes("shop")
+
+        let same = await ToolRun("migrate", "--check", folder.path("shop"), "--model", folder.path("shop"))
+        #expect(
+            same.status == 0 && same.lines == ["the models have the same schema", "the store opens with this model"], "\(same)")
+        let more = await ToolRun("migrate", "--check", folder.path("shop"), "--model", folder.path("wider"))
+        #expect(more.status == 0, "\(more)")
+        #expect(more.lines == ["+ Band.rating: int16?", "~ version 0.0.0 → 2.0.0", "the store opens with this model"])
+        let less = await ToolRun("migrate", "--check", folder.path("shop"), "--model", folder.path("narrower"), "--json")
+        #expect(less.status == 1 && less.errors.isEmpty)
+        let refusal = try #require(try less.object()["refusal"] as? String)
+        #expect(refusal.contains("List") && refusal.contains("Song.text") && refusal.contains(folder.path("shop")), "\(refusal)")
+        let allowed = await ToolRun(
+            "migrate", "--check", folder.path("shop"), "--model", folder.path("narrower"), "--allow-loss", "List", "--allow-loss",
+            "Song.text", "--allow-loss", "Song.lists")
+        #expect(allowed.status == 0, "\(allowed)")
+        #expect(await ToolRun("export", folder.path("wider"), folder.path("csv")).status == 0)
+        let file = await ToolRun("migrate", "--check", folder.path("shop"), "--model", folder.path("csv/model.json"))
+        #expect(file.lines == more.lines, "\(file)")
+        #expect(await ToolRun("migrate", folder.path("shop"), "--model", folder.path("wider")).isRefused(naming: "--check"))
+        #expect(await ToolRun("migrate", "--check", folder.path("shop"), "--model", folder.path("no")).isRefused(naming: "no"))
+        #expect(try folder.bytes("shop") == before)
+    }
+
+    @Test(arguments: fileKinds) func `watch shows a result again when another process changes it`(_ kind: StoreKind) async throws
+    {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", kind, Shop.model, Shop.fill)
+        let path = folder.path("shop")
+        let executable = Bundle.main.executableURL ?? URL(filePath: CommandLine.arguments[0])
+        let program = executable.resolvingSymlinksInPath().deletingLastPathComponent().appending(path: "strata").path
+        try #require(FileManager.default.fileExists(atPath: program), "the tool is built beside the tests")
+        let hasEnded = Mutex(false)
+        // The other process runs the tool. This one saves until it has ended, so that no save has to come at a certain moment.
+        async let watching = withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(
+                    with: Result {
+                        try ChildProgram.run(
+                            program, ["watch", path, "List", "name != 'ignored'", "--columns", "name", "--times", "3", "--json"])
+                    })
+            }
+        }
+        let container = try await folder.container("shop", kind, Shop.model)
+        let saving = Task {
+            for number in 0..<100_000 where !hasEnded.withLock({ $0 }) {
+                try await container.write { context in
+                    context.insert("Band")["name"] = .string("band \(number)")
+                    context.insert("List")["name"] = .string(number % 2 == 0 ? "ignored" : "new \(number)")
+                }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+        let result = try await watching
+        hasEnded.withLock { $0 = true }
+        try await saving.value
+        try await container.close()
+        let lines = result.output.split(separator: "\n")
+        #expect(result.status == 0 && lines.count == 3, "\(result)")
+        let counts = lines.map { $0.matches(of: /"name"/).count }
+        #expect(counts == counts.sorted() && Set(counts).count == 3, "each result differs from the one before: \(counts)")
+    }
+}

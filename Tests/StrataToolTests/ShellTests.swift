@@ -1,0 +1,77 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+@testable import StrataTool
+
+/// `shell`: lines, words, completion and editing.
+@Suite struct ShellTests {
+    @Test func `lines are verbs on the store, and the status is the worst one`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        let good = await ToolRun(
+            "shell", folder.path("shop"), input: ["query Song 'seconds > 300' --count", "", "help", "exit", "query Nothing"])
+        #expect(good.status == 0 && good.lines.first == "3" && good.errors.isEmpty, "\(good)")
+        let bad = await ToolRun(
+            "shell", folder.path("shop"),
+            input: ["get Band 99999", "qurey Song", "query 'Song", "shell x", "import a b", "help query", "query Song --count"])
+        #expect(bad.status == 2 && bad.lines.last == "6")
+        #expect(bad.errors.split(separator: "\n").count == 5, "\(bad.errors)")
+        #expect(bad.errors.contains("did you mean query?"))
+        let json = await ToolRun("shell", folder.path("shop"), "--json", input: ["query Song --count"])
+        #expect(try json.object()["count"] as? Int == 6)
+        #expect(await ToolRun("shell", folder.path("missing")).isRefused(naming: "missing"))
+    }
+
+    @Test func `quotes and backslashes keep blanks in words`() throws {
+        #expect(try ShellWords.split(#"  a "b c" 'd "e"' f\ g "" x"y"z "#) == ["a", "b c", #"d "e""#, "f g", "", "xyz"])
+        #expect(try ShellWords.split(#""a\"b\n" '\'"#) == [#"a"b\n"#, #"\"#])
+        #expect(try ShellWords.split("") == [])
+        #expect(throws: ToolError.self) { try ShellWords.split("'a") }
+        #expect(throws: ToolError.self) { try ShellWords.split("a\\") }
+    }
+
+    @Test func `completion offers verbs, entities, properties and options`() {
+        let completion = ShellCompletion(Shop.model)
+        #expect(completion.candidates("qu").words == ["query"])
+        #expect(completion.candidates("query S").words == ["Song"])
+        #expect(completion.candidates("query song 's").words == ["seconds"])
+        #expect(completion.candidates("query Song --so").words == ["--sort"])
+        #expect(completion.candidates("history --entity B").words == ["Band"])
+        #expect(completion.candidates("help re").words == ["repair"])
+        #expect(completion.candidates("nothing x").words == [])
+    }
+
+    @Test func `keys edit the line`() {
+        let completion = ShellCompletion(Shop.model)
+        var line = EditedLine(history: ["info", "verify"])
+        func press(_ keys: EditedLine.Key...) -> EditedLine.Effect {
+            var effect = EditedLine.Effect.none
+            for key in keys { effect = line.press(key, completion.candidates) }
+            return effect
+        }
+        func type(_ text: String) { for character in text { _ = press(.character(character)) } }
+        type("qu")
+        #expect(press(.tab) == .none && line.text == "query ")
+        #expect(press(.tab) == .list(["Band", "Album", "Song", "List"]))
+        type("so")
+        _ = press(.tab)
+        #expect(line.text == "query Song ")
+        type("t")
+        #expect(press(.tab) == .list(["title", "text"]))
+        _ = press(.home, .delete, .character("Q"), .end, .backspace, .left, .right, .right)
+        #expect(line.text == "Query Song " && line.cursor == 11)
+        _ = press(.up, .up, .up)
+        #expect(line.text == "info")
+        _ = press(.down, .down, .down)
+        #expect(line.text == "Query Song ")
+        _ = press(.left, .left, .removeBefore, .removeAfter)
+        #expect(line.text == "" && line.cursor == 0)
+        _ = press(.backspace, .delete, .left)
+        #expect(press(.endOfInput) == .end && press(.enter) == .accept && press(.cancel) == .cancel)
+        type("x")
+        #expect(press(.endOfInput) == .none && line.text == "x")
+    }
+}

@@ -1,0 +1,304 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Exports and imports: what is written can be read again, byte for byte.
+@Suite struct TransferTests {
+    /// An attribute of each type, required and optional, with relationships of each kind. A property has a name that needs quotes.
+    static let everything: Model = {
+        let attributes = ColumnType.allCases.filter { $0 != .reference }.flatMap { type -> [PropertyDescription] in
+            [
+                .attribute(.init(name: type.rawValue, type: type)),
+                .attribute(.init(name: "\(type.rawValue) or, nil", type: type, isOptional: true)),
+            ]
+        }
+        do {
+            return try Model(
+                [
+                    EntityDescription(
+                        name: "Thing",
+                        properties: attributes + [
+                            .relationship(.init(name: "parent", destination: "Thing", inverse: "children", cardinality: .toOne)),
+                            .relationship(.init(name: "children", destination: "Thing", inverse: "parent", cardinality: .toMany)),
+                            .relationship(.init(name: "later", destination: "Other", cardinality: .toOne)),
+                            .relationship(.init(name: "friends", destination: "Thing", cardinality: .toMany)),
+                            .relationship(.init(name: "others", destination: "Other", inverse: "things", cardinality: .toMany)),
+                        ]),
+                    EntityDescription(
+                        name: "Other",
+                        properties: [
+                            .attribute(.init(name: "$", type: .string)),
+                            .relationship(.init(name: "things", destination: "Thing", inverse: "others", cardinality: .toMany)),
+                        ]),
+                    EntityDescription(name: "Empty", properties: [.attribute(.init(name: "value", type: .int64))]),
+                ], version: SchemaVersion(1, 2, 3))
+        } catch {
+            preconditionFailure("the test model is wrong: \(error)")
+        }
+    }()
+
+    /// The same model without a name that JSON lines cannot have.
+    static let named: Model = {
+        var descriptions = EntityDescription.all(in: everything.storeSchema)
+        descriptions[1].properties[0] = .attribute(.init(name: "name", type: .string))
+        do { return try Model(descriptions) } catch { preconditionFailure("the test model is wrong: \(error)") }
+    }()
+
+    private static func value(_ type: ColumnType, _ random: inout SeededGenerator) -> Value {
+        let texts = [
+            "", "a", "\"", ",", "\r\n", " x ", "é", "e\u{301}", "\u{0}\u{1}", "NA", "👍🏽", "\u{2028}", "=1+1", "\u{FEFF}b", "\\",
+        ]
+        switch type {
+        case .bool: return .bool(random.chance(50))
+        case .int8: return .int([-128, 127, 0].randomElement(using: &random) ?? 0)
+        case .int16: return .int(Int64(Int16.random(in: .min ... .max, using: &random)))
+        case .int32: return .int([Int64(Int32.min), Int64(Int32.max), 7].randomElement(using: &random) ?? 0)
+        case .int64: return .int([.min, .max, 1 << 53 + 1].randomElement(using: &random) ?? 0)
+        case .uint8: return .int(255)
+        case .uint16: return .int(65_535)
+        case .uint32: return .int(Int64(UInt32.max))
+        case .uint64: return .uint([.max, 0, 1 << 63].randomElement(using: &random) ?? 0)
+        case .float:
+            let numbers: [Float] = [.pi, -0.1, .infinity, .greatestFiniteMagnitude]
+            return .double(Double(numbers[random.below(numbers.count)]))
+        case .double:
+            let numbers: [Double] = [0.1 + 0.2, -.infinity, .nan, .leastNonzeroMagnitude, 1e300, -3, 1_152_921_504_606_846_976]
+            return .double(numbers[random.below(numbers.count)])
+        case .date:
+            let moments: [Double] = [0, 86_400.25, -1e9 - 0.125, 737_057_651.669581, 1e-9, 1e15, -.infinity]
+            let other = Double.random(in: -1e9...1e9, using: &random)
+            return .double(random.chance(50) ? other : moments[random.below(moments.count)])
+        case .string: return .string((texts.randomElement(using: &random) ?? "") + (texts.randomElement(using: &random) ?? ""))
+        case .data: return .data(Data((0..<random.below(2000)).map { UInt8(truncatingIfNeeded: $0 &* 7) }))
+        case .uuid: return .uuid(UUID())
+        case .reference: return .null
+        }
+    }
+
+    private static func fill(_ folder: ToolFolder, _ name: String, _ kind: StoreKind, _ model: Model, _ seed: SeededGenerator)
+        async throws
+    {
+        let container = try await folder.container(name, kind, model)
+        // Several saves, of which some delete, so that keys have gaps.
+        for round in 0..<4 {
+            let start = SeededGenerator(seed: seed.seed &+ UInt64(round))
+            try await container.write { context in
+                var random = start
+                for _ in 0..<60 {
+                    let thing = context.insert("Thing")
+                    for attribute in model.entities[0].attributes where !attribute.isOptional || random.chance(70) {
+                        thing[attribute.name] = value(attribute.type, &random)
+                    }
+                    let other = context.insert("Other")
+                    other[model.entities[1].columns[0].name] = value(.string, &random)
+                }
+                var things = try context.fetch(EntityFetchRequest("Thing"))
+                let others = try context.fetch(EntityFetchRequest("Other"))
+                for thing in things where random.chance(20) && things.count > 10 {
+                    things.removeAll { $0 === thing }
+                    context.delete(thing)
+                }
+                for thing in things {
+                    thing.setRelatedObject("parent", to: random.chance(50) ? things.randomElement(using: &random) : nil)
+                    thing.setRelatedObject("later", to: random.chance(50) ? others.randomElement(using: &random) : nil)
+                    thing.setRelatedObjects("friends", to: things.filter { _ in random.chance(3) })
+                    thing.setRelatedObjects("others", to: others.filter { _ in random.chance(3) })
+                }
+            }
+        }
+        try await container.close()
+    }
+
+    @Test(arguments: fileKinds) func `an export is imported to a store whose export has the same bytes`(_ kind: StoreKind)
+        async throws
+    {
+        let folder = try ToolFolder()
+        let random = SeededGenerator()
+        try await Self.fill(folder, "store", kind, Self.named, random)
+        let first = folder.path("first.jsonl")
+        #expect(await ToolRun("export", folder.path("store"), first).status == 0)
+        for (form, name) in [("jsonl", "a.jsonl"), ("csv", "a"), ("sqlite", "a.sqlite")] {
+            let export = await ToolRun("export", folder.path("store"), folder.path(name))
+            #expect(export.status == 0, "\(export.errors)")
+            for target in ["lmdb", "sqlite"] {
+                let copy = "copy-\(form)-\(target)"
+                let run = await ToolRun("import", folder.path(name), folder.path(copy), "--kind", target, "--json")
+                #expect(run.status == 0, "\(run.errors)")
+                #expect(await ToolRun("verify", folder.path(copy)).status == 0)
+                #expect(await ToolRun("export", folder.path(copy), folder.path(copy + ".jsonl")).status == 0)
+                #expect(try folder.bytes(copy + ".jsonl") == folder.bytes("first.jsonl"), "\(copy)")
+                #expect(await ToolRun("export", folder.path(copy), folder.path(copy + "-csv"), "--format", "csv").status == 0)
+                for file in ["Thing.csv", "Other.csv", "Empty.csv", "Thing.friends.csv", "Thing.others.csv", "model.json"] {
+                    let csv = try folder.bytes("\(copy)-csv/\(file)")
+                    if form == "csv" { #expect(try csv == folder.bytes("a/\(file)"), "\(copy) \(file)") }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: fileKinds) func `an imported store has the values, references and links of the original`(_ kind: StoreKind)
+        async throws
+    {
+        let folder = try ToolFolder()
+        try await Self.fill(folder, "store", kind, Self.everything, SeededGenerator())
+        #expect(await ToolRun("export", folder.path("store"), folder.path("csv")).status == 0)
+        #expect(await ToolRun("import", folder.path("csv"), folder.path("copy")).status == 0)
+        func contents(_ name: String, _ kind: StoreKind) async throws -> [[String]] {
+            let container = try await folder.container(name, kind, Self.everything)
+            let found = try await container.read { context in
+                let things = try context.fetch(EntityFetchRequest("Thing"))
+                let others = try context.fetch(EntityFetchRequest("Other"))
+                let places = Dictionary(uniqueKeysWithValues: (things + others).enumerated().map { ($1.objectID, $0) })
+                return things.map { thing in
+                    let values = Self.everything.entities[0].attributes.map { attribute -> String in
+                        // Exact, where descriptions are rounded.
+                        if case .double(let number) = thing[attribute.name] {
+                            return number.isNaN ? "NaN" : "\(number.bitPattern)"
+                        }
+                        if case .data(let data) = thing[attribute.name] { return data.base64EncodedString() }
+                        if case .string(let text) = thing[attribute.name] { return "\(Array(text.unicodeScalars))" }
+                        return "\(thing[attribute.name])"
+                    }
+                    let one = ["parent", "later"].map { name in
+                        thing.relatedObject(name).map { "\(places[$0.objectID] ?? -1)" } ?? "nil"
+                    }
+                    let many = ["children", "friends", "others"].map { name in
+                        "\(thing.relatedObjects(name).map { places[$0.objectID] ?? -1 })"
+                    }
+                    return values + one + many
+                }
+            }
+            try await container.close()
+            return found
+        }
+        let original = try await contents("store", kind)
+        #expect(original.count > 100)
+        #expect(try await contents("copy", .lmdb) == original)
+    }
+
+    @Test func `an SQLite file of another program becomes a store with relationships`() async throws {
+        let folder = try ToolFolder()
+        try makeDatabase(
+            folder.path("shop.sqlite"),
+            """
+            CREATE TABLE Artist (ArtistId INTEGER PRIMARY KEY, Name TEXT);
+            CREATE TABLE Track (TrackId INTEGER PRIMARY KEY, Name TEXT NOT NULL, ArtistId INTEGER REFERENCES Artist, Price NUMERIC);
+            CREATE TABLE List (ListId INTEGER PRIMARY KEY, Made DATETIME);
+            CREATE TABLE ListTrack (ListId INTEGER REFERENCES List, TrackId INTEGER REFERENCES Track, PRIMARY KEY (ListId, TrackId));
+            INSERT INTO Artist VALUES (7, 'A'), (9, NULL);
+            INSERT INTO Track VALUES (1, 'x', 9, 0.5), (2, 'y', 7, 2), (3, 'z', NULL, 3);
+            INSERT INTO List VALUES (5, '2020-02-29 12:00:00');
+            INSERT INTO ListTrack VALUES (5, 2), (5, 3);
+            """)
+        let run = await ToolRun(
+            "import", folder.path("shop.sqlite"), folder.path("out"), "--swift", folder.path("Models.swift"), "--json")
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(try run.object()["objects"] as? Int == 6)
+        #expect(try run.object()["pairs"] as? Int == 2)
+        #expect(await ToolRun("query", folder.path("out"), "Track", "artist.Name = 'A'", "--columns", "Name").lines.last == "y")
+        #expect(await ToolRun("query", folder.path("out"), "Track", "lists.count = 1", "--count").output == "2\n")
+        #expect(await ToolRun("query", folder.path("out"), "List", "Made = 2020-02-29T12:00:00Z", "--count").output == "1\n")
+        let classes = String(decoding: try folder.bytes("Models.swift"), as: UTF8.self)
+        #expect(
+            classes.contains("@Model final class Track {")
+                && classes.contains("@Relationship(inverse: \\List.tracks) var lists: [List]"))
+        #expect(await ToolRun("info", folder.path("shop.sqlite")).isRefused(naming: "shop.sqlite", "strata import"))
+        #expect(await ToolRun("import", folder.path("shop.sqlite"), folder.path("out")).isRefused(naming: "already exists"))
+        #expect(await ToolRun("import", folder.path("shop.sqlite"), folder.path("out"), "--replace").status == 0)
+    }
+
+    @Test func `a folder of CSV files of another program becomes a store`() async throws {
+        let folder = try ToolFolder()
+        try FileManager.default.createDirectory(atPath: folder.path("in"), withIntermediateDirectories: true)
+        try Data("id,name\n1,Ann\n2,NA\n".utf8).write(to: folder.url.appending(path: "in/people.csv"))
+        try Data("name,peopleId\nRex,1\nTom,1\n".utf8).write(to: folder.url.appending(path: "in/pets.csv"))
+        #expect(await ToolRun("import", folder.path("in"), folder.path("out")).status == 0)
+        #expect(await ToolRun("query", folder.path("out"), "pets", "people.name = 'Ann'", "--count").output == "2\n")
+        #expect(await ToolRun("query", folder.path("out"), "people", "name = nil", "--count").output == "1\n")
+        #expect(await ToolRun("import", folder.path("in"), folder.path("out2"), "--null-words", "Ann").status == 0)
+        #expect(await ToolRun("query", folder.path("out2"), "people", "name = 'NA'", "--count").output == "1\n")
+    }
+
+    @Test func `wrong input is refused with file and line, and leaves no file`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        #expect(await ToolRun("export", folder.path("shop"), folder.path("good.jsonl")).status == 0)
+        let lines = String(decoding: try folder.bytes("good.jsonl"), as: UTF8.self).split(separator: "\n").map(String.init)
+        func attempt(_ lines: [String], _ texts: String..., sourceLocation: SourceLocation = #_sourceLocation) async throws {
+            try Data(lines.joined(separator: "\n").utf8).write(to: folder.url.appending(path: "bad.jsonl"))
+            let run = await ToolRun("import", folder.path("bad.jsonl"), folder.path("out"))
+            #expect(
+                run.status == 2 && run.errors.split(separator: "\n").count == 1, "\(run.errors)", sourceLocation: sourceLocation)
+            for text in texts { #expect(run.errors.contains(text), "\(run.errors)", sourceLocation: sourceLocation) }
+            let left = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.contains("out") }
+            #expect(left.isEmpty, "\(left)", sourceLocation: sourceLocation)
+        }
+        try await attempt([], "bad.jsonl:1")
+        try await attempt(Array(lines.dropFirst()), "bad.jsonl:1", "header")
+        try await attempt([lines[0].replacing("\"$strata\":1", with: "\"$strata\":2")] + lines.dropFirst(), "newer")
+        try await attempt([lines[0].replacing("\"source\":2", with: "\"source\":99")] + lines.dropFirst(), "schema")
+        try await attempt([lines[0].replacing("\"string\"", with: "\"strong\"")] + lines.dropFirst(), "schema")
+        try await attempt(lines + [lines[1]], "Band 1 occurs twice")
+        try await attempt(lines + ["{\"$entity\":\"Band\",\"$id\":3"], "bad.jsonl:\(lines.count + 1)", "brace")
+        try await attempt(lines + ["{\"$entity\":\"Bund\",\"$id\":3}"], "Bund")
+        try await attempt(lines + ["{\"$entity\":\"Band\",\"$id\":0}"], "$id")
+        try await attempt(lines + ["{\"$entity\":\"Band\",\"$id\":3,\"isActive\":true}"], "Band.name is missing")
+        try await attempt(lines + ["{\"$entity\":\"Band\",\"$id\":3,\"name\":5,\"isActive\":true}"], "Band.name", "string")
+        try await attempt(lines + ["{\"$entity\":\"Band\",\"$id\":3,\"name\":\"a\",\"nome\":1}"], "nome")
+        try await attempt(
+            lines + ["{\"$entity\":\"Album\",\"$id\":9,\"title\":\"a\",\"price\":1,\"band\":77}"], "Album 9", "Band 77")
+        try await attempt(lines + ["{\"$entity\":\"Song\",\"$id\":9,\"title\":\"a\",\"seconds\":1,\"lists\":1}"], "list of ids")
+        try await attempt(lines + [String(repeating: "[", count: 100_000)], "levels")
+        // A unique value that occurs twice is found by the save.
+        try Data((lines + ["{\"$entity\":\"Band\",\"$id\":3,\"name\":\"Blur\",\"isActive\":true}"]).joined(separator: "\n").utf8)
+            .write(to: folder.url.appending(path: "bad.jsonl"))
+        let run = await ToolRun("import", folder.path("bad.jsonl"), folder.path("out"))
+        #expect(run.isRefused(1, naming: "Blur"), "\(run.errors)")
+        #expect(!FileManager.default.fileExists(atPath: folder.path("out")))
+    }
+
+    @Test func `bytes of any kind in an import are an error and no crash`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        #expect(await ToolRun("export", folder.path("shop"), folder.path("good.jsonl")).status == 0)
+        #expect(await ToolRun("export", folder.path("shop"), folder.path("good")).status == 0)
+        let json = try folder.bytes("good.jsonl")
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path("good"))
+        var random = SeededGenerator()
+        let replacements = Array("\"{}[],:0-e\\\n,".utf8) + [0, 0xFF, 0x80]
+        for round in 0..<Rounds.of(60, long: 2000) {
+            var bytes = json
+            for _ in 0..<(1 + random.below(4)) {
+                bytes[random.below(bytes.count)] = replacements[random.below(replacements.count)]
+            }
+            try bytes.write(to: folder.url.appending(path: "bad.jsonl"))
+            let run = await ToolRun("import", folder.path("bad.jsonl"), folder.path("out\(round)"))
+            #expect(
+                (0...2).contains(run.status) && run.errors.split(separator: "\n").count == (run.status == 0 ? 0 : 1), "\(run)")
+            let file = "good/" + files[random.below(files.count)]
+            let sound = try folder.bytes(file)
+            bytes = sound
+            bytes[random.below(bytes.count)] = replacements[random.below(replacements.count)]
+            try bytes.write(to: folder.url.appending(path: file))
+            let csv = await ToolRun("import", folder.path("good"), folder.path("csv\(round)"))
+            #expect(
+                (0...2).contains(csv.status) && csv.errors.split(separator: "\n").count == (csv.status == 0 ? 0 : 1), "\(csv)")
+            try sound.write(to: folder.url.appending(path: file))
+        }
+    }
+
+    @Test func `an export of one entity has its objects only, and existing files are kept`() async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("shop", .lmdb, Shop.model, Shop.fill)
+        let run = await ToolRun("export", folder.path("shop"), "-", "--entity", "Band")
+        #expect(run.lines.count == 3 && run.lines[1].contains("\"name\":\"Blur\""))
+        #expect(await ToolRun("export", folder.path("shop"), "-", "--entity", "Bond").isRefused(naming: "Bond", "Band"))
+        try Data("precious".utf8).write(to: folder.url.appending(path: "x.jsonl"))
+        #expect(await ToolRun("export", folder.path("shop"), folder.path("x.jsonl")).isRefused(naming: "already exists"))
+        #expect(try folder.bytes("x.jsonl") == Data("precious".utf8))
+        #expect(await ToolRun("export", folder.path("shop"), folder.path("x.jsonl"), "--replace").status == 0)
+        #expect(await ToolRun("export", folder.path("shop"), folder.path("none/x.jsonl")).isRefused(naming: "none"))
+    }
+}
