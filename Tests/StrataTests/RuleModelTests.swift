@@ -69,6 +69,11 @@ extension Pupil: ManagedObjectLifecycle {
     func validateForInsert() throws { if name.count == 13 { throw Unlucky() } }
     func validateForUpdate() throws {
         if name == "changed by hook" { grade = 6 }
+        if name == "joined by hook" {
+            let friend = Pupil()
+            friend.name = ""
+            friend.room = room
+        }
         if name.count == 13 { throw Unlucky() }
     }
 }
@@ -183,10 +188,16 @@ extension Pupil: ManagedObjectLifecycle {
             pupil.room = room
         }
         try await worker.save()
-        try await worker.perform { try $0.fetch(FetchRequest<Pupil>())[0].name = "changed by hook" }
-        let error = await #expect(throws: SaveError.self) { try await worker.save() }
-        guard case .validation(let errors)? = error else { return }
-        #expect(errors.ruleViolations.map(\.message) == ["grade must be from 0 to 5, is 6.0"])
+        for (name, expected) in [
+            ("changed by hook", "grade must be from 0 to 5, is 6.0"),
+            ("joined by hook", "name must have 1 to 80 characters, has 0"),
+        ] {
+            try await worker.perform { try $0.fetch(FetchRequest<Pupil>())[0].name = name }
+            let error = await #expect(throws: SaveError.self) { try await worker.save() }
+            guard case .validation(let errors)? = error else { return }
+            #expect(errors.ruleViolations.map(\.message) == [expected])
+            await worker.perform { $0.rollback() }
+        }
         try await container.close()
     }
 

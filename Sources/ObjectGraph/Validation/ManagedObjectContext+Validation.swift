@@ -26,6 +26,8 @@ extension ManagedObjectContext {
             let object = object(entity, key)
             if let error = hookError(object, kind) { errors.append((object.objectID, error)) }
         }
+        // A hook may have related a new object.
+        admitArrivals()
         return errors
     }
 

@@ -314,6 +314,34 @@ import Testing
         try await container.close()
     }
 
+    /// The child validates no update of an object that it sees as deleted.
+    @Test(arguments: StoreKind.allCases, [true, false])
+    func `S061, S106: an update of an object that its parent deleted and rolled back follows the rules`(
+        _ kind: StoreKind, _ isThrough: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: Shelf.model)
+        let root = container.coordinator.newBackgroundContext()
+        let album = await root.perform { $0.makeAlbum("a").objectID }
+        try await root.save()
+        let child = await root.perform { $0.newBackgroundChild() }
+        await child.perform { $0.object(with: album)["title"] = "" }
+        await root.perform { $0.delete($0.object(with: album)) }
+        try await child.refreshFromParent()
+        await root.perform { $0.rollback() }
+        let error = await failure {
+            if isThrough {
+                try await child.save(through: .store)
+            } else {
+                try await child.save()
+                try await root.save()
+            }
+        }
+        #expect(Broken.all(in: error) == [Broken(album, "title", "")], "\(String(describing: error))")
+        #expect(try await container.coordinator.validationReport().isValid)
+        try await container.close()
+    }
+
     @Test @MainActor func `S061, S146: a view that shows the errors of an object follows its properties`() async throws {
         let bed = try TestBed(.memory)
         let container = try await bed.container(model: Shelf.model)

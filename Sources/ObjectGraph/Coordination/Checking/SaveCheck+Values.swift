@@ -33,12 +33,14 @@ extension SaveCheck {
         }
     }
 
-    /// Checks the rules of the values that no context has validated: all values of a batch, and values that a merge policy or this check
-    /// have changed. Checks the numbers of related objects against the state that the save follows, which the context may not have read.
+    /// Checks the rules of the values that no context has validated: all values of a batch, values that a merge policy or this check have
+    /// changed, and updates of objects that were deleted when their context validated them (S022).
+    ///
+    /// Checks the numbers of related objects against the state that the save follows, which the context may not have read.
     private func check(_ rules: ValidationRules, _ errors: inout ValidationErrors) throws {
         let layer = layer
         let store = writer.store.identity
-        let isValidated = request.make == nil && !isChanged
+        let isValidated = request.make == nil && !isChanged && !request.mayHaveOrphans
         for (entity, entityRules) in rules.entities.enumerated() {
             guard let entityRules else { continue }
             let columns = isValidated ? entityRules.references : entityRules.columns
