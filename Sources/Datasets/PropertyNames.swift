@@ -1,18 +1,19 @@
 /// Chooses property names that a model accepts: unique regardless of case.
-struct PropertyNames {
+public struct PropertyNames: Sendable {
     private var taken: [Set<String>]
 
-    init(tableCount: Int) { taken = Array(repeating: [], count: tableCount) }
+    /// Creates names for a number of tables, in which no name is taken.
+    public init(tableCount: Int) { taken = Array(repeating: [], count: tableCount) }
 
     /// Returns the wanted name, followed by underscores if it is taken.
-    mutating func take(_ wanted: String, in table: Int) -> String {
+    public mutating func take(_ wanted: String, in table: Int) -> String {
         var name = wanted.isEmpty ? "column" : wanted
         while !taken[table].insert(name.lowercased()).inserted { name += "_" }
         return name
     }
 
     /// Returns the name of the relationship for a column: the column's name without "Id" at its end.
-    static func relationship(forColumn column: String) -> String {
+    public static func relationship(forColumn column: String) -> String {
         for ending in ["_id", "_Id", "_ID", "Id", "ID"] where column.hasSuffix(ending) && column.count > ending.count {
             return lowercasedFirst(String(column.dropLast(ending.count)))
         }
@@ -20,7 +21,7 @@ struct PropertyNames {
     }
 
     /// Returns the name of the inverse relationship to the rows of a table.
-    static func plural(ofTable table: String) -> String {
+    public static func plural(ofTable table: String) -> String {
         let name = lowercasedFirst(table)
         return name.hasSuffix("s") ? name : name + "s"
     }
