@@ -6,7 +6,7 @@ internal import Platform
 public struct TreeCheck {
     /// The part of the file to read.
     public enum Scope: Sendable {
-        /// The main tree and the root page of each other tree: a few pages, for opening.
+        /// The main tree, the root page of each other tree, and one whole tree: a few pages, for opening.
         case roots
         /// Every page of every tree, once.
         case everything
@@ -34,6 +34,8 @@ public struct TreeCheck {
         var hasNumberKeys = false
         /// Whether the tree contains the values of one key.
         var isValues = false
+        /// Whether opening a file reads the whole tree.
+        var isReadAtOpening = false
 
         /// Creates the rules from the flags of a tree's record. Returns nil for a kind that Strata never creates.
         init?(flags: UInt16) {
@@ -80,6 +82,7 @@ public struct TreeCheck {
     private let file: OpenFile
     private let meta: MetaPages
     private let scope: Scope
+    private let readAtOpening: String?
     private let filePages: UInt64
     /// One bit per page, if every page is checked.
     private var seen: [UInt64]
@@ -93,24 +96,27 @@ public struct TreeCheck {
     /// Returns the faults, in words. Returns nil if the commit was overwritten before or during the check. In that case, call
     /// again with a newer commit.
     ///
-    /// - Parameter transaction: A commit that a read transaction keeps; nil for the newest.
+    /// - Parameters:
+    ///   - transaction: A commit that a read transaction keeps; nil for the newest.
+    ///   - readAtOpening: The name of a tree that is checked whole in every scope.
     ///
     /// O(pages in scope), each read once. Memory: one bit per page.
     public static func findings(
-        path: String, transaction: UInt64? = nil, scope: Scope
+        path: String, transaction: UInt64? = nil, scope: Scope, readAtOpening: String? = nil
     ) throws(LMDBError) -> [String]? {
         guard let meta = try MetaPages.commit(transaction, path: path) else { return nil }
         let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, .read) }
         defer { file.close() }
         let size = try LMDBError.opening { () throws(SystemError) in try file.status().byteCount }
-        var check = TreeCheck(file: file, meta: meta, scope: scope, byteCount: size)
+        var check = TreeCheck(file: file, meta: meta, scope: scope, readAtOpening: readAtOpening, byteCount: size)
         check.walk()
         // Without a reader that keeps the pages, another process may have reused them.
         if transaction == nil, !check.findings.isEmpty, try MetaPages.commit(nil, path: path) != meta { return nil }
         return check.findings
     }
 
-    private init(file: OpenFile, meta: MetaPages, scope: Scope, byteCount: Int) {
+    private init(file: OpenFile, meta: MetaPages, scope: Scope, readAtOpening: String?, byteCount: Int) {
+        self.readAtOpening = readAtOpening
         self.file = file
         self.meta = meta
         self.scope = scope
@@ -233,7 +239,7 @@ public struct TreeCheck {
         }
         if isNumbers { return }
         guard let entries = entries(bytes, 0..<meta.pageSize, root, owner) else { return }
-        if scope == .roots, !rules.isMain, !rules.isFreeList { return }
+        if scope == .roots, !rules.isMain, !rules.isFreeList, !rules.isReadAtOpening { return }
         // LMDB descends between two entries. Its free list may temporarily have fewer.
         guard entries.count >= (kind == Flags.branch && !rules.isFreeList ? 2 : 1) else {
             return report("page \(root) of \(owner) has too few entries")
@@ -313,7 +319,9 @@ public struct TreeCheck {
             bigValue(Self.number(bytes, start, UInt64.self), size: size, owner, rules)
         case Flags.subTree where rules.isMain:
             let name = String(decoding: bytes[(start - keyCount)..<start], as: UTF8.self)
-            record(bytes, start, name, level: 0, Rules(flags: Self.number(bytes, start + 4, UInt16.self)))
+            var rules = Rules(flags: Self.number(bytes, start + 4, UInt16.self))
+            rules?.isReadAtOpening = name == readAtOpening
+            record(bytes, start, name, level: 0, rules)
         case Flags.subTree | Flags.duplicates where rules.hasNumberValues:
             // The record also contains the width of the tree's numbers.
             guard Self.number(bytes, start, UInt32.self) == 8 else {

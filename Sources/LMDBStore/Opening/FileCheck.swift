@@ -25,7 +25,7 @@ enum FileCheck {
     private static func checkTrees(_ path: String, _ scope: TreeCheck.Scope) throws {
         // Other processes may write meanwhile. In that case, their commit is checked.
         for _ in 0..<8 {
-            guard let findings = try TreeCheck.findings(path: path, scope: scope) else { continue }
+            guard let findings = try TreeCheck.findings(path: path, scope: scope, readAtOpening: MetaTable.name) else { continue }
             guard let first = findings.first else { return }
             throw StoreError(.damaged, "\(path) is damaged: \(first). Restore a copy")
         }

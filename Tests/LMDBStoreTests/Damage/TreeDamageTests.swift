@@ -51,6 +51,27 @@ import Testing
         #expect(found > 0, "most pages of the file are in use")
     }
 
+    /// Opening reads every row of the meta table, so sizes and places of its values are checked before.
+    @Test func aDamagedEntryOfTheMetaTableIsAnErrorAndNoCrash() throws {
+        let scratch = try filled()
+        let sound = try Data(contentsOf: scratch.url)
+        let main = root(sound, 128)
+        let names = entries(sound, main).map { entry in
+            (entry, String(decoding: sound[(entry + 8)..<(entry + 8 + number(sound, entry + 6, UInt16.self))], as: UTF8.self))
+        }
+        let record = try #require(names.first { $0.1 == MetaTable.name }?.0)
+        let meta = number(sound, record + 8 + MetaTable.name.utf8.count + 40, UInt64.self) * 4096
+        for entry in entries(sound, meta) {
+            // The size of the value, which then ends behind the file, and the flag of a value on other pages.
+            for damage in [0x7FFF_0000, 0x0100_0000] as [UInt32] {
+                var bytes = sound
+                put(damage, entry, &bytes)
+                try bytes.write(to: scratch.url)
+                #expect(throws: StoreError.self) { try scratch.store() }
+            }
+        }
+    }
+
     private func number<T: FixedWidthInteger>(_ bytes: Data, _ offset: Int, _ type: T.Type) -> Int {
         Int(truncatingIfNeeded: bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: T.self) })
     }
