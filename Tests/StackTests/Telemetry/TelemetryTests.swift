@@ -152,6 +152,8 @@ import Tracing
             try await PersistentContainer(model: Music.model, store: .memory)
         }
         try await container.coordinator.insert(into: "Album", ["title"], rows: [["a"]])
+        // Otherwise main may merge the save later, while the other container is watched.
+        await MainActor.run { container.mainContext.refreshAllObjects() }
         #expect(Self.names(reports.spans()).contains("strata.save"))
         let silent = try await withTracer(reports.tracer) {
             try await PersistentContainer(model: Music.model, store: .memory, telemetry: .none)
