@@ -1,12 +1,10 @@
-import Dispatch
 import Foundation
 import ObjectGraph
 import StoreInterface
-import Synchronization
 import TestSupport
 import Testing
 
-/// `repair`, `migrate` and `watch`.
+/// `repair` and `migrate`.
 @Suite struct RepairTests {
     private static func fill(_ folder: ToolFolder, songs: Int) async throws {
         try await folder.fill("shop", .lmdb, Shop.model) { context in
@@ -104,44 +102,5 @@ import Testing
         #expect(await ToolRun("migrate", folder.path("shop"), "--model", folder.path("wider")).isRefused(naming: "--check"))
         #expect(await ToolRun("migrate", "--check", folder.path("shop"), "--model", folder.path("no")).isRefused(naming: "no"))
         #expect(try folder.bytes("shop") == before)
-    }
-
-    @Test(arguments: fileKinds) func `watch shows a result again when another process changes it`(_ kind: StoreKind) async throws
-    {
-        let folder = try ToolFolder()
-        try await folder.fill("shop", kind, Shop.model, Shop.fill)
-        let path = folder.path("shop")
-        let executable = Bundle.main.executableURL ?? URL(filePath: CommandLine.arguments[0])
-        let program = executable.resolvingSymlinksInPath().deletingLastPathComponent().appending(path: "strata").path
-        try #require(FileManager.default.fileExists(atPath: program), "the tool is built beside the tests")
-        let hasEnded = Mutex(false)
-        // The other process runs the tool. This one saves until it has ended, so that no save has to come at a certain moment.
-        async let watching = withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async {
-                continuation.resume(
-                    with: Result {
-                        try ChildProgram.run(
-                            program, ["watch", path, "List", "name != 'ignored'", "--columns", "name", "--times", "3", "--json"])
-                    })
-            }
-        }
-        let container = try await folder.container("shop", kind, Shop.model)
-        let saving = Task {
-            for number in 0..<100_000 where !hasEnded.withLock({ $0 }) {
-                try await container.write { context in
-                    context.insert("Band")["name"] = .string("band \(number)")
-                    context.insert("List")["name"] = .string(number % 2 == 0 ? "ignored" : "new \(number)")
-                }
-                try await Task.sleep(for: .milliseconds(20))
-            }
-        }
-        let result = try await watching
-        hasEnded.withLock { $0 = true }
-        try await saving.value
-        try await container.close()
-        let lines = result.output.split(separator: "\n")
-        #expect(result.status == 0 && lines.count == 3, "\(result)")
-        let counts = lines.map { $0.matches(of: /"name"/).count }
-        #expect(counts == counts.sorted() && Set(counts).count == 3, "each result differs from the one before: \(counts)")
     }
 }

@@ -34,7 +34,7 @@ public struct TreeCheck {
         var hasNumberKeys = false
         /// Whether the tree contains the values of one key.
         var isValues = false
-        /// Whether opening a file reads the whole tree.
+        /// Whether the whole tree is checked in every scope.
         var isReadAtOpening = false
 
         /// Creates the rules from the flags of a tree's record. Returns nil for a kind that Strata never creates.

@@ -11,10 +11,11 @@ struct ContextPhase {
     var behind: CoalescedNotifier?
     /// The new objects that the next use of the context inserts. See ``ManagedObjectContext/awaitArrival(of:_:)``.
     var arrivals: [ManagedObject] = []
-    /// The registrations of objects at the time when the context last began to rest. If there are more, it may have read a value from a
-    /// deferred save in memory.
+    /// The number of registrations of objects when the context last began to rest. If there are more now, the context may have read a value
+    /// from a deferred save in memory.
     var registrationsAtRest: UInt64 = 0
-    /// Whether a context that does not merge is told of flushes, after which it needs the snapshot below the deferred saves no longer.
+    /// Whether the context is notified of flushes although it does not merge. After a flush it can release the snapshot below the
+    /// deferred saves.
     var awaitsFlushes = false
     /// The error thrown by requests and saves after the container was closed; nil before.
     var closure: StoreError?

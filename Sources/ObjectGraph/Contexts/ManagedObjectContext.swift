@@ -198,9 +198,9 @@ public final class ManagedObjectContext {
         // A child that shows nothing may share its parent's snapshot, which is acquired by the first read of either.
     }
 
-    /// Whether the context need not keep its snapshot after a move, because it shows nothing.
+    /// Whether the context may release its snapshot after a move, because it shows nothing.
     ///
-    /// A child is a snapshot in time, unless it follows its parent or the parent is hidden, and the parent has no unsaved changes.
+    /// A child keeps its snapshot, unless it follows its parent or its parent is hidden, and the parent has no unsaved changes.
     var mayRest: Bool {
         let base = layerStack.baseState
         guard showsNothing, !base.isPinned else { return false }
@@ -215,7 +215,7 @@ public final class ManagedObjectContext {
         phase.registrationsAtRest = registry.registrations
     }
 
-    /// Has the writer tell this context of flushes. A context that merges is told anyway.
+    /// Registers this context for flushes. A context that merges is registered already.
     private func awaitFlushes() {
         guard !automaticallyMergesChanges, !phase.awaitsFlushes, place.confinement == nil, let host else { return }
         phase.awaitsFlushes = true

@@ -100,7 +100,7 @@ public final class PersistentStoreCoordinator: Sendable {
 
     /// - Parameters:
     ///   - root: The number of the context's root; nil for a root.
-    ///   - onlyFlushes: Whether the context is told of flushes only, because it does not merge.
+    ///   - onlyFlushes: Whether to notify the context of flushes, but not of saves, because it does not merge.
     func register(_ host: any ContextExecutor, number: UInt64, root: UInt64?, onlyFlushes: Bool = false) {
         contexts.withLock { contexts in
             if contexts.count > 64 { contexts = contexts.filter { $0.value.notifier.isAlive } }

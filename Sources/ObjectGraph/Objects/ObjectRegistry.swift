@@ -57,7 +57,7 @@ final class ObjectRegistry {
     /// object counts no references.
     @exclusivity(unchecked) private var entities: ContiguousArray<NumberTable<Unmanaged<Page>>?>
     @exclusivity(unchecked) private(set) var count = 0
-    /// How often an object was registered, including those that are gone.
+    /// The number of registrations so far, including those of objects that were deallocated.
     @exclusivity(unchecked) private(set) var registrations: UInt64 = 0
     /// Pages that became empty. They are kept for a while, because reading scattered objects would otherwise allocate and free one per
     /// read.

@@ -1,4 +1,6 @@
 import ArgumentParser
+import ObjectGraph
+import StoreInterface
 
 /// The command line tool, as a function that tests call.
 public enum StrataProgram {
@@ -75,6 +77,14 @@ struct StrataCommand: AsyncParsableCommand {
 
     /// The names of the verbs.
     static var verbs: [String] { configuration.subcommands.map { $0._commandName } }
+}
+
+/// The option of the verbs that create a file.
+struct ReplaceOptions: ParsableArguments {
+    @Flag(help: "Replace an existing file.")
+    var replace = false
+
+    var existing: ExistingFile { replace ? .replace : .refuse }
 }
 
 /// The option that every verb has.

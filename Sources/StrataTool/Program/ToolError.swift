@@ -20,6 +20,9 @@ struct ToolError: Error, CustomStringConvertible {
     /// An error with the status 1.
     static func failed(_ description: String) -> ToolError { ToolError(status: .failed, description: description) }
 
+    /// The status 1 without a further line, because the verb has printed its findings.
+    static let printedFindings = ToolError(status: .failed, description: "")
+
     /// Converts an error of the library.
     init(_ error: any Error) {
         switch error {

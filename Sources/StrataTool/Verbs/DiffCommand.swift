@@ -45,7 +45,7 @@ struct DiffCommand: AsyncParsableCommand {
             for difference in differences { Console.print(difference.text) }
             if differences.isEmpty { Console.print("no differences") }
         }
-        if !differences.isEmpty { throw ToolError.failed("") }
+        if !differences.isEmpty { throw ToolError.printedFindings }
     }
 
     /// Returns what the saves between two positions have changed altogether.

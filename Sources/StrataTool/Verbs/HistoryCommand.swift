@@ -43,11 +43,12 @@ struct HistoryCommand: AsyncParsableCommand {
             // Begin to watch before the first read, so that no save is missed between the two.
             let changes = options.follow ? coordinator.remoteChanges : nil
             if options.follow { try coordinator.followOtherProcesses() }
+            let start = coordinator.currentHistoryToken
             let found = try await coordinator.history(request)
             let shown = options.limit.map { found.suffix($0) } ?? found[...]
             for save in shown { Console.print(options.output.json ? Self.json(save).text : Self.text(save)) }
             guard let changes else { return }
-            request.after = found.last?.token ?? request.after ?? coordinator.currentHistoryToken
+            request.after = found.last?.token ?? request.after ?? start
             for await _ in changes {
                 let more = try await coordinator.history(request)
                 for save in more { Console.print(options.output.json ? Self.json(save).text : Self.text(save)) }

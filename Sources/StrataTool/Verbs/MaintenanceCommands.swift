@@ -110,14 +110,12 @@ struct BackupCommand: AsyncParsableCommand {
     @Argument(help: "The new file.")
     var target: String
 
-    @Flag(help: "Replace an existing file.")
-    var replace = false
-
+    @OptionGroup var replacing: ReplaceOptions
     @OptionGroup var output: OutputOptions
 
     mutating func run() async throws {
         let (target, json) = (target, output.json)
-        let existing: ExistingFile = replace ? .replace : .refuse
+        let existing = replacing.existing
         let token = try await OpenedStore.with(file) { store in
             try await store.container.coordinator.backup(to: URL(fileURLWithPath: target, isDirectory: false), existing: existing)
         }

@@ -64,7 +64,7 @@ struct MigrateCommand: AsyncParsableCommand {
             if changes.isEmpty { Console.print("the models have the same schema") }
             Console.print(refusal ?? "the store opens with this model")
         }
-        if refusal != nil { throw ToolError.failed("") }
+        if refusal != nil { throw ToolError.printedFindings }
     }
 
     private static func targetModel(_ path: String) async throws -> Model {

@@ -18,16 +18,14 @@ struct RepairCommand: AsyncParsableCommand {
     @Argument(help: "The store to create.")
     var target: String
 
-    @Flag(help: "Replace an existing file.")
-    var replace = false
-
+    @OptionGroup var replacing: ReplaceOptions
     @OptionGroup var output: OutputOptions
 
     mutating func run() async throws {
         let kind = try FileKind(ofFile: file)
         let damage = DamageReport()
         let source = try StoreSource(file, await kind.storedModel(file), leavingOut: damage)
-        let sink = StoreSink(path: target, kind: kind == .sqlite ? .sqlite : .lmdb, existing: replace ? .replace : .refuse)
+        let sink = StoreSink(path: target, kind: kind == .sqlite ? .sqlite : .lmdb, existing: replacing.existing)
         let summary = try await sink.fill(from: source)
         let lost = damage.lines + source.notes
         if output.json {
@@ -39,6 +37,6 @@ struct RepairCommand: AsyncParsableCommand {
             for line in lost { Console.print(line) }
             Console.print("\(target): \(summary.objectCount) objects" + (lost.isEmpty ? ", nothing is lost" : ""))
         }
-        if !lost.isEmpty { throw ToolError.failed("") }
+        if !lost.isEmpty { throw ToolError.printedFindings }
     }
 }

@@ -32,9 +32,7 @@ struct ExportCommand: AsyncParsableCommand {
     )
     var entity: String?
 
-    @Flag(help: "Replace an existing file.")
-    var replace = false
-
+    @OptionGroup var replacing: ReplaceOptions
     @OptionGroup var output: OutputOptions
 
     private var form: Form {
@@ -52,7 +50,7 @@ struct ExportCommand: AsyncParsableCommand {
     }
 
     mutating func run() async throws {
-        let existing: ExistingFile = replace ? .replace : .refuse
+        let existing = replacing.existing
         let source = try await StoreFiles.source(file, entity: entity)
         let summary: TransferSummary
         switch form {
@@ -101,13 +99,11 @@ struct ImportCommand: AsyncParsableCommand {
         help: ArgumentHelp("The texts that mean null in CSV files of other programs, besides the empty text.", valueName: "NA,-"))
     var nullWords: String?
 
-    @Flag(help: "Replace an existing file.")
-    var replace = false
-
+    @OptionGroup var replacing: ReplaceOptions
     @OptionGroup var output: OutputOptions
 
     mutating func run() async throws {
-        let existing: ExistingFile = replace ? .replace : .refuse
+        let existing = replacing.existing
         let source = try await StoreFiles.anySource(
             input, nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) })
         let classes = try swift.map { _ in try SwiftSource(source.model).text() }

@@ -17,7 +17,7 @@ extension ManagedObjectContext {
 
     /// Merges one or more saves of other contexts in one move. Called on the context's executor (S093).
     ///
-    /// A context that does not merge only releases a snapshot that its state no longer needs, as after a flush.
+    /// A context that does not merge stays at its state, but releases the snapshot below deferred saves after they are written.
     func storeDidChange() {
         guard phase.closure == nil else { return }
         let newest = setup.writer.state

@@ -8,12 +8,12 @@ import StoreInterface
 /// all of them before its own commits, so that no context sees another context's save without merging it. After the first read the
 /// snapshot is immutable.
 ///
-/// While saves are deferred, a resting context uses one over the snapshot below those saves. It only tells whether the context has
-/// read the snapshot: if not, the context can give it up when the saves are in the file.
+/// While saves are deferred, a resting context reads the snapshot below those saves through a lazy one. If the context has read nothing
+/// from it when the saves are in the file, the context can release it.
 final class LazySnapshot: StoreSnapshot {
     let schema: StoreSchema
     private let acquire: @Sendable () throws -> any StoreSnapshot
-    /// The acquired snapshot that this one retains although nobody has read it here.
+    /// The snapshot that the first read returns; nil if the first read acquires one.
     private let underlying: (any StoreSnapshot)?
     private let state: Mutex<State>
     /// Set once. After that, ``taken`` does not change.
@@ -49,7 +49,7 @@ final class LazySnapshot: StoreSnapshot {
     /// The acquired snapshot; nil before the first read. Never acquires one.
     var current: (any StoreSnapshot)? { isTaken.load(ordering: .acquiring) ? taken : nil }
 
-    /// The acquired snapshot that this one keeps from reuse, whether it was read or not.
+    /// The snapshot whose pages this one keeps from reuse; nil if it keeps none.
     var held: (any StoreSnapshot)? { underlying ?? current }
 
     /// Acquires the snapshot if it is not yet acquired.

@@ -42,7 +42,7 @@ extension StoreWriter {
         }
     }
 
-    /// Returns the same state with a base that tells whether it was read.
+    /// Returns the same state with a base that records whether it is read.
     private func unread(_ state: StoreState) -> StoreState {
         let lazy = state.storeBase as? LazySnapshot
         if let lazy, lazy.current == nil { return state }

@@ -48,8 +48,8 @@ final class CoalescedNotifier: Sendable {
     /// Schedules or announces a merge. Called after each save of another context, on the writer's queue, before the save returns. Never
     /// waits.
     ///
-    /// - Parameter isFlush: Whether saves only reached the file. A context that shows nothing then gives up its snapshot, so it is told
-    ///   even if its parent moves it.
+    /// - Parameter isFlush: Whether deferred saves were written and nothing else has changed. The context is then notified even if its
+    ///   parent moves it, because it may release its snapshot.
     func storeDidChange(isFlush: Bool = false) {
         let now = clock.now
         let step = state.withLock { state -> Step in

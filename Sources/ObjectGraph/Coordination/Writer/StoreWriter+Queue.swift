@@ -156,7 +156,7 @@ extension StoreWriter {
         let accepted = zip(group.jobs, group.results).compactMap { job, result in
             if case .success(let changes) = result, !changes.isEmpty { job.origin } else { nil }
         }
-        // A flush tells all contexts, so that they release the snapshot below the deferred saves.
+        // After a flush, notify all contexts, so that they release the snapshot below the deferred saves.
         for origin in accepted.isEmpty && (old?.pendingSaves ?? 0) > 0 ? [.max] : accepted {
             for listener in listeners { listener(group.state, origin) }
         }
