@@ -52,7 +52,7 @@ import Testing
     private func block(_ executor: QueueExecutor) -> Blocked {
         let blocked = Blocked()
         executor.async { blocked.run() }
-        #expect(blocked.hasBegun.spin(atMost: .seconds(300)))
+        #expect(blocked.hasBegun.wait(atMost: .seconds(300)))
         return blocked
     }
 
@@ -96,7 +96,7 @@ import Testing
         let ran = Atomic(0)
         @Sendable func again() {
             ran.add(1, ordering: .relaxed)
-            if !isDone.spin(atMost: .zero) { greedy.async { again() } }
+            if !isDone.wait(atMost: .zero) { greedy.async { again() } }
         }
         let blocked = block(greedy)
         for _ in 0..<2 { greedy.async { again() } }
@@ -106,7 +106,7 @@ import Testing
             isDone.set()
         }
         blocked.release.signal()
-        #expect(isDone.spin(atMost: .seconds(300)))
+        #expect(isDone.wait(atMost: .seconds(300)))
         // The job that blocked was the first of the slice.
         #expect(entries.all == [QueueExecutor.sliceLength - 1], "one slice of jobs before the other executor's turn")
     }
@@ -138,7 +138,7 @@ import Testing
         let executors = (0..<6).map { QueueExecutor(name: "\($0)", pool: pool) }
         let jobs = executors.map { _ in Blocked() }
         for (executor, job) in zip(executors, jobs) { executor.async { job.run() } }
-        #expect(jobs[0].hasBegun.spin(atMost: .seconds(300)))
+        #expect(jobs[0].hasBegun.wait(atMost: .seconds(300)))
         var added: [Int] = []
         for number in 1...40 {
             processorTime.add(ExecutorPool.tick)
@@ -147,7 +147,7 @@ import Testing
         }
         #expect(added == [3, 8, 17, 34])
         for job in jobs { job.release.signal() }
-        for job in jobs { #expect(job.hasBegun.spin(atMost: .seconds(300))) }
+        for job in jobs { #expect(job.hasBegun.wait(atMost: .seconds(300))) }
     }
 
     /// Catches: workers that were added for blocked jobs and stay.
@@ -159,7 +159,7 @@ import Testing
             return blocked
         }
         for job in blocked {
-            while !job.hasBegun.spin(atMost: .milliseconds(1)) { look() }
+            while !job.hasBegun.wait(atMost: .milliseconds(1)) { look() }
         }
         for job in blocked { job.release.signal() }
         let (work, ended) = (Work(), Work())

@@ -1,22 +1,21 @@
-import Foundation
-import Synchronization
+import Dispatch
+import Platform
 
-/// A flag that one thread sets while another waits for it without leaving its executor.
+/// A flag that threads wait for, each blocked until it is set.
 public final class Flag: Sendable {
     private let isSet = Atomic<Bool>(false)
+    private let unset = DispatchGroup()
 
-    public init() {}
+    public init() { unset.enter() }
 
-    public func set() { isSet.store(true, ordering: .releasing) }
+    deinit { set() }
+
+    public func set() {
+        if !isSet.exchange(true, ordering: .acquiringAndReleasing) { unset.leave() }
+    }
 
     /// Blocks the calling thread until the flag is set. Returns false if it is not set within the limit.
-    public func spin(atMost limit: Duration) -> Bool {
-        let start = ContinuousClock.now
-        while !isSet.load(ordering: .acquiring) {
-            if ContinuousClock.now - start > limit { return false }
-            // The thread stays blocked, and leaves the processor to other threads.
-            usleep(100)
-        }
-        return true
+    public func wait(atMost limit: Duration) -> Bool {
+        unset.wait(timeout: .now() + .nanoseconds(Int(limit / .nanoseconds(1)))) == .success
     }
 }

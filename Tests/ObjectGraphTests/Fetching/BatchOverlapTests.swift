@@ -24,6 +24,6 @@ import Testing
         let result = try await coordinator.insert(into: "Track", ["title"], rows: rows, options: options)
         #expect(result.insertedCount == 40 && result.changes.count == 2)
         // Both saves have passed the queue, and so has the block before them.
-        #expect(didWait.spin(atMost: .zero))
+        #expect(didWait.wait(atMost: .zero))
     }
 }

@@ -59,7 +59,7 @@ import Testing
             done.set()
             return plays
         }
-        let finished = await MainActor.run { done.spin(atMost: .seconds(300)) }
+        let finished = await MainActor.run { done.wait(atMost: .seconds(300)) }
         #expect(finished)
         #expect(try await answer == .int(7))
     }

@@ -171,7 +171,7 @@ import Testing
         let (isBusy, isMade) = (Busy(), Flag())
         async let wasInTime = MainActor.run {
             isBusy.flag.store(true, ordering: .releasing)
-            return isMade.spin(atMost: .seconds(600))
+            return isMade.wait(atMost: .seconds(600))
         }
         try await until("the main actor is busy") { isBusy.flag.load(ordering: .acquiring) }
         let worker = await container.makeBackgroundContext()

@@ -90,7 +90,7 @@ import Testing
                 group.addTask {
                     await context.perform { _ in
                         if arrived.value.add(1, ordering: .relaxed).newValue == count { all.set() }
-                        return all.spin(atMost: .seconds(300))
+                        return all.wait(atMost: .seconds(300))
                     }
                 }
             }

@@ -49,7 +49,7 @@ import Testing
                 }
                 isClosed.set()
             }
-            #expect(isClosed.spin(atMost: .seconds(600)))
+            #expect(isClosed.wait(atMost: .seconds(600)))
             return closing
         }
     }

@@ -17,7 +17,7 @@ import Testing
             context.observe { [self] notice in
                 guard notice.kind == .willSave else { return }
                 begun.withLock { $0 = true }
-                _ = mayEnd.spin(atMost: .seconds(600))
+                _ = mayEnd.wait(atMost: .seconds(600))
             }
         }
     }

@@ -41,10 +41,10 @@ import Testing
         async let waited = Self.onThread {
             try store.write(.durable) { _ in
                 holds.set()
-                return mayEnd.spin(atMost: .seconds(300))
+                return mayEnd.wait(atMost: .seconds(300))
             }
         }
-        for _ in 0..<60_000 where !holds.spin(atMost: .zero) { try await Task.sleep(for: .milliseconds(5)) }
+        for _ in 0..<60_000 where !holds.wait(atMost: .zero) { try await Task.sleep(for: .milliseconds(5)) }
         try await child.save()
         mayEnd.set()
         #expect(try await waited, "the save waited for the store")
