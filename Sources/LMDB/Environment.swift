@@ -67,8 +67,10 @@ public final class Environment: @unchecked Sendable {
         var live = 0
         /// The number of running calls that use the environment without a transaction of the pool.
         var calls = 0
-        /// Whether the environment is about to be closed. Later transactions and calls fail.
+        /// Whether the environment is about to be closed, or is suspended. Later transactions and calls fail.
         var isRetired = false
+        /// The names and kinds of the open sub-databases by handle.
+        var databases: [UInt32: (name: String, kind: Database.Kind)] = [:]
 
         func checkUsable() throws(LMDBError) {
             if isRetired { throw LMDBError(returnCode: SystemError.badDescriptor.number, call: .begin) }
@@ -78,8 +80,9 @@ public final class Environment: @unchecked Sendable {
     /// The maximum number of reader slots kept for reuse.
     static let maximumIdleReaders = 16
 
-    // Right because `init` creates it and `close()` closes it, after the last transaction.
-    let pointer: OpaquePointer
+    // Right because `init` creates it and `close()` closes it, after the last transaction. It changes only between
+    // `suspend()` and the end of `resume(with:)`, when there is no transaction and no other call.
+    private(set) var pointer: OpaquePointer
     let readers = Mutex(Readers())
     /// The page size in bytes, a power of two.
     public let pageSize: Int
@@ -147,6 +150,52 @@ public final class Environment: @unchecked Sendable {
         guard ForkCount.current == processForks else { return }
         dropIdleReaders()
         mdb_env_close(pointer)
+    }
+
+    /// Closes the file and releases its locks, until ``resume(with:)``. Refuses transactions and calls meanwhile.
+    ///
+    /// Returns false, and changes nothing, if a read transaction or another call is running. Precondition: this process has no
+    /// write transaction.
+    public func suspend() -> Bool {
+        guard retire() else { return false }
+        close()
+        return true
+    }
+
+    /// Opens the file again after ``suspend()``. Handles of sub-databases stay valid.
+    /// - Parameter reopened: A new environment of the same file, which becomes this one and must not be used any more.
+    /// - Throws: ``LMDBError`` `.notFound` if the file does not have the sub-databases that were open. The file stays closed.
+    public func resume(with reopened: Environment) throws(LMDBError) {
+        let databases = readers.withLock { $0.databases }
+        for (handle, database) in databases.sorted(by: { $0.key < $1.key }) {
+            // LMDB numbers handles in the order in which they are opened.
+            guard try reopened.handle(of: database.name, database.kind) == handle else {
+                throw LMDBError(returnCode: MDB_NOTFOUND, call: .openDatabase)
+            }
+        }
+        reopened.dropIdleReaders()
+        readers.withLock { readers in
+            pointer = reopened.pointer
+            // `reopened` does not close what this environment has now.
+            _ = reopened.isClosed.exchange(true, ordering: .acquiringAndReleasing)
+            isClosed.store(false, ordering: .releasing)
+            readers.isRetired = false
+        }
+    }
+
+    /// Remembers a sub-database that is open from now on, unless the transaction that opened it is aborted.
+    func note(_ database: Database, _ name: String, _ kind: Database.Kind) {
+        readers.withLock { $0.databases[database.handle] = (name, kind) }
+    }
+
+    private func handle(of name: String, _ kind: Database.Kind) throws(LMDBError) -> UInt32? {
+        do {
+            return try openDatabases { try $0.open(name, kind) }?.handle
+        } catch let error as LMDBError {
+            throw error
+        } catch {
+            throw LMDBError(returnCode: MDB_NOTFOUND, call: .openDatabase)
+        }
     }
 
     /// Refuses all later transactions and calls. Returns false, and changes nothing, if a read transaction or another call is

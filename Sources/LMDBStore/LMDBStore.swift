@@ -84,8 +84,9 @@ public final class LMDBStore: ObjectStore {
     let entities: [EntityTable]
     private let latest = Mutex(Latest())
     /// Acquired while this process has a write transaction. The map may be replaced only while there is none.
-    private let writing = Mutex(())
+    let writing = Mutex(())
     let isClosed = Atomic(false)
+    let suspension = Suspension()
     /// The queue for long work other than saves. It runs one piece of work at a time.
     let background = DispatchQueue(label: "strata.background", qos: .utility)
     let counters: Counters
@@ -106,6 +107,13 @@ public final class LMDBStore: ObjectStore {
         let mayHaveUnclaimed: Atomic<Bool>
         /// The number of chunks of large values that were read.
         let chunkReads = Atomic<Int>(0)
+    }
+
+    /// Whether the file is closed until the next call; see ``LMDBStore/suspend()``.
+    struct Suspension: ~Copyable, Sendable {
+        let isOn = Atomic(false)
+        /// Locked while the file is closed or opened again.
+        let reopening = Mutex(())
     }
 
     var options: Options { opened.options }
@@ -150,9 +158,16 @@ public final class LMDBStore: ObjectStore {
     public func snapshot() throws -> any StoreSnapshot { try newestSnapshot() }
 
     func newestSnapshot() throws -> LMDBSnapshot {
-        try checkProcess()
-        try opened.readerless?.checkUnused()
-        return try mappingErrors { try reading(newestSnapshotInMap) }
+        while true {
+            try beginUse()
+            do {
+                try opened.readerless?.checkUnused()
+                return try mappingErrors { try reading(newestSnapshotInMap) }
+            } catch {
+                // Another thread may have suspended the store meanwhile.
+                if !suspension.isOn.load(ordering: .acquiring) { throw error }
+            }
+        }
     }
 
     private func newestSnapshotInMap() throws -> LMDBSnapshot {
@@ -191,13 +206,13 @@ public final class LMDBStore: ObjectStore {
     /// repeatable, with the same values.
     /// - Throws: The error of `body`; `StoreError` `.full`, `.inputOutput`, `.damaged`. In that case, nothing is written.
     public func write<R>(_ durability: Durability, _ body: (any StoreTransaction) throws -> R) throws -> R {
-        try checkProcess()
+        try beginUse()
         if isReadOnly { throw StoreError.openReadOnly(url.path) }
         if counters.writes.add(1, ordering: .relaxed).newValue % 256 == 0 { _ = try? environment.clearDeadReaders() }
         var result: R?
         try writing.withLock { _ in
-            // Another thread may have closed the store meanwhile.
-            try checkProcess()
+            // Another thread may have closed or suspended the store meanwhile.
+            try beginUse()
             result = try writeBounded(body)
         }
         // The closure has run, or an error was thrown.
@@ -232,6 +247,13 @@ public final class LMDBStore: ObjectStore {
     public var isReadOnly: Bool { options.isReadOnly }
     /// The path of the file.
     public var name: String { url.path }
+
+    /// Begins a call that uses the file, and opens the file again if the store is suspended.
+    @inline(__always)
+    func beginUse() throws {
+        try checkProcess()
+        if suspension.isOn.load(ordering: .acquiring) { try reopen() }
+    }
 
     func checkProcess() throws {
         guard !environment.isOfForkedParent else {

@@ -181,14 +181,29 @@ public final class SQLiteStore: ObjectStore {
     /// Waits up to five seconds for snapshots that are still referenced. Closing the file's last connection removes the log.
     public func shutDown() throws {
         isClosed.store(true, ordering: .releasing)
-        for left in (0..<5000).reversed() {
-            let readers = pool.close()
-            if readers == 0 { break }
-            if left == 0 { throw StoreError.stillRead(path, readers: readers) }
-            CurrentThread.sleep(microseconds: 1000)
-        }
+        try waitForReaders(to: "close", pool.close)
         writer.close()
         signal.end()
+    }
+
+    /// Closes every connection until the next call. Waits up to five seconds for snapshots that are still referenced.
+    public func suspend() throws {
+        if isClosed.load(ordering: .acquiring) { throw StoreError.closed(path) }
+        try waitForReaders(to: "suspend", pool.closeIdle)
+        writer.suspend()
+        // A connection that is opened again has its own setting.
+        syncing.withLock { $0.durable = nil }
+        signal.end()
+    }
+
+    /// - Parameter close: A closure that closes idle connections and returns the number of living snapshots.
+    private func waitForReaders(to verb: String, _ close: () -> Int) throws {
+        for left in (0..<5000).reversed() {
+            let readers = close()
+            if readers == 0 { return }
+            if left == 0 { throw StoreError.stillRead(path, readers: readers, verb: verb) }
+            CurrentThread.sleep(microseconds: 1000)
+        }
     }
 
     /// Sets when SQLite syncs the log: at each commit with `FULL`, only at checkpoints with `NORMAL`.

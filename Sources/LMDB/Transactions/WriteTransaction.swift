@@ -6,11 +6,15 @@ internal import Platform
 public final class WriteTransaction {
     // Right because `Environment.write` ends the transaction after its body, and no caller keeps it longer.
     let pointer: OpaquePointer
+    private let environment: Environment
 
     /// Whether the transaction may have written anything.
     public private(set) var isChanged = false
 
-    fileprivate init(_ pointer: OpaquePointer) { self.pointer = pointer }
+    fileprivate init(_ pointer: OpaquePointer, _ environment: Environment) {
+        self.pointer = pointer
+        self.environment = environment
+    }
 
     /// The number that this commit will have.
     public var transactionNumber: UInt64 { UInt64(mdb_txn_id(pointer)) }
@@ -97,6 +101,7 @@ public final class WriteTransaction {
         guard let opened = try openDatabase(pointer, name, kind.flags | UInt32(MDB_CREATE)) else {
             throw LMDBError(returnCode: MDB_NOTFOUND, call: .openDatabase)
         }
+        environment.note(opened, name, kind)
         return opened
     }
 
@@ -125,7 +130,7 @@ extension Environment {
         guard let begun else { throw LMDBError(returnCode: MDB_BAD_TXN, call: .begin) }
         let result: R
         do {
-            result = try body(WriteTransaction(begun))
+            result = try body(WriteTransaction(begun, self))
         } catch {
             mdb_txn_abort(begun)
             throw error
@@ -167,7 +172,7 @@ extension Environment {
         defer { readers.withLock { $0.live -= 1 } }
         let result: R
         do {
-            result = try body(HandleTransaction(begun))
+            result = try body(HandleTransaction(begun, self))
         } catch {
             mdb_txn_abort(begun)
             throw error
@@ -183,12 +188,18 @@ extension Environment {
 public struct HandleTransaction {
     // Right because the transaction outlives the body that uses it.
     let pointer: OpaquePointer
+    private let environment: Environment
 
-    fileprivate init(_ pointer: OpaquePointer) { self.pointer = pointer }
+    fileprivate init(_ pointer: OpaquePointer, _ environment: Environment) {
+        self.pointer = pointer
+        self.environment = environment
+    }
 
     /// Opens a sub-database. Returns nil if it does not exist.
     public func open(_ name: String, _ kind: Database.Kind) throws(LMDBError) -> Database? {
-        try openDatabase(pointer, name, kind.flags)
+        guard let opened = try openDatabase(pointer, name, kind.flags) else { return nil }
+        environment.note(opened, name, kind)
+        return opened
     }
 
     /// Returns the value of a number key, or nil if the key does not exist. The bytes are valid inside the body.

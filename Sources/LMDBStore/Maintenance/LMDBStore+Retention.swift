@@ -7,7 +7,7 @@ extension LMDBStore {
     /// A page freed by a commit after a reader's state is used by the reader, or by a state between. It is not reused before
     /// the reader ends. Pages that the next commit will free are not counted. O(entries of the list after the oldest reader).
     public func retention(of snapshots: [any StoreSnapshot]) throws -> Retention {
-        try checkProcess()
+        try beginUse()
         return try mappingErrors {
             let numbers = snapshots.map { ($0 as? LMDBSnapshot)?.transactionNumber }
             let foreign = try environment.activeReaders().filter { $0.processID != SaveOrigin.thisProcess }

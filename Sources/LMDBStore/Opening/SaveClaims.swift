@@ -143,7 +143,7 @@ extension LMDBStore {
     /// ``LMDBStore/Options/busyTimeout``.
     /// - Throws: `StoreError` `.storeBusy`, which names the process that has the conflicting claim.
     public func claimSaves(_ kind: SaveClaimKind) throws -> (any SaveClaim)? {
-        try checkProcess()
+        try beginUse()
         let claim = try claims.claim(kind)
         if kind == .holdingBack { try showCommitOfDeadWriter() }
         return claim

@@ -8,7 +8,17 @@ struct ContextPhase {
     /// Whether a save is being applied. See ``ManagedObjectContext/settleBaseNow()``.
     var settlesBaseLater = false
     /// The notifier of saves that the context has not merged yet; nil if there are none. The next read merges them first.
-    var behind: CoalescedNotifier?
+    var behind: CoalescedNotifier? {
+        didSet { mustCatchUp = behind != nil || isSuspended }
+    }
+    /// The knowledge of the context when the store was suspended; nil if the store is not suspended.
+    var suspended: ManagedObjectContext.Suspended? {
+        didSet { mustCatchUp = behind != nil || isSuspended }
+    }
+    /// Whether the next use has to move the context first.
+    private(set) var mustCatchUp = false
+    /// Whether the context was not used since the store was suspended.
+    var isSuspended: Bool { suspended.map { !$0.hasMoved } ?? false }
     /// The new objects that the next use of the context inserts. See ``ManagedObjectContext/awaitArrival(of:_:)``.
     var arrivals: [ManagedObject] = []
     /// The number of registrations of objects when the context last began to rest. If there are more now, the context may have read a value

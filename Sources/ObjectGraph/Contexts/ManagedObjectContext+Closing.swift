@@ -23,7 +23,10 @@ extension ManagedObjectContext {
         phase.behind = nil
         let (views, sources) = observers.close()
         for source in sources { source.source?.end(layerStack.baseState.state) }
-        for observer in views { observer.contextDidClose(error) }
+        for observer in views {
+            observer.releaseViews(layerStack.baseState.state.view)
+            observer.contextDidClose(error)
+        }
         if followsStore { setup.coordinator.unregister(number) }
     }
 

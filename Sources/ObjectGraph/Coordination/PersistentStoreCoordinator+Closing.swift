@@ -100,7 +100,7 @@ extension StoreWriter {
         try await onDisk { try $0.store.shutDown() }
     }
 
-    private func onDisk(_ body: @escaping @Sendable (StoreWriter) throws -> Void) async throws {
+    func onDisk(_ body: @escaping @Sendable (StoreWriter) throws -> Void) async throws {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             disk.async { continuation.resume(with: Result { try body(self) }) }
         }
@@ -121,10 +121,10 @@ final class ClosedSnapshot: StoreSnapshot {
     let generation: Generation
     private let error: StoreError
 
-    init(_ store: any ObjectStore, generation: Generation) {
+    init(_ store: any ObjectStore, generation: Generation, _ error: StoreError? = nil) {
         schema = store.schema
         self.generation = generation
-        error = StoreError.closed(store.name)
+        self.error = error ?? StoreError.closed(store.name)
     }
 
     // Reading a property cannot throw, so it reads like a property of a deleted object.

@@ -4,6 +4,8 @@ import StoreInterface
 struct LiveQuery: Sendable {
     let query: StoreQuery
     private(set) var view: LayeredView
+    /// Whether the view was released, so that old values cannot be compared with new ones.
+    private var isDetached = false
     /// Every object that the query selects. ``window`` applies offset and limit.
     private(set) var list: ResultList
     /// The sort values of the objects in ``list``, if the view is not a snapshot in time and no longer has them; otherwise nil.
@@ -81,6 +83,7 @@ struct LiveQuery: Sendable {
     mutating func advance(
         to next: LayeredView, changes: [ChangeSet]?, saved: [ChangeSet] = []
     ) throws -> ResultDifference {
+        if isDetached { return try reattach(to: next, changes.map { $0 + saved }) }
         let followsOthers = query.predicate.traversesRelationships || query.followedBySort != nil
         guard let changes = changes ?? view.changesWithin(next), remembered == nil || !followsOthers else {
             return try recompute(in: next)
@@ -96,6 +99,27 @@ struct LiveQuery: Sendable {
             return try recompute(in: next, updated: Set(affected))
         }
         return try replace(affected, in: next)
+    }
+
+    /// Releases the view. The next call of ``advance(to:changes:saved:)`` runs the query again.
+    mutating func detach(_ empty: LayeredView) {
+        view = empty
+        remembered = nil
+        isDetached = true
+    }
+
+    private mutating func reattach(to next: LayeredView, _ changes: [ChangeSet]?) throws -> ResultDifference {
+        var attached = self
+        attached.isDetached = false
+        let updated = changes.map { changes in
+            Set(
+                changes.flatMap { change in
+                    change.change(of: query.entity).map { $0.insertedKeys + $0.updatedKeys + $0.deletedKeys } ?? []
+                })
+        }
+        let difference = try attached.recompute(in: next, updated: updated ?? Set(list.keys(window)))
+        self = attached
+        return difference
     }
 
     // MARK: Replacing a few objects

@@ -136,6 +136,23 @@ final class ResultWorker: ViewObserver {
         host?.enqueue { [self] _ in deliver(.failure(error), fetch) }
     }
 
+    /// Releases the views. The changes of a running computation are computed again with the next view.
+    func releaseViews(_ ended: LayeredView) {
+        let dropped = state.withLock { state in
+            let dropped = [state.view, state.running?.view, state.live?.view]
+            if let running = state.running {
+                state.changes = running.changes.flatMap { old in state.changes.map { old + $0 } }
+                state.saved = running.saved + state.saved
+            }
+            state.view = nil
+            state.running = nil
+            state.computation += 1
+            state.live?.detach(ended)
+            return dropped
+        }
+        withExtendedLifetime(dropped) {}
+    }
+
     /// Waits until the changes that have arrived are computed, and their updates delivered.
     func untilIdle() async {
         while state.withLock({ $0.isBusy }) {

@@ -174,7 +174,9 @@ private struct ViewComparison {
     func changes(of observation: ObservedObject, _ entity: Int, _ key: ObjectKey) throws -> Difference {
         let isTouched = changes.map { contains(entity, key, in: $0) } ?? true
         if isTouched {
-            let (was, exists) = try (old.exists(entity, key), new.exists(entity, key))
+            let exists = try new.exists(entity, key)
+            // A view that is not fixed shows the new objects already. Only objects that existed are observed.
+            let was = try old.base.isFixed ? old.exists(entity, key) : new.base.isFixed || exists
             if was != exists { return .existence(exists) }
             if !exists { return .none }
         }
@@ -187,16 +189,18 @@ private struct ViewComparison {
         for number in observation.relationships {
             let relationship = model.entities[entity].relationships[number]
             guard case .toMany(let relation) = relationship.kind, mayDiffer(relation) else { continue }
-            if try !new.base.isFixed || old.members(of: relationship, key) != new.members(of: relationship, key) {
+            if try !areFixed || old.members(of: relationship, key) != new.members(of: relationship, key) {
                 properties.append(.toMany(number))
             }
         }
         return properties.isEmpty ? .none : .properties(properties)
     }
 
+    private var areFixed: Bool { old.base.isFixed && new.base.isFixed }
+
     /// Snapshots that are not fixed show the new values already, so their values cannot be compared.
     private func differs(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Bool {
-        guard new.base.isFixed else { return true }
+        guard areFixed else { return true }
         return try old.shown(old.value(entity, key, column) ?? .null, entity, column)
             != new.shown(new.value(entity, key, column) ?? .null, entity, column)
     }

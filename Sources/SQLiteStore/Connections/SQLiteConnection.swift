@@ -24,6 +24,8 @@ final class SQLiteConnection: @unchecked Sendable {
 
     /// SQLite's connection, which is closed once: in `close()`, which sets nil, or in `deinit`.
     private var handle: OpaquePointer?
+    /// The file of a connection that is closed until the next use; nil otherwise.
+    private var suspended: FileIdentity?
     /// The path of the file, for errors.
     let path: String
     private let role: Role
@@ -72,14 +74,37 @@ final class SQLiteConnection: @unchecked Sendable {
         }
     }
 
+    /// Closes the connection until the next use, which opens the same file again. The caller uses the connection alone.
+    func suspend() {
+        withLock {
+            guard failure == nil, let open = handle else { return }
+            let file = StoreFile.identity(path)
+            statements = [:]
+            guard sqlite3_close(open) == SQLITE_OK else { return }
+            handle = nil
+            suspended = file
+        }
+    }
+
+    /// Opens the file again after ``suspend()``.
+    private func resume() throws -> OpaquePointer {
+        let found = StoreFile.identity(path)
+        guard let file = suspended, found == file else { throw StoreError.fileReplaced(path, isGone: found == nil) }
+        let opened = try Self.open(path, role, name: path)
+        handle = opened
+        suspended = nil
+        return opened
+    }
+
     private struct ClosedConnection: Error {}
 
     /// The open connection. The caller holds the lock.
     private var database: OpaquePointer {
         get throws {
             if let failure { throw failure is ClosedConnection ? StoreError.closed(path) : failure }
-            guard let handle else { throw StoreError.closed(path) }
-            return handle
+            if let handle { return handle }
+            if suspended != nil { return try resume() }
+            throw StoreError.closed(path)
         }
     }
 

@@ -85,6 +85,12 @@ final class SQLiteReaderPool: Sendable {
     /// - Returns: The number of living snapshots.
     func close() -> Int {
         isClosed.store(true, ordering: .releasing)
+        return closeIdle()
+    }
+
+    /// Closes the idle connections.
+    /// - Returns: The number of living snapshots.
+    func closeIdle() -> Int {
         let old = idle.withLock { idle in
             defer { idle = [] }
             return idle

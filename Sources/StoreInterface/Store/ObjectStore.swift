@@ -104,6 +104,12 @@ public protocol ObjectStore: AnyObject, Sendable {
     /// Blocks for up to five seconds while snapshots are referenced.
     /// - Throws: `StoreError` `.inUseElsewhere` if snapshots are still referenced after that. The call can be repeated.
     func shutDown() throws
+    /// Closes the file and releases every lock until the next call that needs them, which opens the file again. The default
+    /// does nothing, which is right for a store without a file.
+    ///
+    /// Blocks for up to five seconds while snapshots are referenced. The writer makes no other call meanwhile.
+    /// - Throws: `StoreError` `.inUseElsewhere` if snapshots are still referenced after that. Then nothing has changed.
+    func suspend() throws
 
     /// The look-ups in the store's cache since it was opened, for metrics; nil, the default, for a store without a cache.
     var cacheUse: CacheUse? { get }
@@ -183,6 +189,9 @@ extension ObjectStore {
 
     /// Does nothing, the default for stores without a file.
     public func shutDown() throws {}
+
+    /// Does nothing, the default for stores without a file.
+    public func suspend() throws {}
 
     /// nil, the default for stores without a cache.
     public var cacheUse: CacheUse? { nil }

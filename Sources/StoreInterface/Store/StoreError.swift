@@ -32,6 +32,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// - `remoteFileSystem`: The file is on a file system whose locks and maps cannot be trusted.
     /// - `usedAfterFork`: The store was opened before a fork.
     /// - `closed`: The store was closed.
+    /// - `suspended`: The store is suspended, and the call cannot wait until it is resumed.
     /// - `unsupported`: The store cannot do what the call asks for.
     /// - `inputOutput`: A call of the system failed.
     /// - `valueTooLarge`: A value does not fit its column or the store.
@@ -40,8 +41,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         /// The file was deleted, moved or replaced while it was open. Data saved to it would be lost.
         case fileReplaced
         case cannotOpen, notAStore, damaged, formatTooNew, schemaMismatch, schemaTooNew, inUseElsewhere
-        case full, readersFull, storeBusy, readOnly, remoteFileSystem, usedAfterFork, closed, unsupported, inputOutput
-        case valueTooLarge, internalInconsistency
+        case full, readersFull, storeBusy, readOnly, remoteFileSystem, usedAfterFork, closed, suspended, unsupported
+        case inputOutput, valueTooLarge, internalInconsistency
     }
 
     /// The line of source code that created an error, for bug reports.
@@ -120,12 +121,17 @@ extension StoreError {
         StoreError(.closed, "cannot use \(name): it was closed. Open it again")
     }
 
-    /// The error of closing a store that is still being read.
-    package static func stillRead(_ name: String, readers: Int) -> StoreError {
+    /// The error of closing or suspending a store that is still being read.
+    package static func stillRead(_ name: String, readers: Int, verb: String = "close") -> StoreError {
         StoreError(
             .inUseElsewhere,
-            "cannot close \(name): \(readers) reads are still running, such as streams or a backup. End them, and close it again"
+            "cannot \(verb) \(name): \(readers) reads are still running, such as streams or a backup. End them, and \(verb) it again"
         )
+    }
+
+    /// The error of a call that cannot wait until the store is resumed.
+    package static func suspended(_ name: String) -> StoreError {
+        StoreError(.suspended, "cannot use \(name): it is suspended. Call resume() of its container first")
     }
 
     /// The error of writing to a store that was opened read-only.

@@ -81,6 +81,15 @@ public final class ModelContainer: Sendable {
     /// Writes the saves and closes the store, so that its file can be moved or opened again. Release the contexts that were made with
     /// ``ModelContext/init(_:)`` before: a context that is not used again keeps the file open, and this throws.
     public func close() async throws { try await storage.container.close() }
+
+    /// Writes the saves, ends all reads and releases every lock, so that the system may freeze the process. Until ``resume()``, saves
+    /// throw `StoreError` `.suspended`, and their changes stay unsaved.
+    ///
+    /// - Throws: The error of a save that cannot be written, such as a full disk. Then the container is not suspended.
+    public func suspend() async throws { try await storage.container.suspend() }
+
+    /// Goes on after ``suspend()``. Contexts show what other processes have saved meanwhile.
+    public func resume() async { await storage.container.resume() }
 }
 
 extension ModelContainer: Equatable, CustomDebugStringConvertible {

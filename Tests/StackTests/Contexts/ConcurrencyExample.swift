@@ -29,6 +29,21 @@ import Testing
         #expect(track.objectID == id)
     }
 
+    @Test func `a process suspends its container before it is frozen`() async throws {
+        // Docs/Concurrency.md
+        try await container.suspend()
+        // The process is frozen here, and goes on later.
+        await container.resume()
+        // end
+        // Sources/ObjectGraph/Stacks/PersistentContainer+Suspending.swift
+        try await container.suspend()
+        // The process is frozen here, and goes on later.
+        await container.resume()
+        // end
+        try await importer.perform(andSave: .durable) { _ = $0.makeTrack("after") }
+        #expect(try await container.read { try $0.trackTitles() } == ["after"])
+    }
+
     @Test func `a read and a write need no context`() async throws {
         let id = try await container.write { $0.makeTrack("Baguette", plays: 1).objectID }
         // Docs/Concurrency.md

@@ -8,6 +8,9 @@ struct ChangeTracker {
     var updatesOfDeleted = UpdatesOfDeletedObjects()
     /// Objects that the next save checks for conflicts although they are unchanged.
     var watched: Set<ObjectID> = []
+    /// The objects with unsaved changes that other saves changed while the store was suspended, with the columns that those changed. The
+    /// next save checks them for conflicts, although the context shows the newest values.
+    var changedWhileSuspended: [ObjectAddress: ColumnSet] = [:]
     /// The addresses of unsaved objects that had a provisional id before their insertion, by its key.
     var provisional: [ObjectKey: ObjectAddress] = [:]
     /// The recorded changes; nil while undo is off.

@@ -29,7 +29,7 @@ public actor BackgroundContext: ContextExecutor {
     init(_ setup: ContextConfiguration) {
         name = setup.name
         executor = QueueExecutor(name: setup.name)
-        let place = ContextAddress(executor: executor)
+        let place = ContextAddress(executor: executor, below: setup.parent?.place)
         context = ManagedObjectContext(setup, place: place)
         place.host = self
         if setup.automaticallyMergesChanges { enqueue { $0.follow() } }

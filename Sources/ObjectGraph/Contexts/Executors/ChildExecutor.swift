@@ -21,7 +21,7 @@ final class ChildExecutor: ContextExecutor, @unchecked Sendable {
 
     /// Creates a context with a host. Call this on the executor of the context.
     static func makeContext(_ setup: ContextConfiguration, on executor: QueueExecutor?) -> ManagedObjectContext {
-        let address = ContextAddress(executor: executor)
+        let address = ContextAddress(executor: executor, below: setup.parent?.place)
         let context = ManagedObjectContext(setup, place: address)
         let host = ChildExecutor(executor)
         host.context = context

@@ -49,13 +49,20 @@ final class ContextAddress: Sendable {
     let confinement: ConfinedExecutor?
     private let box = Mutex<WeakContext>(WeakContext(host: nil))
     private let retained = Mutex<ChildExecutor?>(nil)
+    /// The newest save in the file that the root of the context had read when the store was suspended; nil if it is forgotten.
+    let readAtSuspension = Mutex<Generation?>(nil)
 
-    init(executor: QueueExecutor?) {
+    /// The number of ancestors of the context.
+    let depth: Int
+
+    init(executor: QueueExecutor?, below parent: ContextAddress?) {
         self.executor = executor
         confinement = nil
+        depth = parent.map { $0.depth + 1 } ?? 0
     }
 
     init(confinement: ConfinedExecutor) {
+        depth = 0
         executor = nil
         self.confinement = confinement
         host = confinement
@@ -85,7 +92,7 @@ final class MainContextHost: ContextExecutor {
     private func makeContext() -> ManagedObjectContext {
         guard let setup = setup?() else { preconditionFailure("the main context is used while it is being created") }
         self.setup = nil
-        let place = ContextAddress(executor: nil)
+        let place = ContextAddress(executor: nil, below: setup.parent?.place)
         let context = ManagedObjectContext(setup, place: place)
         place.host = self
         context.follow()

@@ -48,6 +48,12 @@ struct ContextObservers {
         for stream in streams.values { stream.finish() }
     }
 
+    /// Removes the requests that are being iterated and returns them for the caller to end.
+    mutating func takeSources() -> [WeakSource] {
+        defer { openSources = [] }
+        return openSources
+    }
+
     /// Removes all that depend on an open store, and returns the observers of the view and the requests for the caller to end.
     /// Observers of notices stay, because unsaved changes can still be rolled back.
     mutating func close() -> (views: [any ViewObserver], sources: [WeakSource]) {

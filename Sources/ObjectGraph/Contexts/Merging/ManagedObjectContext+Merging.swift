@@ -11,7 +11,9 @@ extension ManagedObjectContext {
     /// See ``refreshFromParent()``.
     public func mergeChanges(from changes: ChangeSet) {
         checkIsolation()
-        guard isRoot, changes.generation > layerStack.baseState.state.generation else { return }
+        guard isRoot else { return }
+        tracker.changedWhileSuspended = [:]
+        guard changes.generation > layerStack.baseState.state.generation else { return }
         moving { advance(to: setup.writer.newestState()) }
     }
 
@@ -19,7 +21,7 @@ extension ManagedObjectContext {
     ///
     /// A context that does not merge stays at its state, but releases the snapshot below deferred saves after they are written.
     func storeDidChange() {
-        guard phase.closure == nil else { return }
+        guard phase.closure == nil, !phase.isSuspended else { return }
         let newest = setup.writer.state
         if followsStore, automaticallyMergesChanges {
             if isRoot || layerStack.baseState.route == nil { moving { moveOn(to: newest) } }
@@ -38,6 +40,7 @@ extension ManagedObjectContext {
     @inline(never)
     private func catchUp(_ confinement: ConfinedExecutor) {
         confinement.runJobs(in: self)
+        resumeConfined(confinement)
         guard phase.closure == nil, !layerStack.baseState.isPinned, automaticallyMergesChanges || !hasChanges else { return }
         moving { moveOn(to: setup.writer.newestState()) }
     }
@@ -49,10 +52,12 @@ extension ManagedObjectContext {
     /// Merges announced saves before a read, so that the read sees every save that the program has awaited (S068).
     @inline(__always)
     func catchUp() {
-        if phase.behind != nil, !phase.isMoving { mergeAnnounced() }
+        if phase.mustCatchUp, !phase.isMoving { mergeAnnounced() }
     }
 
     private func mergeAnnounced() {
+        moveIfSuspended()
+        guard phase.behind != nil else { return }
         phase.behind?.willCatchUp()
         phase.behind = nil
         storeDidChange()
@@ -69,7 +74,7 @@ extension ManagedObjectContext {
     /// Moves to a newer snapshot of the same saves, as after a compaction.
     ///
     /// Nothing changes for users of the context. Pages that only the old snapshot needed can be reused.
-    private func renewSnapshot(_ state: StoreState) {
+    func renewSnapshot(_ state: StoreState) {
         let base = layerStack.baseState.state.storeBase
         guard state.base !== base, state.base.generation >= base.generation else { return }
         // Counts and values read earlier leave no registered object, but they must not change either. So check whether the snapshot was
@@ -99,7 +104,7 @@ extension ManagedObjectContext {
     }
 
     /// - Parameter counted: The saves between the two states; nil if they are unknown.
-    private func move(to state: StoreState, after counted: [ChangeSet]?) {
+    func move(to state: StoreState, after counted: [ChangeSet]?) {
         let span = mergeSpan()
         defer { span?.end() }
         // Acquire the snapshot before notifying observers, because it may contain more saves of other connections.
@@ -193,6 +198,7 @@ extension ManagedObjectContext {
         checkIsolation()
         prepareRequest()
         layerStack.baseState.route?.forget(nil)
+        tracker.changedWhileSuspended = [:]
         if isRoot { moving { advance(to: setup.writer.newestState()) } }
     }
 
@@ -211,6 +217,7 @@ extension ManagedObjectContext {
         checkIsolation()
         tracker.undo?.removeAllActions()
         tracker.keyed = KeyedChanges()
+        tracker.changedWhileSuspended = [:]
         tracker.log.forgetUnsavedChange()
         if !layerStack.hasTakenLayers { tracker.provisional = [:] }
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
@@ -252,6 +259,7 @@ extension ManagedObjectContext {
         tracker.undo?.removeAllActions()
         layerStack.reset()
         tracker.keyed = KeyedChanges()
+        tracker.changedWhileSuspended = [:]
         tracker.updatesOfDeleted = UpdatesOfDeletedObjects()
         tracker.log.removeAll()
         tracker.provisional = [:]

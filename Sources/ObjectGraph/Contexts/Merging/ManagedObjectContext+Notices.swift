@@ -45,9 +45,15 @@ package protocol ViewObserver: AnyObject, Sendable {
     func viewDidChange(_ view: LayeredView, _ changes: ChangeSet?, saved: ChangeSet)
     /// Called after the context was closed. No call follows.
     func contextDidClose(_ error: any Error)
+    /// Called before the store is suspended or closed. The observer releases every view at once, so that the file can be closed. The next
+    /// view has all changes since the last one.
+    ///
+    /// - Parameter ended: A view that cannot be read, to have instead.
+    func releaseViews(_ ended: LayeredView)
 }
 
 extension ViewObserver {
+    package func releaseViews(_ ended: LayeredView) {}
     package func contextDidClose(_ error: any Error) {}
 }
 

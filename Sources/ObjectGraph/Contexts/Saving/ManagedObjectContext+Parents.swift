@@ -16,6 +16,8 @@ struct ChildChanges: Sendable {
     var orphans = UpdatesOfDeletedObjects()
     /// The unchanged objects that the save checks for conflicts.
     var watched: Set<ObjectID> = []
+    /// The changed objects that other saves changed while the store was suspended.
+    var changedWhileSuspended: [ObjectAddress: ColumnSet] = [:]
 }
 
 /// A child's save through this context that waits for the running save.
@@ -172,7 +174,8 @@ extension ManagedObjectContext {
         return ChildChanges(
             layer: layer, changes: layer.changeSet(origin: origin), parentViewRevision: layerStack.baseState.parentViewRevision,
             parentResetGeneration: layerStack.baseState.parentResetGeneration, state: stateToReach, origin: origin,
-            orphans: tracker.updatesOfDeleted, watched: tracker.watched)
+            orphans: tracker.updatesOfDeleted, watched: tracker.watched,
+            changedWhileSuspended: tracker.changedWhileSuspended)
     }
 
     /// The state that the parent must reach before it accepts changes of this context. Usually the parent has reached it already.
@@ -218,6 +221,7 @@ extension ManagedObjectContext {
             return written
         }
         tracker.watched.subtract(push.watched)
+        tracker.changedWhileSuspended = [:]
         // The merge policy of the root may have dropped or changed some values.
         if !observers.views.isEmpty { notify(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
         let taken = place.taken(of: push)
@@ -271,6 +275,7 @@ extension ManagedObjectContext {
                 if !layerStack.top.isEmpty { pushed = prepared(push) }
             }
             tracker.watched.formUnion(push.watched)
+            tracker.changedWhileSuspended.formUnion(push.changedWhileSuspended)
             guard !pushed.taken.layer.isEmpty else { return ([ObjectID](), ChangeSet()) }
             layerStack.append(pushed.layers)
             tracker.log.noteUnsavedChange()
@@ -404,6 +409,7 @@ extension ManagedObjectContext {
             }
             request.origin = pushes[0].origin.orAuthor(transactionAuthor)
             request.watched.formUnion(pushes.flatMap(\.watched))
+            for push in pushes { request.changedWhileSuspended.formUnion(push.changedWhileSuspended) }
             request.trace = trace(of: request)
             setup.writer.submit(request, origin: number) { result in
                 host.enqueue { _ in then(result.map { .written($0) }) }
@@ -432,6 +438,7 @@ extension ManagedObjectContext {
             push.parentResetGeneration = layerStack.baseState.parentResetGeneration
             push.state = stateToReach
             push.watched.formUnion(tracker.watched)
+            push.changedWhileSuspended.formUnion(tracker.changedWhileSuspended)
             push.origin = push.origin.orAuthor(transactionAuthor)
             return push
         }
@@ -441,6 +448,7 @@ extension ManagedObjectContext {
         push.layer.seal()
         push.changes = ChangeSet.union([push.changes] + pushes.map(\.changes))
         push.watched.formUnion(pushes.flatMap(\.watched))
+        for other in pushes { push.changedWhileSuspended.formUnion(other.changedWhileSuspended) }
         push.origin = pushes[0].origin.orAuthor(transactionAuthor)
         return push
     }

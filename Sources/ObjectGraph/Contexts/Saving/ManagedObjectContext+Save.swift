@@ -32,6 +32,11 @@ extension ManagedObjectContext {
     nonisolated(nonsending) func save<T>(
         _ durability: Durability, through target: SaveTarget?, after body: () throws -> T
     ) async throws -> T {
+        checkAccess()
+        // A child's save to its parent does not use the store.
+        let usesStore = isRoot || target != nil
+        if usesStore { await setup.writer.suspension.enter() }
+        defer { if usesStore { setup.writer.suspension.leave() } }
         checkIsolation()
         let uses = try beginUse()
         defer { uses?.end() }
@@ -132,7 +137,7 @@ extension ManagedObjectContext {
             layers: layers, base: layerStack.baseState.state, watched: tracker.watched, policy: mergePolicy,
             durability: durability,
             origin: origin, preserved: traits.preserved, rules: traits.rules, validation: traits.validation,
-            mayHaveOrphans: !tracker.updatesOfDeleted.isEmpty)
+            mayHaveOrphans: !tracker.updatesOfDeleted.isEmpty, changedWhileSuspended: tracker.changedWhileSuspended)
     }
 
     /// The author and context name of this context's saves. Time and process are added when a save is written.
@@ -168,6 +173,7 @@ extension ManagedObjectContext {
             return written
         }
         tracker.watched = []
+        tracker.changedWhileSuspended = [:]
         let dropped = dropped(of: written, outcome.changes, others: others)
         let added = added(to: written, adopted, outcome.changes)
         let visible = others.map { ChangeSet.union($0 + [adopted, dropped, added].compactMap(\.self)) }

@@ -15,7 +15,11 @@ extension ManagedObjectContext {
     package func saveNow(_ durability: Durability = .deferred) throws {
         checkIsolation()
         // The context does not move to the newest state, because the check compares with the state that the program has seen.
-        if !phase.isMoving { place.confinement?.runJobs(in: self) }
+        if !phase.isMoving, let confinement = place.confinement {
+            confinement.runJobs(in: self)
+            resumeConfined(confinement)
+        }
+        if isRoot { try setup.writer.suspension.checkOpen(setup.writer.store) }
         try using { try saveInTurnNow(durability) }
     }
 

@@ -57,6 +57,8 @@ extension PersistentStoreCoordinator {
     func save(_ chunk: BatchInsertion, _ options: BatchOptions) -> Task<ChangeSet, any Error> {
         Task {
             var chunk = chunk
+            await writer.suspension.enter()
+            defer { writer.suspension.leave() }
             // On the writer's queue, because this may wait for the disk.
             chunk.keys = try await writer.onQueue { [entity = chunk.entity.number, count = chunk.rows.count] writer in
                 writer.takeKeys(entity, atLeast: count)
@@ -122,6 +124,7 @@ extension PersistentStoreCoordinator {
 
     private func batchDeleteNow(_ query: StoreQuery, _ options: BatchOptions) throws -> BatchResult {
         try checkOpen()
+        try writer.suspension.checkOpen(store)
         var result = BatchResult(entity: query.entity, store: store.identity)
         result.add(try writer.submitAndWait(request(options, deletions(query)), origin: .max).changes)
         return result
@@ -143,6 +146,8 @@ extension PersistentStoreCoordinator {
     private func result(
         _ span: String, _ entity: Int, _ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
     ) async throws -> BatchResult {
+        await writer.suspension.enter()
+        defer { writer.suspension.leave() }
         var result = BatchResult(entity: entity, store: store.identity)
         result.add(
             try await instruments.span(span, ["strata.entity": "\(contextModel.entities[entity].name)"]) {
@@ -154,8 +159,8 @@ extension PersistentStoreCoordinator {
     private func submit(
         _ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
     ) async throws -> ChangeSet {
-        var request = request(options, make)
         try checkOpen()
+        var request = request(options, make)
         request.trace = instruments.map { SaveTrace($0, request.origin, request.durability) }
         return try await withCheckedThrowingContinuation { [request] continuation in
             // No context is the origin, so all contexts are notified, and other coordinators on the file too.

@@ -40,7 +40,7 @@ struct SaveCheck {
 
     /// Returns the layer to write, without its version. Throws ``SaveError``.
     mutating func resolvedLayer() throws -> Layer {
-        if request.base.sequence != state.sequence || request.mayHaveOrphans {
+        if request.base.sequence != state.sequence || request.mayHaveOrphans || !request.changedWhileSuspended.isEmpty {
             try settleKeys()
             try checkVersions()
             try checkWatched()
@@ -70,7 +70,8 @@ struct SaveCheck {
                     if !movedKeys.isEmpty, movedKeys.contains(key), entity == keyedValues { continue }
                     let theirs = try current.version(entity, key)
                     let isOrphan = theirs == nil && row.kind == .update
-                    guard try isOrphan || !numbers.areSame(base.version(entity, key), theirs) else { continue }
+                    let isKnown = request.changedWhileSuspended[.init(entity: entity, key: key)] == nil
+                    guard try isOrphan || !isKnown || !numbers.areSame(base.version(entity, key), theirs) else { continue }
                     try resolve(row, entity, key, isInStore: theirs != nil)
                 }
             }
@@ -138,8 +139,10 @@ struct SaveCheck {
         let current = state.view
         let layer = writable()
         let ours = row.copy(layer: layer.id)
+        let unseen = request.changedWhileSuspended[.init(entity: entity, key: key)]
         try row.set.forEach { column in
-            if try base.value(entity, key, column) != current.value(entity, key, column) { ours.clear(column) }
+            let isUnseen = unseen?.contains(column) ?? false
+            if try isUnseen || base.value(entity, key, column) != current.value(entity, key, column) { ours.clear(column) }
         }
         for reference in request.rules.ordered[entity] {
             let isMoved = row.isSet(reference.column)

@@ -19,6 +19,9 @@ struct SaveRequest: Sendable {
     var validation: ValidationRules?
     /// Whether updated objects may be deleted in ``base`` already (S106).
     var mayHaveOrphans = false
+    /// The changed objects that other saves changed while the store was suspended, with the columns that those changed. They are in conflict,
+    /// although ``base`` has their newest versions.
+    var changedWhileSuspended: [ObjectAddress: ColumnSet] = [:]
     /// Whether the save is only previewed. Then its check records every conflict.
     var isPreview = false
     /// The report of the save; nil if nothing is installed.

@@ -24,6 +24,8 @@ extension PersistentStoreCoordinator {
         if store.isReadOnly { throw StoreError.openReadOnly(store.name) }
         guard writer.capabilities.contains(.compaction) else { return CompactionProgress() }
         let writer = writer
+        await writer.suspension.enter()
+        defer { writer.suspension.leave() }
         return try await instruments.span("strata.compact", [:]) {
             try await store.compact(options) { step in
                 writer.renewSnapshot { [weak self] in self?.didSave(0) }

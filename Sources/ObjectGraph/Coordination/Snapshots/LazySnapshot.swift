@@ -21,6 +21,8 @@ final class LazySnapshot: StoreSnapshot {
     /// The acquired snapshot. Unchecked access is safe, because it is written before ``isTaken`` is set and read only after that.
     private nonisolated(unsafe) var taken: (any StoreSnapshot)?
     private let onTaking: @Sendable (any StoreSnapshot) -> Void
+    /// Whether no earlier read can contradict the snapshot. A suspended context has read an older one.
+    let isFixed: Bool
 
     private enum State {
         /// Not acquired. The generation is that of the commit after which the snapshot was created.
@@ -29,7 +31,11 @@ final class LazySnapshot: StoreSnapshot {
     }
 
     /// - Parameter onTaking: A closure called once, with the snapshot, when it is acquired.
-    init(_ store: any ObjectStore, generation: Generation, onTaking: @escaping @Sendable (any StoreSnapshot) -> Void) {
+    init(
+        _ store: any ObjectStore, generation: Generation, isFixed: Bool = true,
+        onTaking: @escaping @Sendable (any StoreSnapshot) -> Void
+    ) {
+        self.isFixed = isFixed
         acquire = { try store.snapshot() }
         underlying = nil
         schema = store.schema
@@ -44,6 +50,7 @@ final class LazySnapshot: StoreSnapshot {
         schema = base.schema
         state = Mutex(.untaken(base.generation))
         onTaking = { _ in }
+        isFixed = true
     }
 
     /// The acquired snapshot; nil before the first read. Never acquires one.

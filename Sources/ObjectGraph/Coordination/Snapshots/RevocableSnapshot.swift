@@ -11,6 +11,10 @@ final class StoreUses: Sendable {
     /// The number of running uses; negative after ``close(within:)``.
     private let count = Atomic(0)
     private static let closed = Int.min / 2
+    /// Added while another thread replaces what the context reads.
+    private static let paused = Int.min / 4
+    /// Whether the store was suspended since the context last moved.
+    let wasSuspended = Atomic(false)
     /// The snapshots and pages that the context refers to.
     private let readings = Mutex<[ObjectIdentifier: any Revocable]>([:])
 
@@ -19,9 +23,17 @@ final class StoreUses: Sendable {
     /// Begins a use. Returns false if the uses were closed. Uses may be nested: the uses within a use always begin.
     @inline(__always)
     func begin() -> Bool {
-        if count.add(1, ordering: .acquiring).newValue > 0 { return true }
+        let now = count.add(1, ordering: .acquiring).newValue
+        if now > 0 { return true }
         count.subtract(1, ordering: .relaxed)
-        return false
+        return Self.isClosed(now) ? false : beginLater()
+    }
+
+    /// Begins a use after the other thread has replaced what the context reads, which takes some microseconds.
+    @inline(never)
+    private func beginLater() -> Bool {
+        CurrentThread.sleep(microseconds: 50)
+        return begin()
     }
 
     @inline(__always)
@@ -38,39 +50,62 @@ final class StoreUses: Sendable {
     ///
     /// - Returns: false if uses were running for all of that time. Then nothing has changed.
     func close(within patience: Duration) -> Bool {
+        if whenIdle(within: patience, Self.closed) == .busy { return false }
+        let old = readings.withLock { readings in
+            defer { readings = [:] }
+            return readings
+        }
+        // Snapshots are released after the lock, because that ends transactions.
+        for reading in old.values { reading.replace(nil) }
+        return true
+    }
+
+    /// Makes the context read another snapshot, at a moment without uses. Blocks the calling thread until there is one.
+    ///
+    /// - Returns: false if uses were running for all of that time. Then nothing has changed.
+    func suspend(within patience: Duration, reading base: any StoreSnapshot) -> Bool {
+        switch whenIdle(within: patience, Self.paused) {
+        case .busy: return false
+        case .closed: return true
+        case .idle: break
+        }
+        for reading in readings.withLock({ Array($0.values) }) { reading.replace(base) }
+        wasSuspended.store(true, ordering: .releasing)
+        count.subtract(Self.paused, ordering: .releasing)
+        return true
+    }
+
+    private enum Moment { case idle, busy, closed }
+
+    /// Adds a number at a moment without uses, so that none begins. Returns `busy` if there is no such moment in time.
+    private func whenIdle(within patience: Duration, _ number: Int) -> Moment {
         let end = ContinuousClock.now + patience
         while true {
-            let (isIdle, found) = count.compareExchange(
-                expected: 0, desired: Self.closed, ordering: .acquiringAndReleasing)
-            if !isIdle, found > 0 {
-                if ContinuousClock.now > end { return false }
-                CurrentThread.sleep(microseconds: 1000)
-                continue
-            }
-            let old = readings.withLock { readings in
-                defer { readings = [:] }
-                return readings
-            }
-            // Snapshots are released after the lock, because that ends transactions.
-            for reading in old.values { reading.revoke() }
-            return true
+            let (isIdle, found) = count.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
+            if isIdle { return .idle }
+            if Self.isClosed(found) { return .closed }
+            if ContinuousClock.now > end { return .busy }
+            CurrentThread.sleep(microseconds: 1000)
         }
     }
+
+    private static func isClosed(_ count: Int) -> Bool { count < (closed + paused) / 2 }
 }
 
 /// A reference to a snapshot or page of the store that can be taken away.
 private protocol Revocable: AnyObject, Sendable {
-    func revoke()
+    /// Takes it away. A reference to a snapshot then refers to `base`, if there is one.
+    func replace(_ base: (any StoreSnapshot)?)
 }
 
 /// The reference of a ``RevocableSnapshot`` or of one of its pages.
 private final class Reading<Target: Sendable>: Revocable, @unchecked Sendable {
     // `@unchecked Sendable` is safe because the reference is read only within a use, and changed only while there is none.
-    private(set) var target: Target?
+    var target: Target?
 
     init(_ target: Target) { self.target = target }
 
-    func revoke() { target = nil }
+    func replace(_ base: (any StoreSnapshot)?) { target = base as? Target }
 }
 
 /// The snapshot that a confined context reads. After its uses were closed, it contains no objects, and requests throw.
@@ -89,7 +124,7 @@ final class RevocableSnapshot: StoreSnapshot {
             uses.add(reading)
             uses.end()
         } else {
-            reading.revoke()
+            reading.replace(nil)
         }
     }
 
@@ -109,7 +144,7 @@ final class RevocableSnapshot: StoreSnapshot {
     var pagesWorthKeeping: Int { read(\.pagesWorthKeeping) }
 
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
-        try read { try $0.page(entity, number).map { RevocablePage($0, uses) } }
+        try read { try $0.page(entity, number).map { RevocablePage($0, entity, number, of: self) } }
     }
 
     func pageNumbers(_ entity: Int) throws -> [UInt64] { try read { try $0.pageNumbers(entity) } }
@@ -142,11 +177,15 @@ final class RevocableSnapshot: StoreSnapshot {
 private final class RevocablePage: StorePage {
     private let reading: Reading<any StorePage>
     private let uses: StoreUses
+    private let snapshot: RevocableSnapshot
+    private let (entity, number): (Int, UInt64)
 
     /// Precondition: a use is running.
-    init(_ page: any StorePage, _ uses: StoreUses) {
+    init(_ page: any StorePage, _ entity: Int, _ number: UInt64, of snapshot: RevocableSnapshot) {
         reading = Reading(page)
-        self.uses = uses
+        uses = snapshot.uses
+        self.snapshot = snapshot
+        (self.entity, self.number) = (entity, number)
         uses.add(reading)
     }
 
@@ -156,8 +195,15 @@ private final class RevocablePage: StorePage {
     private func read<R>(_ closed: R, _ body: (any StorePage) throws -> R) rethrows -> R {
         guard uses.begin() else { return closed }
         defer { uses.end() }
-        guard let page = reading.target else { return closed }
+        guard let page = reading.target ?? newest() else { return closed }
         return try body(page)
+    }
+
+    /// Returns the page of the snapshot that the context reads since the store was suspended; nil if it has none.
+    @inline(never)
+    private func newest() -> (any StorePage)? {
+        reading.target = try? snapshot.base.page(entity, number)
+        return reading.target
     }
 
     var presence: UInt64 { read(0) { $0.presence } }

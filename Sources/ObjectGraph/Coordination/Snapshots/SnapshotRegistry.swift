@@ -94,6 +94,24 @@ final class SnapshotRegistry: Sendable {
         }
     }
 
+    /// Returns all confined contexts among the holders, by name.
+    func confined() -> [(name: String, uses: StoreUses)] {
+        shared.withLock { shared in
+            shared.holders.values.compactMap { holder in holder.place?.confinement.map { (holder.owner, $0.uses) } }
+        }
+    }
+
+    /// Replaces the state of every kept snapshot by one that cannot be read.
+    func endKept(_ ended: StoreState) {
+        let old = shared.withLock { shared in
+            let kept = shared.holders.filter { $0.value.place == nil }
+            for number in kept.keys { shared.holders[number]?.state = ended }
+            return kept
+        }
+        // The snapshots are released after the lock.
+        withExtendedLifetime(old) {}
+    }
+
     /// Replaces the state of every holder by that of a closed store.
     func close(_ closed: StoreState) {
         let old = shared.withLock { shared in

@@ -15,9 +15,11 @@ extension StoreWriter {
     }
 
     /// Returns the base of the state after a commit of this generation.
-    func lazySnapshot(after generation: Generation) -> LazySnapshot {
+    ///
+    /// - Parameter isFixed: false for a context that has read an older state, and not yet moved to this one.
+    func lazySnapshot(after generation: Generation, isFixed: Bool = true) -> LazySnapshot {
         let pins = pins
-        let made = LazySnapshot(store, generation: generation) { [weak self] snapshot in
+        let made = LazySnapshot(store, generation: generation, isFixed: isFixed) { [weak self] snapshot in
             pins.note(snapshot)
             self?.restLater()
         }

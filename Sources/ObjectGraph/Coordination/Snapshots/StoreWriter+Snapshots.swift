@@ -91,8 +91,10 @@ extension StoreWriter {
     private func lookAgainLater(_ listener: UInt64) {
         clock.run(at: clock.now + Self.budgetRepetition, on: pins.budget.queue) { [weak self] in
             guard let self, pins.budget.withLock({ $0.listener == listener }) else { return }
-            try? adoptExternalSaves()
-            holdToBudget()
+            if !suspension.isSuspended {
+                try? adoptExternalSaves()
+                holdToBudget()
+            }
             lookAgainLater(listener)
         }
     }

@@ -8,6 +8,8 @@ extension StoreWriter {
         /// The progress; nil if no work is left.
         var progress: MigrationProgress?
         var isRunning = false
+        /// Whether the work waits until the store is resumed.
+        var isSuspended = false
         /// The error that stopped the work. It continues at the next open, or at the next call that waits for its end.
         var failure: (any Error)?
         var waiting: [@Sendable (Result<Void, any Error>) -> Void] = []
@@ -25,9 +27,19 @@ extension StoreWriter {
         disk.async { [weak self] in self?.migrateSome() }
     }
 
+    /// Goes on with the work after the store was suspended.
+    func resumeMigration() {
+        let waits = migration.withLock { migration in
+            defer { migration.isSuspended = false }
+            return migration.isSuspended
+        }
+        if waits { disk.async { [weak self] in self?.migrateSome() } }
+    }
+
     private func migrateSome() {
         do {
             if isRetired { throw StoreError.closed(store.name) }
+            if suspension.isSuspended { return migration.withLock { $0.isSuspended = true } }
             guard let progress = try store.continueMigration() else {
                 endMigration(nil)
                 return

@@ -28,6 +28,7 @@ final class StoreWriter: Sendable {
     /// Set when the last coordinator was closed. From then on the registry no longer returns the writer.
     let retired = Atomic(false)
     let claim = HeldClaim()
+    let suspension = SaveSuspension()
 
     struct Shared {
         var state: StoreState
@@ -149,6 +150,8 @@ final class StoreWriter: Sendable {
         guard !externalCommits.isLooking.exchange(true, ordering: .acquiringAndReleasing) else { return }
         queue.async {
             self.externalCommits.isLooking.store(false, ordering: .releasing)
+            // Resuming looks.
+            if self.suspension.isSuspended { return }
             // A running flush detects other commits itself. Check for later commits after it.
             if self.shared.withLock({ $0.deferred.isFlushing }) {
                 return self.externalCommits.isPostponed.store(true, ordering: .relaxed)
@@ -179,7 +182,8 @@ final class StoreWriter: Sendable {
             switch keys.take(entity) {
             case .keys(let range): return range
             case .keysLow(let range):
-                disk.async { self.refillKeys() }
+                // A refill opens the file. While the store is suspended, only an insert that needs keys does so.
+                if !suspension.isSuspended { disk.async { self.refillKeys() } }
                 return range
             case .empty:
                 keys.markWanted(entity)

@@ -1,0 +1,136 @@
+import StoreInterface
+
+/// Suspending (``PersistentContainer/suspend()``): the context releases its snapshot, and keeps its objects and unsaved changes. Its
+/// next use moves it to the newest state.
+extension ManagedObjectContext {
+    /// The knowledge of a context when the store was suspended.
+    struct Suspended {
+        /// The newest save in the file that the context's root had read; nil if that is forgotten.
+        var generation: Generation?
+        /// Whether a use of the context has moved it since, before the store was resumed.
+        var hasMoved = false
+    }
+
+    /// Suspends the context after its running saves, then calls `done`.
+    func suspend(then done: @escaping @Sendable () -> Void) {
+        whenIdle { [self] in
+            suspendNow()
+            endSave()
+            done()
+        }
+    }
+
+    private func suspendNow() {
+        guard phase.closure == nil else { return }
+        let state = layerStack.baseState.state
+        if phase.suspended == nil { phase.suspended = Suspended(generation: readGeneration(state)) }
+        phase.suspended?.hasMoved = false
+        let ended = state.suspended(setup.coordinator.store)
+        for source in observers.takeSources() { source.source?.end(ended) }
+        for observer in observers.views { observer.releaseViews(ended.view) }
+        layerStack.baseState.route?.forget(nil)
+        layerStack.baseState.state = StoreState(
+            base: setup.writer.lazySnapshot(after: setup.writer.state.committed, isFixed: false),
+            committed: setup.writer.committed(in: state) ?? state.committed, sequence: state.sequence)
+        environment.lease.move(to: layerStack.baseState.state)
+        layerStack.didMove(showsTheSame: true)
+    }
+
+    /// Returns what the root of the context has read, because the root's save decides about conflicts. Parents are suspended first.
+    private func readGeneration(_ state: StoreState) -> Generation? {
+        let generation =
+            setup.parent.map { $0.place.readAtSuspension.withLock { $0 } } ?? setup.writer.committed(in: state)
+        place.readAtSuspension.withLock { $0 = generation }
+        return generation
+    }
+
+    /// Moves a suspended context to the newest state before it is read. Objects and unsaved changes stay.
+    func moveIfSuspended() {
+        guard phase.isSuspended, let suspended = phase.suspended, phase.closure == nil, canRead() else { return }
+        phase.suspended?.hasMoved = true
+        let newest = setup.writer.newestState()
+        let old = layerStack.baseState.state
+        moving {
+            if newest.sequence == old.sequence { return renewSnapshot(newest) }
+            let changes = suspended.generation == nil ? nil : setup.writer.changes(after: old, through: newest)
+            move(to: newest, after: changes)
+            noteChangedWhileSuspended(suspended, changes)
+        }
+    }
+
+    /// Returns whether the store can be read again. If its file was replaced, for instance, properties read as if the objects were deleted,
+    /// and requests throw the error, until a later use finds the store readable.
+    private func canRead() -> Bool {
+        let store = setup.coordinator.store
+        do {
+            _ = try store.snapshot()
+            return true
+        } catch {
+            let error = error as? StoreError ?? StoreError(.inputOutput, "cannot read \(store.name): \(error)", cause: error)
+            let state = layerStack.baseState.state
+            layerStack.baseState.state = state.reading(ClosedSnapshot(store, generation: state.generation, error))
+            layerStack.didMove(showsTheSame: true)
+            return false
+        }
+    }
+
+    /// Ends the suspension of a context without a parent.
+    func resume() {
+        moveIfSuspended()
+        if !phase.isSuspended { phase.suspended = nil }
+    }
+
+    /// Ends the suspension of a child: moves it to the state of its parent, which was resumed before.
+    func resume(from parent: SealedFoundation) {
+        guard let suspended = phase.suspended, phase.closure == nil, canRead() else { return }
+        phase.suspended = nil
+        moving {
+            moveToParent(parent, changes: nil)
+            noteChangedWhileSuspended(suspended, nil)
+        }
+    }
+
+    /// Records the objects with unsaved changes that other saves have changed since the context was suspended (S100).
+    private func noteChangedWhileSuspended(_ suspended: Suspended, _ changes: [ChangeSet]?) {
+        // A context that merges takes its unsaved changes to the newest state. Others check them at their save.
+        if automaticallyMergesChanges { return }
+        let base = layerStack.baseState.state.view
+        forEachPending { entity, key, kind in
+            guard kind != .insert, let version = try? base.version(entity, key) else { return }
+            if let known = suspended.generation, let generation = version.generation, generation <= known { return }
+            let address = ObjectAddress(entity: entity, key: key)
+            tracker.changedWhileSuspended[address, default: ColumnSet()].formUnion(changedColumns(address, changes))
+        }
+    }
+
+    /// Returns the columns of an object that saves have changed; all of them if that is unknown.
+    private func changedColumns(_ address: ObjectAddress, _ changes: [ChangeSet]?) -> ColumnSet {
+        let all = ColumnSet(first: storedModel.entities[address.entity].columns.count)
+        guard let changes else { return all }
+        let (number, slot) = (PageAddress.page(of: address.key), PageAddress.slot(of: address.key))
+        var columns = ColumnSet()
+        for change in changes {
+            for page in change.change(of: address.entity)?.pages ?? [] where page.number == number {
+                if page.updated >> UInt64(slot) & 1 != 0 { columns.formUnion(page.columns(of: slot)) }
+                if (page.inserted | page.deleted) >> UInt64(slot) & 1 != 0 { return all }
+            }
+        }
+        return columns.isEmpty ? all : columns
+    }
+}
+
+extension ManagedObjectContext {
+    /// Moves a confined context to the newest state if the store was suspended since its last use.
+    func resumeConfined(_ confinement: ConfinedExecutor) {
+        guard confinement.uses.wasSuspended.exchange(false, ordering: .acquiringAndReleasing) else { return }
+        phase.suspended = Suspended(generation: setup.writer.committed(in: layerStack.baseState.state))
+        resume()
+    }
+}
+
+extension [ObjectAddress: ColumnSet] {
+    /// Adds objects and their columns.
+    mutating func formUnion(_ other: Self) {
+        for (address, columns) in other { self[address, default: ColumnSet()].formUnion(columns) }
+    }
+}

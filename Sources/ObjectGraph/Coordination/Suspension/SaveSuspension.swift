@@ -1,0 +1,82 @@
+internal import Platform
+import StoreInterface
+
+/// The gate through which saves of one store pass. While the store is suspended, they wait (S167).
+final class SaveSuspension: Sendable {
+    private struct State {
+        var isClosed = false
+        /// The number of saves that have passed and not ended.
+        var running = 0
+        /// The saves that wait until the store is resumed.
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        /// The calls that wait for the end of the running saves.
+        var closing: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+    /// Whether the store is suspended, for work that no caller waits for.
+    private let isOn = Atomic(false)
+
+    var isSuspended: Bool { isOn.load(ordering: .acquiring) }
+
+    /// Begins a save, which the caller ends with ``leave()``. If the store is suspended, waits until it is resumed. Saves must not be
+    /// nested.
+    nonisolated(nonsending) func enter() async {
+        while true {
+            let mayPass = state.withLock { state in
+                if !state.isClosed { state.running += 1 }
+                return !state.isClosed
+            }
+            if mayPass { return }
+            await withCheckedContinuation { continuation in
+                let isOpen = state.withLock { state in
+                    if state.isClosed { state.waiting.append(continuation) }
+                    return !state.isClosed
+                }
+                if isOpen { continuation.resume() }
+            }
+        }
+    }
+
+    func leave() {
+        let closing = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            state.running -= 1
+            guard state.running == 0 else { return [] }
+            defer { state.closing = [] }
+            return state.closing
+        }
+        for waiting in closing { waiting.resume() }
+    }
+
+    /// Makes later saves wait, and returns when no save is running.
+    func close() async {
+        await withCheckedContinuation { continuation in
+            let isIdle = state.withLock { state in
+                state.isClosed = true
+                if state.running > 0 { state.closing.append(continuation) }
+                return state.running == 0
+            }
+            if isIdle { continuation.resume() }
+        }
+        isOn.store(true, ordering: .releasing)
+    }
+
+    /// Begins to act for the program again. Saves still wait.
+    func wake() { isOn.store(false, ordering: .releasing) }
+
+    /// Lets the saves that wait, and later ones, pass.
+    func open() {
+        wake()
+        let waiting = state.withLock { state in
+            state.isClosed = false
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for save in waiting { save.resume() }
+    }
+
+    /// - Throws: `StoreError` `.suspended`, for saves that cannot wait.
+    func checkOpen(_ store: any ObjectStore) throws {
+        if state.withLock({ $0.isClosed }) { throw StoreError.suspended(store.name) }
+    }
+}

@@ -1,0 +1,111 @@
+import Dispatch
+internal import Platform
+import StoreInterface
+
+/// Suspending the store (S167): see ``PersistentContainer/suspend()``.
+extension StoreWriter {
+    /// Releases every snapshot of this process, after the saves were written. Waits for running requests.
+    ///
+    /// - Throws: `StoreError` `.inUseElsewhere` for a request of a context without an executor that does not end.
+    func suspendReads(within patience: Duration) async throws {
+        await onEachContext { context, done in context.suspend(then: done) }
+        try await suspendConfinedContexts(within: patience)
+        try await onQueue { writer in
+            writer.finishFlush()
+            writer.claim.release()
+            let state = writer.state
+            writer.replaceState(state.reading(writer.lazySnapshot(after: state.committed)))
+            writer.pins.endKept(state.suspended(writer.store))
+        }
+    }
+
+    /// Closes the file until its next use.
+    ///
+    /// - Throws: `StoreError` `.inUseElsewhere` for a read that does not end, such as a backup.
+    func closeFile() async throws { try await onDisk { try $0.store.suspend() } }
+
+    /// Moves every context to the newest state that it has to show, and lets saves pass again.
+    func resume() async {
+        suspension.wake()
+        // If the store cannot be read, each context reports it at its next request.
+        try? await refresh()
+        resumeMigration()
+        await resumeContexts()
+        suspension.open()
+    }
+
+    private func suspendConfinedContexts(within patience: Duration) async throws {
+        let confined = pins.confined()
+        guard !confined.isEmpty else { return }
+        let end = ContinuousClock.now + patience
+        let store = store
+        let busy = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [self] in
+                let base = lazySnapshot(after: state.committed, isFixed: false)
+                continuation.resume(
+                    returning: confined.filter { !$0.uses.suspend(within: end - .now, reading: base) }.map(\.name).sorted())
+            }
+        }
+        guard !busy.isEmpty else { return }
+        throw StoreError(
+            .inUseElsewhere,
+            "cannot suspend \(store.name): \(busy.joined(separator: ", ")) in use on another thread. End the request or save there, and "
+                + "suspend it again")
+    }
+
+    private func resumeContexts() async {
+        await onEachContext { context, done in
+            guard let parent = context.setup.parent?.host, let own = context.host else {
+                context.resume()
+                return done()
+            }
+            let isAsked = parent.enqueue { parent in
+                let state = parent.sealedFoundationForChild()
+                let isTold = own.enqueue { child in
+                    child.resume(from: state)
+                    done()
+                }
+                if !isTold { done() }
+            }
+            if isAsked { return }
+            context.resume()
+            done()
+        }
+    }
+
+    /// Runs `body` on the executor of each context that has one, parents first, and waits until each has called `done`.
+    private func onEachContext(
+        _ body: @escaping @Sendable (ManagedObjectContext, _ done: @escaping @Sendable () -> Void) -> Void
+    ) async {
+        let places = Dictionary(grouping: pins.places().filter { $0.confinement == nil }, by: \.depth)
+        for (_, level) in places.sorted(by: { $0.key < $1.key }) {
+            await withTaskGroup(of: Void.self) { group in
+                for host in level.compactMap(\.host) {
+                    group.addTask {
+                        await withCheckedContinuation { continuation in
+                            let isEnqueued = host.enqueue { context in body(context) { continuation.resume() } }
+                            if !isEnqueued { continuation.resume() }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The newest save in the file that a state contains; nil if that is forgotten.
+    func committed(in state: StoreState) -> Generation? {
+        // A snapshot that was acquired later may contain more saves than the state is known to contain.
+        if state.pendingSaves == 0 { return max(state.committed, state.storeBase.generation) }
+        return shared.withLock { $0.numbers.generation(of: state.sequence) }
+    }
+}
+
+extension StoreState {
+    /// Returns the state that kept snapshots and iterations read after the store was suspended. Requests throw.
+    func suspended(_ store: any ObjectStore) -> StoreState {
+        let error = StoreError(
+            .suspended,
+            "cannot read an old state of \(store.name): it ended when the store was suspended. Read again from the newest")
+        return StoreState(base: ClosedSnapshot(store, generation: generation, error), sequence: sequence)
+    }
+}
