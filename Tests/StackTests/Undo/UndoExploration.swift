@@ -362,7 +362,7 @@ struct UndoExploration {
     func `S162: undo and redo give what copies of the content say, after every step of a random sequence`(
         _ kind: StoreKind
     ) async throws {
-        for run in 0..<UInt64(Rounds.of(2, long: 600)) {
+        for run in 0..<UInt64(Rounds.of(3, long: 600)) {
             let routing: Routing = run % 3 == 2 ? .ancestors : .snapshot
             if let difference = try await UndoExploration.run(kind, routing, seed: Seed.value &+ run, steps: 25) {
                 Issue.record("\(difference)")

@@ -163,6 +163,57 @@ import Testing
         try await container.close()
     }
 
+    /// Found by random sequences: the delete rule followed the reference that the store still had.
+    @Test(arguments: Combination.all)
+    func `S162: undoing a saved insertion keeps what the inserted object took from another`(
+        _ combination: Combination
+    ) async throws {
+        try await Self.withHistory(combination) { worker in
+            let (artist, profile) = await worker.perform { context in
+                let (artist, profile) = (context.makeArtist("first"), context.insert("Profile"))
+                artist.setRelatedObject("profile", to: profile)
+                return (artist.objectID, profile.objectID)
+            }
+            try await worker.save(through: .store)
+            try await worker.perform { context throws in
+                context.makeArtist("second").setRelatedObject("profile", to: try context.existingObject(with: profile))
+            }
+            try await worker.save(through: .store)
+            for isRedo in [false, true, false] {
+                try await worker.perform { _ = try isRedo ? $0.undoHistory?.redo() : $0.undoHistory?.undo() }
+                try await worker.save(through: .store)
+                try await worker.perform { context throws in
+                    let owner = try context.existingObject(with: profile).relatedObject("artist")
+                    #expect(owner?["name"] == (isRedo ? "second" : "first"))
+                    #expect((try context.existingObject(with: artist).relatedObject("profile") == nil) == isRedo)
+                    try IntegrityExplorer.check(context, "after the save")
+                }
+            }
+        }
+    }
+
+    /// Found by random sequences: the object came back as a changed one, which no state below had, and no save accepted it.
+    @Test(arguments: StoreKind.allCases)
+    func `S162, S056: undoing a deletion inserts the object if another context has deleted it too`(_ kind: StoreKind) async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let worker = container.coordinator.newBackgroundContext()
+        let id = await worker.perform { $0.makeTrack("first").objectID }
+        try await worker.save()
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        try await worker.perform { $0.delete(try $0.existingObject(with: id)) }
+        try await container.coordinator.batchDelete(EntityFetchRequest("Track"))
+        try await worker.perform { context throws in
+            context.refreshAllObjects()
+            try context.undoHistory?.undo()
+            #expect(context.insertedObjects.map(\.objectID) == [id] && context.updatedObjects.isEmpty)
+        }
+        try await worker.save()
+        #expect(try await container.read { try $0.trackTitles() } == ["first"])
+        try await container.close()
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `S162, S062: a failed save leaves the groups as they were`(_ kind: StoreKind) async throws {
         let bed = try TestBed(kind)

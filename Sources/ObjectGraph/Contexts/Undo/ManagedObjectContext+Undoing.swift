@@ -98,6 +98,7 @@ extension ManagedObjectContext {
         if oldest.kind == .insert { return newest.kind == .delete }
         guard newest.kind != .delete else { return false }
         let state = StateBelow(context: self, layers: below, entity: address.entity, key: address.key)
+        if newest.kind == .insert, !trapOnStoreError(state.exists) { return true }
         return (0..<newest.columnCount).contains { column in
             guard let row = rows.first(where: { $0.isSet(column) || $0.kind == .insert }) else { return false }
             return trapOnStoreError { try state.value(column) } == row[column]
@@ -107,7 +108,14 @@ extension ManagedObjectContext {
     private func removeRedundantColumns(_ address: ObjectAddress, _ below: [Layer]) {
         let (entity, key) = (address.entity, address.key)
         let state = StateBelow(context: self, layers: below, entity: entity, key: key)
-        if let row = layerStack.top.row(entity, key), row.kind == .update {
+        if let row = layerStack.top.row(entity, key), row.kind == .update, row.set.count == row.columnCount,
+            !trapOnStoreError(state.exists)
+        {
+            // The deletion that was undone deleted nothing: another context had deleted the object meanwhile.
+            let inserted = row.copy(layer: layerStack.top.id)
+            inserted.kind = .insert
+            layerStack.top.put(inserted, entity: entity, key: key)
+        } else if let row = layerStack.top.row(entity, key), row.kind == .update {
             var same = ColumnSet()
             row.set.forEach { column in
                 if trapOnStoreError({ try state.value(column) }) == row[column] { same.insert(column) }

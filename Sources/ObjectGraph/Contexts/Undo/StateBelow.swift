@@ -39,7 +39,7 @@ struct StateBelow {
         }
     }
 
-    private func exists() throws -> Bool {
+    func exists() throws -> Bool {
         for layer in layers {
             guard let row = layer.entity(entity)?.page(number)?[slot], row.kind != .update else { continue }
             return row.kind == .insert

@@ -95,6 +95,11 @@ struct UndoPlan {
         } else if address.entity == context.traits.keyedValues {
             row[KeyedColumn.key] = expected[KeyedColumn.key]
         }
+        // The step reverts these references too, so delete rules must not follow them when the deletion is saved.
+        for case .toOne(let column) in context.traits.rules.outgoing[address.entity].map(\.kind)
+        where present(address, column) == expected[column] {
+            row[column] = .null
+        }
         layer.put(row, entity: address.entity, key: address.key)
         deleted.append(address)
     }
