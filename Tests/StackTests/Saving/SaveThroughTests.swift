@@ -165,4 +165,49 @@ import Testing
             #expect(try await child.perform { try $0.objects("Track").count } == number)
         }
     }
+
+    /// Compares each view that a context shows with the one before.
+    ///
+    /// `@unchecked Sendable` is right because it is used only inside `perform` of that context.
+    private final class ViewWatch: ViewObserver, @unchecked Sendable {
+        let track: ObjectID
+        var view: LayeredView?
+        var missed: [String] = []
+
+        init(_ track: ObjectID) { self.track = track }
+
+        func viewDidChange(_ next: LayeredView, _ changes: ChangeSet?, saved: ChangeSet) {
+            let column = Music.column("Track", "title")
+            let old = try? view?.value(track.entity, track.key, column)
+            let new = try? next.value(track.entity, track.key, column)
+            let known = changes.map { ChangeSet.union([$0, saved]).change(of: track.entity)?.updatedKeys ?? [] }
+            if old != new, known?.contains(track.key) == false { missed.append("\(String(describing: new))") }
+            view = next
+        }
+    }
+
+    /// Found by random sequences: a live result that computed between the two notices showed an object twice.
+    @Test(arguments: StoreKind.allCases)
+    func `S080: the context between a child and the root tells a child's changes with the view that has them`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container()
+        let root = container.coordinator.newBackgroundContext()
+        let id = await root.perform { $0.makeTrack("first").objectID }
+        try await root.save()
+        let middle = await root.newBackgroundChild()
+        let leaf = await middle.newBackgroundChild()
+        let watch = ViewWatch(id)
+        await middle.perform { watch.view = $0.addViewObserver(watch) }
+        try await leaf.perform { try $0.existingObject(with: id)["title"] = "second" }
+        try await leaf.save(through: .store)
+        await middle.perform { _ in
+            #expect(watch.missed.isEmpty)
+            #expect(watch.view != nil)
+            watch.view = nil
+        }
+        #expect(try await middle.perform { try $0.trackTitles() } == ["second"])
+        try await container.close()
+    }
 }

@@ -209,7 +209,9 @@ extension ManagedObjectContext {
     }
 
     /// Makes the saved changes part of the base state, after the parent or the store has accepted them.
-    func didPush(_ push: ChildChanges, _ place: ParentState) {
+    ///
+    /// - Parameter adopted: The changes of children among them, which this context has not shown before.
+    func didPush(_ push: ChildChanges, _ place: ParentState, adopted: ChangeSet = ChangeSet()) {
         layerStack.baseState.route?.didSave(layerStack.taken, accepted: place.taken)
         let moved = movedBaseState(push, place)
         let written = showing(layerStack.view(movedTo: moved, droppingTaken: true), nil) {
@@ -222,8 +224,13 @@ extension ManagedObjectContext {
         }
         tracker.watched.subtract(push.watched)
         tracker.changedWhileSuspended = [:]
-        // The merge policy of the root may have dropped or changed some values.
-        if !observers.views.isEmpty { notify(ChangeSet(), refreshed: [], saved: place.showsTheSame ? push.changes : ChangeSet()) }
+        // The merge policy of the root may have dropped or changed some values. One notice for all: a live result that moves to the new
+        // view must know every difference from the old one.
+        if !observers.views.isEmpty || !adopted.isEmpty {
+            notify(
+                adopted, refreshed: adopted.isEmpty ? [] : refreshRegistered(adopted),
+                saved: place.showsTheSame ? push.changes : ChangeSet())
+        }
         let taken = place.taken(of: push)
         if !taken.isEmpty { post(.didSave, taken) }
         settleBaseNow()
@@ -466,8 +473,7 @@ extension ManagedObjectContext {
             didWrite(outcome, adopted: changes)
             return place(same && isAlone, changes.limited(to: outcome.changes))
         case .pushed(let push, let above):
-            didPush(push, above)
-            notify(changes, refreshed: refreshRegistered(changes))
+            didPush(push, above, adopted: changes)
             return place(same && above.showsTheSame, changes.limited(to: above.taken(of: push)))
         }
     }
