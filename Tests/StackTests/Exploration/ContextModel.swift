@@ -1,9 +1,19 @@
 import ObjectGraph
 
-/// The promises of contexts and their store about plain values, on dictionaries (S047, S048, S070 to S075, S090, S100 to S106).
+/// The promises of contexts and their store about plain values, on dictionaries (S046 to S048, S070 to S075, S090, S100 to S107).
+///
+/// The first objects are lists, the others are things. A thing is in one list or in none.
 struct ContextModel {
-    /// The three attributes of an object.
+    /// The attributes of an object. For a list, only the first has a meaning: its title.
+    ///
+    /// For a thing, these are three numbers, the number of its list or -1, and the number of its position in the list. Only objects with
+    /// the same number have the same position.
     typealias Values = [Int]
+
+    /// The index of a thing's list in ``Values``.
+    static let list = 3
+    /// The index of a thing's position in ``Values``.
+    static let position = 4
 
     enum Policy: String, CaseIterable {
         case error, storeTrump, objectTrump, overwrite, rollback
@@ -43,6 +53,8 @@ struct ContextModel {
         var resetsOfParent = 0
         /// Updated objects that were gone below at some merge, with the values that the context showed before.
         var orphans: [Int: Values] = [:]
+        /// The groups to undo and to redo; nil if the context has no history.
+        var undo: UndoModel?
 
         var shown: [Int: Values] {
             var shown = base.mapValues(\.values)
@@ -64,6 +76,38 @@ struct ContextModel {
                 if case .update = change, new[object] == nil, orphans[object] == nil { orphans[object] = before[object] }
             }
         }
+
+        mutating func update(_ object: Int, _ column: Int, _ value: Int) {
+            guard let shown = shown[object], shown[column] != value else { return }
+            switch pending[object] {
+            case .insert(var values):
+                values[column] = value
+                pending[object] = .insert(values)
+            case .update(var new):
+                new[column] = value
+                pending[object] = .update(new)
+            default:
+                var new: [Int?] = Array(repeating: nil, count: shown.count)
+                new[column] = value
+                pending[object] = .update(new)
+            }
+        }
+
+        mutating func delete(_ object: Int) {
+            guard shown[object] != nil else { return }
+            if case .insert = pending[object] {
+                pending[object] = nil
+            } else {
+                pending[object] = .delete
+            }
+        }
+
+        /// Drops the unsaved changes, and with them what can be undone (S048).
+        mutating func rollback() {
+            pending = [:]
+            orphans = [:]
+            undo?.removeAll()
+        }
     }
 
     enum Failure: Equatable { case conflicts, parentGone }
@@ -76,42 +120,18 @@ struct ContextModel {
 
     static func overlaid(_ values: Values, _ new: [Int?]) -> Values { zip(values, new).map { $1 ?? $0 } }
 
-    // MARK: Changes
-
-    mutating func insert(_ context: Int, _ object: Int, _ values: Values) { contexts[context].pending[object] = .insert(values) }
-
-    mutating func update(_ context: Int, _ object: Int, _ column: Int, _ value: Int) {
-        guard let shown = contexts[context].shown[object], shown[column] != value else { return }
-        switch contexts[context].pending[object] {
-        case .insert(var values):
-            values[column] = value
-            contexts[context].pending[object] = .insert(values)
-        case .update(var new):
-            new[column] = value
-            contexts[context].pending[object] = .update(new)
-        default:
-            var new: [Int?] = [nil, nil, nil]
-            new[column] = value
-            contexts[context].pending[object] = .update(new)
-        }
+    /// Makes changes that form one group of the context's history (S162).
+    mutating func recording(_ context: Int, _ body: (inout ContextModel) -> Void) {
+        let before = contexts[context].shown
+        body(&self)
+        let after = contexts[context].shown
+        contexts[context].undo?.record(from: before, to: after)
     }
 
-    mutating func delete(_ context: Int, _ object: Int) {
-        guard contexts[context].shown[object] != nil else { return }
-        if case .insert = contexts[context].pending[object] {
-            contexts[context].pending[object] = nil
-        } else {
-            contexts[context].pending[object] = .delete
-        }
-    }
-
-    mutating func rollback(_ context: Int) {
-        contexts[context].pending = [:]
-        contexts[context].orphans = [:]
-    }
+    // MARK: Contexts
 
     mutating func reset(_ context: Int) {
-        rollback(context)
+        contexts[context].rollback()
         contexts[context].resets += 1
         if contexts[context].parent == nil { contexts[context].base = store }
     }
@@ -129,10 +149,15 @@ struct ContextModel {
         contexts[context].orphans[object] = nil
     }
 
-    mutating func newContext(parent: Int?, policy: Policy) {
-        guard let parent else { return contexts.append(Context(policy: policy, base: store)) }
-        let shown = contexts[parent].shown.mapValues { Stored(values: $0, version: 0) }
-        contexts.append(Context(parent: parent, policy: policy, base: shown, resetsOfParent: contexts[parent].resets))
+    mutating func newContext(parent: Int?, policy: Policy, hasUndo: Bool) {
+        var new = Context(policy: policy, base: store)
+        if let parent {
+            new.parent = parent
+            new.base = contexts[parent].shown.mapValues { Stored(values: $0, version: 0) }
+            new.resetsOfParent = contexts[parent].resets
+        }
+        if hasUndo { new.undo = UndoModel() }
+        contexts.append(new)
     }
 
     // MARK: Saving
@@ -169,26 +194,10 @@ struct ContextModel {
     }
 
     private mutating func push(_ context: Int, to parent: Int) {
-        let shownAbove = contexts[parent].shown
-        for (object, change) in contexts[context].pending {
-            switch change {
-            case .insert(let values): contexts[parent].pending[object] = .insert(values)
-            case .update(let new):
-                // Objects that the parent no longer has are left out.
-                guard shownAbove[object] != nil else { continue }
-                switch contexts[parent].pending[object] {
-                case .insert(let values): contexts[parent].pending[object] = .insert(Self.overlaid(values, new))
-                case .update(let old):
-                    contexts[parent].pending[object] = .update(zip(old, new).map { $1 ?? $0 })
-                default: contexts[parent].pending[object] = .update(new)
-                }
-            case .delete:
-                delete(parent, object)
-            }
-        }
-        let shown = contexts[context].shown
-        contexts[context].base = shown.mapValues { Stored(values: $0, version: 0) }
-        rollback(context)
+        let own = contexts[context]
+        recording(parent) { $0.contexts[parent].take(own.pending) }
+        contexts[context].base = own.shown.mapValues { Stored(values: $0, version: 0) }
+        contexts[context].didSave()
     }
 
     private mutating func saveRoot(_ context: Int) -> Failure? {
@@ -212,43 +221,89 @@ struct ContextModel {
                     continue
                 }
                 if own.policy == .error { return .conflicts }
-                guard let values = resolved(own, object, new, theirs?.values) else { continue }
+                guard let values = own.resolved(object, new, theirs?.values) else { continue }
                 next[object] = Stored(values: values, version: saves + 1)
             }
         }
         saves += 1
         store = next
         contexts[context].base = next
-        rollback(context)
+        contexts[context].didSave()
         return nil
-    }
-
-    /// Returns the values to write of an object that another save has changed or deleted, or nil to write none.
-    private func resolved(_ own: Context, _ object: Int, _ new: [Int?], _ theirs: Values?) -> Values? {
-        let before = own.base[object]?.values
-        guard let theirs else {
-            guard [.objectTrump, .overwrite].contains(own.policy) else { return nil }
-            return (own.orphans[object] ?? before).map { Self.overlaid($0, new) }
-        }
-        switch own.policy {
-        case .objectTrump: return Self.overlaid(theirs, new)
-        case .overwrite: return before.map { Self.overlaid($0, new) }
-        case .storeTrump:
-            let kept = new.enumerated().map { column, value in before?[column] == theirs[column] ? value : nil }
-            return kept.contains { $0 != nil } ? Self.overlaid(theirs, kept) : nil
-        case .rollback, .error: return nil
-        }
     }
 
     // MARK: Batches
 
-    /// Sets an attribute in all objects whose first attribute has a value. nil deletes these objects.
-    mutating func batch(where first: Int, _ column: Int, _ value: Int?) {
+    /// Sets an attribute in all things whose first attribute has a value. nil deletes these things.
+    mutating func batch(where first: Int, _ column: Int, _ value: Int?, isList: (Int) -> Bool) {
         saves += 1
-        for (object, stored) in store where stored.values[0] == first {
+        for (object, stored) in store where stored.values[0] == first && !isList(object) {
             store[object]?.values[column] = value ?? 0
             store[object]?.version = saves
             if value == nil { store[object] = nil }
+        }
+    }
+}
+
+extension ContextModel.Context {
+    fileprivate mutating func didSave() {
+        pending = [:]
+        orphans = [:]
+    }
+
+    /// Takes the changes of a child (S074, S075).
+    fileprivate mutating func take(_ changes: [Int: ContextModel.Change]) {
+        let shownBefore = shown
+        for (object, change) in changes {
+            switch change {
+            case .insert(let values): insert(object, values)
+            case .update(let new):
+                // Objects that the parent no longer has are left out.
+                guard shownBefore[object] != nil else { continue }
+                switch pending[object] {
+                case .insert(let values): pending[object] = .insert(ContextModel.overlaid(values, new))
+                case .update(let old): pending[object] = .update(zip(old, new).map { $1 ?? $0 })
+                default: pending[object] = .update(new)
+                }
+            case .delete: delete(object)
+            }
+        }
+    }
+
+    /// Inserts an object, which an undo may do under the key of a deleted one.
+    mutating func insert(_ object: Int, _ values: ContextModel.Values) {
+        if pending[object]?.kind == .delete, base[object] != nil {
+            pending[object] = .update(values)
+        } else {
+            pending[object] = .insert(values)
+        }
+    }
+
+    /// Returns the values to write of an object that another save has changed or deleted, or nil to write none.
+    fileprivate func resolved(_ object: Int, _ new: [Int?], _ theirs: ContextModel.Values?) -> ContextModel.Values? {
+        let before = base[object]?.values
+        guard let theirs else {
+            guard [.objectTrump, .overwrite].contains(policy) else { return nil }
+            return (orphans[object] ?? before).map { ContextModel.overlaid($0, new) }
+        }
+        let (list, position) = (ContextModel.list, ContextModel.position)
+        // A position belongs to a list. If only the store has moved the object to another list, ours has no meaning any more.
+        let isInAnotherList = before?[list] != theirs[list]
+        switch policy {
+        case .objectTrump:
+            var new = new
+            if new[list] == nil, isInAnotherList { new[position] = nil }
+            return ContextModel.overlaid(theirs, new)
+        case .overwrite: return before.map { ContextModel.overlaid($0, new) }
+        case .storeTrump:
+            var kept = new.enumerated().map { column, value in before?[column] == theirs[column] ? value : nil }
+            if isInAnotherList {
+                kept[position] = nil
+            } else if new[list] != nil {
+                kept[position] = new[position]
+            }
+            return kept.contains { $0 != nil } ? ContextModel.overlaid(theirs, kept) : nil
+        case .rollback, .error: return nil
         }
     }
 }

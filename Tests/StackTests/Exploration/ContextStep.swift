@@ -5,7 +5,7 @@ import TestSupport
 struct ContextStep: Sendable, CustomStringConvertible {
     enum Kind: String, CaseIterable, Sendable {
         case newRoot, newChild, insert, update, delete, save, saveDeferred, saveThrough, rollback, refresh, refreshObject
-        case dropChanges, reset, batchUpdate, batchDelete, flush
+        case dropChanges, reset, batchUpdate, batchDelete, flush, join, move, rearrange, undo, redo, group
     }
 
     var kind: Kind
@@ -21,6 +21,8 @@ struct ContextStep: Sendable, CustomStringConvertible {
         case .insert: "insert(\(context), \(value))"
         case .update: "update(\(context), object \(object), column \(column), \(value))"
         case .delete, .refreshObject, .dropChanges: "\(kind)(\(context), object \(object))"
+        case .join, .move, .rearrange, .group: "\(kind)(\(context), object \(object), column \(column), \(value))"
+        case .undo, .redo: "\(kind)(\(context), onConflict \(UndoModel.Policy.allCases[value % 3]))"
         case .batchUpdate, .batchDelete: "\(kind)(where first is \(value % 4), column \(column))"
         case .flush: "flush"
         default: "\(kind)(\(context))"
@@ -30,7 +32,8 @@ struct ContextStep: Sendable, CustomStringConvertible {
     /// Returns a sequence in which most steps change something and every kind occurs.
     static func sequence(_ count: Int, _ random: inout SeededGenerator) -> [ContextStep] {
         let weights: [Kind: Int] = [
-            .insert: 5, .update: 12, .delete: 3, .save: 6, .saveDeferred: 5, .saveThrough: 4, .refresh: 5,
+            .insert: 7, .update: 10, .delete: 3, .save: 6, .saveDeferred: 5, .saveThrough: 4, .refresh: 5, .join: 4, .move: 8,
+            .rearrange: 2, .undo: 10, .redo: 6, .reset: 1, .rollback: 1,
         ]
         let kinds = Kind.allCases.flatMap { Array(repeating: $0, count: weights[$0] ?? 2) }
         return (0..<count).map { _ in

@@ -8,51 +8,88 @@ struct Exploration {
     let kind: StoreKind
     private let bed: TestBed
     /// All containers use one file, if the store has a file. On SQLite each has its own connections.
-    private let containers: [PersistentContainer]
-    private var model = ContextModel()
-    private var contexts: [BackgroundContext] = []
+    let containers: [PersistentContainer]
+    var model = ContextModel()
+    private(set) var contexts: [BackgroundContext] = []
     private var coordinators: [PersistentStoreCoordinator] = []
-    private var ids: [ObjectID] = []
+    /// The sectioned live results of some contexts, by context.
+    var watches: [Int: SectionWatch] = [:]
+    private var random: SeededGenerator
+    /// The id of each object of the model, by its number.
+    var ids: [ObjectID] = []
+    /// The positions that the model knows by numbers. The first stands for no position.
+    var positions: [Data] = [Data()]
 
-    private static let columns = ["first", "second", "third"]
+    static let columns = ["first", "second", "third"]
+    static let listCount = 2
     private static let largestContexts = 6
 
     static let schema: Model = {
+        let attributes = columns.map { name in
+            PropertyDescription.attribute(.init(name: name, type: .int64, index: name == "first" ? .indexed : .none))
+        }
         do {
             return try Model([
                 EntityDescription(
+                    name: "List",
+                    properties: [
+                        .attribute(.init(name: "title", type: .int64)),
+                        .relationship(
+                            .init(name: "things", destination: "Thing", inverse: "list", cardinality: .toMany, isOrdered: true)),
+                    ]),
+                EntityDescription(
                     name: "Thing",
-                    properties: columns.map { .attribute(.init(name: $0, type: .int64, index: $0 == "first" ? .indexed : .none)) }
-                )
+                    properties: attributes + [
+                        .relationship(.init(name: "list", destination: "List", inverse: "things", cardinality: .toOne))
+                    ]),
             ])
         } catch {
             preconditionFailure("the model is wrong: \(error)")
         }
     }()
 
-    init(_ kind: StoreKind) async throws {
+    init(_ kind: StoreKind, seed: UInt64) async throws {
         self.kind = kind
+        random = SeededGenerator(seed: seed)
         bed = try TestBed(kind)
         let first = try await bed.container(model: Self.schema)
         containers = kind == .memory ? [first] : [first, try await bed.container(model: Self.schema)]
+        ids = try await first.coordinator.newBackgroundContext().perform(andSave: .durable) { context in
+            (0..<Self.listCount).map { number in
+                let list = context.insert("List")
+                list["title"] = .int(Int64(number))
+                return list.objectID
+            }
+        }
+        model.saves = 1
+        for number in ids.indices { model.store[number] = .init(values: [number, 0, 0, -1, 0], version: 1) }
     }
 
     /// Returns the first difference between the contexts and the model, in words, or nil if there is none.
-    static func run(_ steps: [ContextStep], _ kind: StoreKind) async throws -> String? {
-        var run = try await Exploration(kind)
-        try await run.addContext(parent: nil, policy: .error, container: 0)
+    static func run(_ steps: [ContextStep], _ kind: StoreKind, seed: UInt64) async throws -> String? {
+        var run = try await Exploration(kind, seed: seed)
+        let difference = try await run.run(steps)
+        run.watches = [:]
+        for container in run.containers { try await container.close() }
+        return difference
+    }
+
+    private mutating func run(_ steps: [ContextStep]) async throws -> String? {
+        try await addContext(parent: nil, policy: .error, container: 0)
         for (position, step) in steps.enumerated() {
-            if let difference = try await run.take(step) { return "step \(position), \(step): \(difference)" }
-            if run.model.isUndecided { return nil }
-            if let difference = try await run.difference() { return "after step \(position), \(step): \(difference)" }
+            if let difference = try await take(step) { return "step \(position), \(step): \(difference)" }
+            if model.isUndecided { return nil }
+            if let difference = try await difference() { return "after step \(position), \(step): \(difference)" }
         }
-        try await run.containers[0].flush()
-        let findings = try run.containers[0].coordinator.store.verify()
+        try await containers[0].flush()
+        let findings = try containers[0].coordinator.store.verify()
         return findings.isEmpty ? nil : "verify: \(findings)"
     }
 
     /// Returns the shortest part of a failing sequence that still fails, and its failure.
-    static func shrink(_ steps: [ContextStep], _ kind: StoreKind, _ difference: String) async throws -> ([ContextStep], String) {
+    static func shrink(
+        _ steps: [ContextStep], _ kind: StoreKind, seed: UInt64, _ difference: String
+    ) async throws -> ([ContextStep], String) {
         var (best, found) = (steps, difference)
         var size = max(1, steps.count / 2)
         while true {
@@ -61,7 +98,7 @@ struct Exploration {
             while start < best.count {
                 var part = best
                 part.removeSubrange(start..<min(best.count, start + size))
-                if let other = try await run(part, kind) {
+                if let other = try await run(part, kind, seed: seed) {
                     (best, found, isShorter) = (part, other, true)
                 } else {
                     start += size
@@ -93,8 +130,14 @@ struct Exploration {
             case .overwrite: .overwrite
             case .rollback: .rollback
             }
-        await contexts[contexts.count - 1].perform { $0.mergePolicy = chosen }
-        model.newContext(parent: parent, policy: policy)
+        let number = contexts.count - 1
+        let hasUndo = number % 3 != 2
+        await contexts[number].perform { context in
+            context.mergePolicy = chosen
+            if hasUndo { context.undoHistory = UndoHistory() }
+        }
+        model.newContext(parent: parent, policy: policy, hasUndo: hasUndo)
+        if number < 2 { watches[number] = try await SectionWatch(contexts[number], &random) }
     }
 
     /// - Returns: A description of a missing or unexpected error, or nil.
@@ -105,20 +148,13 @@ struct Exploration {
         case .newRoot:
             try await addContext(parent: nil, policy: ContextModel.Policy.allCases[step.value % 5], container: step.object % 2)
         case .newChild: try await addContext(parent: number, policy: .error, container: 0)
-        case .insert:
-            let values = [step.value % 4, step.value, step.column]
-            ids.append(
-                await context.perform { context in
-                    let thing = context.insert("Thing")
-                    for (name, value) in zip(Self.columns, values) { thing[name] = .int(Int64(value)) }
-                    return thing.objectID
-                })
-            model.insert(number, ids.count - 1, values)
-        case .update, .delete, .refreshObject, .dropChanges: try await change(step, number)
+        case .insert, .update, .delete, .join, .move, .rearrange, .group: return try await edit(step, number)
+        case .undo, .redo: return try await revert(step, number)
+        case .refreshObject, .dropChanges: try await refreshObject(step, number)
         case .save, .saveDeferred, .saveThrough: return try await save(step, number)
         case .rollback:
             await context.perform { $0.rollback() }
-            model.rollback(number)
+            model.contexts[number].rollback()
         case .refresh:
             try await coordinators[number].refresh()
             if model.contexts[number].parent == nil {
@@ -133,45 +169,41 @@ struct Exploration {
             await context.perform { $0.reset() }
             model.reset(number)
         case .batchUpdate:
-            let request = EntityFetchRequest("Thing", matching: .equal("first", .int(Int64(step.value % 4))))
             // A value that no object has, because equal values need not be written.
             let value = 1000 + model.saves
-            try await containers[0].coordinator.batchUpdate(request, set: [Self.columns[1]: .int(Int64(value))])
-            model.batch(where: step.value % 4, 1, value)
+            try await containers[0].coordinator.batchUpdate(Self.things(step), set: [Self.columns[1]: .int(Int64(value))])
+            model.batch(where: step.value % 4, 1, value, isList: { $0 < Self.listCount })
         case .batchDelete:
-            let request = EntityFetchRequest("Thing", matching: .equal("first", .int(Int64(step.value % 4))))
-            try await containers[0].coordinator.batchDelete(request)
-            model.batch(where: step.value % 4, 0, nil)
+            try await containers[0].coordinator.batchDelete(Self.things(step))
+            model.batch(where: step.value % 4, 0, nil, isList: { $0 < Self.listCount })
         case .flush: try await containers[0].flush()
         }
         return nil
     }
 
-    private mutating func change(_ step: ContextStep, _ number: Int) async throws {
-        let shown = model.contexts[number].shown.keys.sorted()
-        guard !shown.isEmpty else { return }
-        let object = shown[step.object % shown.count]
+    private static func things(_ step: ContextStep) -> EntityFetchRequest {
+        EntityFetchRequest("Thing", matching: .equal("first", .int(Int64(step.value % 4))))
+    }
+
+    private mutating func refreshObject(_ step: ContextStep, _ number: Int) async throws {
+        guard let object = thing(step, number) else { return }
         let id = ids[object]
-        if [.refreshObject, .dropChanges].contains(step.kind) { try await coordinators[number].refresh() }
+        try await coordinators[number].refresh()
         await contexts[number].perform { context in
             let thing = context.object(with: id)
-            switch step.kind {
-            case .update: thing[Self.columns[step.column]] = .int(Int64(step.value % (step.column == 0 ? 4 : 40)))
-            case .delete: context.delete(thing)
-            default:
-                // Fills the object, because a fault has no changes to drop.
-                _ = thing["first"]
-                context.refresh(thing, mergeChanges: step.kind == .refreshObject)
-            }
+            // Fills the object, because a fault has no changes to drop.
+            _ = thing["first"]
+            context.refresh(thing, mergeChanges: step.kind == .refreshObject)
         }
-        switch step.kind {
-        case .update: model.update(number, object, step.column, step.value % (step.column == 0 ? 4 : 40))
-        case .delete: model.delete(number, object)
-        default:
-            if step.kind == .dropChanges { model.drop(number, object) }
-            if model.contexts[number].parent == nil { model.refresh(number) }
-            noteUndecided()
-        }
+        if step.kind == .dropChanges { model.drop(number, object) }
+        if model.contexts[number].parent == nil { model.refresh(number) }
+        noteUndecided()
+    }
+
+    /// Returns the thing that a step is about; nil if the context shows none.
+    func thing(_ step: ContextStep, _ number: Int) -> Int? {
+        let shown = model.contexts[number].shown.keys.filter { $0 >= Self.listCount }.sorted()
+        return shown.isEmpty ? nil : shown[step.object % shown.count]
     }
 
     /// Ends the sequence at an object that was updated here, deleted by another context, and written again by a policy. Other
@@ -199,68 +231,5 @@ struct Exploration {
         }
         if met == expected || model.isUndecided { return nil }
         return "the save should \(expected.map { "throw \($0)" } ?? "succeed"), and did \(met.map { "throw \($0)" } ?? "succeed")"
-    }
-
-    // MARK: Comparing
-
-    private func difference() async throws -> String? {
-        for (number, context) in contexts.enumerated() {
-            let own = model.contexts[number]
-            let shown = try await Self.shown(context)
-            if let difference = describe(shown, own.shown) { return "context \(number) \(difference)" }
-            let isTracked = own.orphans.isEmpty
-            let (hasChanges, inserted, updated, deleted, changed) = await context.perform { context in
-                (
-                    context.hasChanges, Set(context.insertedObjects.map(\.objectID)), Set(context.updatedObjects.map(\.objectID)),
-                    Set(context.deletedObjects.map(\.objectID)),
-                    Dictionary(uniqueKeysWithValues: context.updatedObjects.map { ($0.objectID, $0.changedValues) })
-                )
-            }
-            if hasChanges != !own.pending.isEmpty { return "context \(number): hasChanges is \(hasChanges) with \(own.pending)" }
-            guard isTracked else { continue }
-            let kinds = [(inserted, ContextModel.Kind.insert), (updated, .update), (deleted, .delete)]
-            for (found, kind) in kinds where found != Set(own.pending.filter { $0.value.kind == kind }.map { ids[$0.key] }) {
-                return "context \(number) has other objects \(kind)d: \(found.map(\.key))"
-            }
-            for (object, change) in own.pending {
-                guard case .update(let new) = change else { continue }
-                var wanted: [String: Value] = [:]
-                for (name, value) in zip(Self.columns, new) { wanted[name] = value.map { .int(Int64($0)) } }
-                if changed[ids[object]] != wanted { return "context \(number): changedValues of \(object), \(wanted)" }
-            }
-        }
-        for container in containers {
-            try await container.coordinator.refresh()
-            let stored = try await Self.shown(container.coordinator.newBackgroundContext())
-            if let difference = describe(stored, model.store.mapValues(\.values)) { return "a new root \(difference)" }
-        }
-        return nil
-    }
-
-    private static func shown(_ context: BackgroundContext) async throws -> [ObjectID: ContextModel.Values] {
-        try await context.perform { context in
-            var shown: [ObjectID: ContextModel.Values] = [:]
-            for thing in try context.fetch(EntityFetchRequest("Thing")) {
-                shown[thing.objectID] = columns.map { if case .int(let value) = thing[$0] { Int(value) } else { -1 } }
-            }
-            for first in 0..<4 {
-                let found = try context.fetchIDs(EntityFetchRequest("Thing", matching: .equal("first", .int(Int64(first)))))
-                // Makes the comparison fail if a query and the objects disagree, because no state of the model looks like this.
-                if Set(found) != Set(shown.filter { $0.value[0] == first }.keys) {
-                    for id in found { shown[id] = [-2] }
-                }
-            }
-            return shown
-        }
-    }
-
-    private func describe(_ shown: [ObjectID: ContextModel.Values], _ wanted: [Int: ContextModel.Values]) -> String? {
-        var found: [Int: ContextModel.Values] = [:]
-        for (number, id) in ids.enumerated() { found[number] = shown[id] }
-        if found == wanted, shown.count == wanted.count { return nil }
-        let lines = Set(found.keys).union(wanted.keys).sorted().filter { found[$0] != wanted[$0] }.map {
-            "object \($0) as \(found[$0].map { "\($0)" } ?? "nothing"), should be \(wanted[$0].map { "\($0)" } ?? "nothing")"
-        }
-        return "shows " + lines.joined(separator: "; ")
     }
 }

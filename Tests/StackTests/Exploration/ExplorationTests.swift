@@ -1,17 +1,19 @@
 import TestSupport
 import Testing
 
-/// Short random sequences over roots, children, siblings and merge policies, compared with a model after every step. A failure
-/// prints the shortest failing sequence that was found, and its seed.
+/// Short random sequences over roots, children, siblings, merge policies, undo, ordered relationships and live results, compared with a
+/// model after every step. A failure prints the shortest failing sequence that was found, and its seed.
 @Suite struct ExplorationTests {
     @Test(arguments: StoreKind.allCases)
-    func `S090: contexts show what the model says after every step of a random sequence`(_ kind: StoreKind) async throws {
-        for run in 0..<UInt64(Rounds.of(30, long: 2000)) {
+    func `S090, S046, S141, S162: contexts and results show what the model says after every step of a random sequence`(
+        _ kind: StoreKind
+    ) async throws {
+        for run in 0..<UInt64(Rounds.of(25, long: 2000)) {
             let seed = Seed.value &+ run
             var random = SeededGenerator(seed: seed)
             let steps = ContextStep.sequence(30, &random)
-            guard let difference = try await Exploration.run(steps, kind) else { continue }
-            let (shortest, found) = try await Exploration.shrink(steps, kind, difference)
+            guard let difference = try await Exploration.run(steps, kind, seed: seed) else { continue }
+            let (shortest, found) = try await Exploration.shrink(steps, kind, seed: seed, difference)
             let lines = shortest.map { "    \($0)" }.joined(separator: "\n")
             Issue.record("STRATA_SEED=\(seed), on \(kind): \(found)\n\(lines)")
             return

@@ -6,56 +6,6 @@ import Testing
 
 /// Sections of live results, against a model that groups what the context fetches.
 @Suite @MainActor struct SectionTests {
-    /// The sections of a list that is changed by differences only.
-    private struct Shown {
-        var sections: [[ObjectID]]
-
-        init(_ snapshot: ResultSnapshot) { sections = snapshot.sections.map { Array(snapshot[$0.range]) } }
-
-        /// Applies a difference as the documentation describes it for observers.
-        mutating func apply(_ update: ResultUpdate) {
-            guard let difference = update.sectionDifference else {
-                Issue.record("the update has no difference by sections")
-                return
-            }
-            for place in (difference.deletions + difference.moves.map(\.from)).sorted(by: >) {
-                sections[place.section].remove(at: place.item)
-            }
-            for section in difference.deletedSections.reversed() {
-                #expect(sections[section].isEmpty, "a section is deleted before its objects")
-                sections.remove(at: section)
-            }
-            for section in difference.insertedSections { sections.insert([], at: section) }
-            for place in (difference.insertions + difference.moves.map(\.to)).sorted() {
-                let position = update.snapshot.sections[place.section].range.lowerBound + place.item
-                guard place.item <= sections[place.section].count else {
-                    Issue.record("\(difference) inserts at \(place)")
-                    return
-                }
-                sections[place.section].insert(update.snapshot[position], at: place.item)
-            }
-        }
-    }
-
-    /// The values and objects of the sections that a fetch has.
-    private static func expected(
-        _ request: EntityFetchRequest, _ section: AttributeSort, _ context: ManagedObjectContext
-    ) throws -> [(value: Value, ids: [ObjectID])] {
-        var sorted = request
-        sorted.sortBy.insert(section, at: 0)
-        var groups: [(value: Value, ids: [ObjectID])] = []
-        for track in try context.fetch(sorted) {
-            let value: Value =
-                section.attribute == "album.title" ? track.relatedObject("album")?["title"] ?? .null : track[section.attribute]
-            if let last = groups.last, last.value == value {
-                groups[groups.count - 1].ids.append(track.objectID)
-            } else {
-                groups.append((value, [track.objectID]))
-            }
-        }
-        return groups
-    }
-
     private static let sections = [
         AttributeSort("plays"), AttributeSort("plays", .descending), AttributeSort("album.title"),
         AttributeSort("isrc", .descending),
@@ -84,7 +34,7 @@ import Testing
         let controller = try FetchedResultsController(request, sectionedBy: section, context: main)
         controller.minimumInterval = .zero
         try controller.performFetch()
-        var shown = Shown(controller.snapshot)
+        var shown = ShownSections(controller.snapshot)
         controller.onChange = { shown.apply($0) }
         for round in 0..<25 {
             let seed = random.next()
@@ -100,7 +50,10 @@ import Testing
             }
             main.processPendingChanges()
             try await until("the sections follow") {
-                let groups = try Self.expected(request, section, main)
+                let groups = try request.sections(by: section, in: main) { track in
+                    section.attribute == "album.title"
+                        ? track.relatedObject("album")?["title"] ?? .null : track[section.attribute]
+                }
                 let snapshot = controller.snapshot
                 return snapshot.sections.map(\.value) == groups.map(\.value) && shown.sections == groups.map(\.ids)
                     && snapshot.sections.map { Array(snapshot[$0.range]) } == groups.map(\.ids)
