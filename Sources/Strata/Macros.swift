@@ -95,8 +95,8 @@ public macro Unique<T: PersistentModel>(_ constraints: [PartialKeyPath<T>]...) =
 /// Without a named inverse, the relationship is paired with the only relationship of the other model that leads back, if that one has
 /// no annotation. Two annotated relationships are paired by name only.
 /// - Parameters:
-///   - options: `.required` for a relationship to one object that a save must not leave nil, `.ordered` for an array whose inverse leads
-///     to one object.
+///   - options: `.required` for a relationship to one object that a save must not leave nil, `.ordered` for an array that keeps its
+///     order.
 ///   - deleteRule: The effect on the related objects when this object is deleted.
 ///   - inverse: The property of the related class that leads back. An explicit nil keeps the relationship without an inverse.
 ///   - count: The number of objects that a relationship to many objects must have when it is saved, such as `1...`, `...20` or `2...2`.

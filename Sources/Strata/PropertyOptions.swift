@@ -57,6 +57,6 @@ public enum AttributeOption: Sendable {
 public enum RelationshipOption: Sendable {
     /// A save must not leave the relationship nil. For a relationship to one object.
     case required
-    /// The members keep the order in which the program sets them (S046). For an array whose inverse leads to one object.
+    /// The members keep the order in which the program sets them (S046). For an array.
     case ordered
 }

@@ -60,7 +60,7 @@ public final class PersistentStoreCoordinator: Sendable {
     ) throws {
         self.model = model
         self.name = name
-        contextModel = store.schema.keyedValues == nil ? model : model.withKeyedValues
+        contextModel = model.withHiddenEntities(of: store.schema)
         hops = routing == .ancestors ? HopCounts() : nil
         traits = ModelCapabilities(contextModel)
         instruments = Instruments(telemetry)

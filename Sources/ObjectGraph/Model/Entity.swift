@@ -94,12 +94,14 @@ public struct Relationship: Sendable, Hashable {
     public let kind: Kind
     /// The column of the positions, in the entity of the members; nil unless this relationship or its inverse is ordered.
     let position: Int?
+    /// The number of the hidden entity with the positions of pairs; nil unless this is an ordered relationship over a link.
+    var order: Int?
     /// The rules that the relationship must follow when it is saved.
     public internal(set) var rules: [PropertyRule] = []
 
     /// A Boolean value that indicates whether the members of a to-many relationship are read in the order that the program gave them.
     public var isOrdered: Bool {
-        if case .toMany = kind { position != nil } else { false }
+        if case .toMany = kind { position != nil || order != nil } else { false }
     }
 
     /// The cardinality of a relationship and its storage.

@@ -84,7 +84,7 @@ public struct RelationshipDescription: Sendable, Hashable {
     /// The rules that the relationship must follow when it is saved. They are no part of the file.
     public var rules: [PropertyRule]
     /// Whether the members of a to-many relationship keep the order in which the program sets them (S046). Without it, they are read in
-    /// the order of their keys. The inverse must lead to one object.
+    /// the order of their keys.
     public var isOrdered: Bool
 
     /// Creates the description of a relationship. Entities and inverses are checked when the model is created.

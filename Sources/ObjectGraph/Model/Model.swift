@@ -18,6 +18,8 @@ public struct Model: Sendable {
     public let storeSchema: StoreSchema
     /// The version of the model, which determines the newer of two different models.
     public var version: SchemaVersion { storeSchema.version }
+    /// The hidden entities with the orders of many-to-many relationships, as contexts see them after ``entities``.
+    private let orders: [OrderEntity]
     private let byName: [String: Int]
     private let types: [String: any PersistentModel.Type]
     private let byType: [ObjectIdentifier: Int]
@@ -51,7 +53,17 @@ public struct Model: Sendable {
     }
 
     /// A model without entities, for a container that holds only keyed collections.
-    static let empty = Model(entities: [], storeSchema: StoreSchema(entities: []), types: [:])
+    static let empty = Model(entities: [], storeSchema: StoreSchema(entities: []), types: [:], orders: [])
+
+    /// The model with its hidden entities, as contexts of a store see it. The numbers of the other entities stay.
+    func withHiddenEntities(of store: StoreSchema) -> Model {
+        let whole = Model(
+            entities: entities + orders.map(\.entity), storeSchema: storeSchema, types: types, orders: orders)
+        return store.keyedValues == nil ? whole : whole.withKeyedValues
+    }
+
+    /// The hidden entities with the orders of a link, one per ordered end.
+    func orders(of link: Int) -> [OrderEntity] { orders.filter { $0.link == link } }
 
     /// The model with the hidden entity of keyed values, as contexts see it. The numbers of the other entities stay.
     var withKeyedValues: Model {
@@ -64,10 +76,13 @@ public struct Model: Sendable {
                     name: definition.name, column: column, type: definition.type, isOptional: definition.isOptional,
                     index: definition.index, preservesValueOnDeletion: false)
             }, relationships: [], indexes: [])
-        return Model(entities: entities + [entity], storeSchema: storeSchema.withKeyedValues, types: types)
+        return Model(entities: entities + [entity], storeSchema: storeSchema.withKeyedValues, types: types, orders: orders)
     }
 
-    private init(entities: [Entity], storeSchema: StoreSchema, types: [String: any PersistentModel.Type]) {
+    private init(
+        entities: [Entity], storeSchema: StoreSchema, types: [String: any PersistentModel.Type], orders: [OrderEntity]
+    ) {
+        self.orders = orders
         self.entities = entities
         self.storeSchema = storeSchema
         self.types = types
@@ -88,10 +103,10 @@ public struct Model: Sendable {
         var storeSchema = StoreSchema(
             entities: zip(entities, descriptions).map {
                 EntitySchema(name: $0.name, columns: $0.columns, indexes: $0.indexes, renamedFrom: $1.renamedFrom)
-            },
+            } + resolution.orders.map(\.schema),
             links: resolution.links, version: version)
         storeSchema.relationships = RelationshipSchema.all(of: entities, descriptions)
-        self.init(entities: entities, storeSchema: storeSchema, types: types)
+        self.init(entities: entities, storeSchema: storeSchema, types: types, orders: resolution.orders)
     }
 
     /// Returns the entity with this name, or nil.

@@ -5,6 +5,8 @@ struct ModelResolution {
     private let descriptions: [EntityDescription]
     private let numbers: [String: Int]
     private(set) var links: [LinkSchema] = []
+    /// The hidden entities of ordered many-to-many relationships. Their numbers follow those of the model.
+    private(set) var orders: [OrderEntity] = []
     /// The link and direction of each many-to-many relationship, by "Entity.relationship".
     private var linkOfRelationship: [String: (number: Int, direction: LinkDirection)] = [:]
 
@@ -44,11 +46,6 @@ struct ModelResolution {
         }
         let columns = entity.properties.filter(\.hasColumn).count
         if columns > EntitySchema.maximumColumns { throw tooManyColumns(entity, columns) }
-        for reference in entity.relationships where seen.contains(ColumnSchema.positionName(in: reference.name).lowercased()) {
-            throw ModelError(
-                .reservedName, entity: entity.name, property: ColumnSchema.positionName(in: reference.name),
-                remedy: "ordered relationships use this name; choose another")
-        }
     }
 
     private static func tooManyColumns(_ entity: EntityDescription, _ count: Int) -> ModelError {
@@ -113,6 +110,12 @@ struct ModelResolution {
             }
         }
         for reference in try orderedReferences(of: description) {
+            let name = ColumnSchema.positionName(in: reference.name)
+            guard !description.properties.contains(where: { $0.name.lowercased() == name.lowercased() }) else {
+                throw ModelError(
+                    .reservedName, entity: description.name, property: name,
+                    remedy: "the ordered relationship to \(description.name) uses this name; choose another")
+            }
             columns.append(.position(in: reference.name, renamedFrom: reference.renamedFrom))
             defaults.append(.null)
         }
@@ -189,7 +192,8 @@ struct ModelResolution {
         }
         return Relationship(
             name: relationship.name, number: position, destination: destination, deleteRule: relationship.deleteRule,
-            inverse: inverse, kind: kind, position: try positionColumn(of: relationship, entity, kind), rules: relationship.rules)
+            inverse: inverse, kind: kind, position: try positionColumn(of: relationship, entity, kind),
+            order: try order(of: relationship, entity, number, kind), rules: relationship.rules)
     }
 
     // MARK: Order
@@ -221,18 +225,29 @@ struct ModelResolution {
                     remedy: "remove the order, because the relationship leads to one object")
             }
             return try positionColumn(beside: relationship.name, of: entity)
-        case .toMany(.link):
-            guard isOrdered else { return nil }
-            throw ModelError(
-                .cannotBeOrdered, entity: entity.name, property: relationship.name,
-                remedy:
-                    "name an inverse that leads to one object. For many to many, add an entity with a reference to each end, and "
-                    + "order the relationship to that entity")
+        case .toMany(.link): return nil
         case .toMany(.referrers(let number, let column)):
             let referrer = descriptions[number]
             return isOrdered
                 ? try positionColumn(beside: referrer.properties.filter(\.hasColumn)[column].name, of: referrer) : nil
         }
+    }
+
+    /// Returns the number of the hidden entity with the order of a relationship over a link; nil if it has no order.
+    private mutating func order(
+        of relationship: RelationshipDescription, _ entity: EntityDescription, _ number: Int, _ kind: Relationship.Kind
+    ) throws(ModelError) -> Int? {
+        guard relationship.isOrdered, case .toMany(.link(let link, let direction, let destination)) = kind else { return nil }
+        let names = Self.names(entity, relationship)
+        let schema = EntitySchema.order(
+            of: names[0], renamedFrom: names.last { $0 != names[0] }, owner: number, member: destination)
+        guard numbers[schema.name] == nil else {
+            throw ModelError(
+                .reservedName, entity: schema.name, remedy: "the order of \(names[0]) uses this name; choose another")
+        }
+        orders.append(
+            OrderEntity(number: descriptions.count + orders.count, schema: schema, link: link, direction: direction))
+        return orders.last?.number
     }
 
     private func positionColumn(beside reference: String, of entity: EntityDescription) throws(ModelError) -> Int? {

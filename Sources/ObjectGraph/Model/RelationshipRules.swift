@@ -51,6 +51,10 @@ final class RelationshipRules: Sendable {
     let links: [LinkEnds]
     /// The to-one relationships whose inverse is ordered, by entity.
     let ordered: [[OrderedReference]]
+    /// The hidden entities with the orders of each link, by link.
+    let orders: [[OrderEntity]]
+    /// The numbers of these entities.
+    private let orderEntities: Range<Int>
     let hasPairs: Bool
     let canDeny: Bool
     /// Whether the model has any relationships.
@@ -68,10 +72,18 @@ final class RelationshipRules: Sendable {
         pairs = draft.pairs
         links = draft.links
         ordered = model.entities.map(\.orderedReferences)
+        orders = model.storeSchema.links.indices.map { model.orders(of: $0) }
+        let numbers = orders.joined().map(\.number)
+        orderEntities = (numbers.min() ?? 0)..<((numbers.max() ?? -1) + 1)
         hasPairs = pairs.contains { !$0.isEmpty }
         isUsed = model.entities.contains { !$0.relationships.isEmpty }
         canDeny = model.entities.contains { $0.relationships.contains { $0.deleteRule == .deny } }
     }
+
+    var hasOrders: Bool { !orderEntities.isEmpty }
+
+    /// Returns whether an entity is hidden and has positions in a many-to-many relationship.
+    func isOrder(_ entity: Int) -> Bool { orderEntities.contains(entity) }
 
     /// The rules while they are being collected.
     private struct Draft {
@@ -108,7 +120,13 @@ final class RelationshipRules: Sendable {
                 Outgoing(kind: relationship.kind, destination: relationship.destination, rule: rule, name: name))
         }
 
+        /// A position goes with either end of its pair. The writer drops positions without a pair, so their references need no check.
+        private mutating func addOrder(_ destination: Int, _ column: Int, _ entity: Entity) {
+            incoming[destination].append(Incoming(entity: entity.number, column: column, rule: .cascade, name: entity.name))
+        }
+
         private mutating func addToOne(_ relationship: Relationship, _ column: Int, of entity: Entity, _ model: Model) {
+            if OrderEntity.contains(entity) { return addOrder(relationship.destination, column, entity) }
             let far = model.entities[relationship.destination]
             let back = relationship.inverse.map { far.relationships[$0] }
             // The rule belongs to the end that is deleted. Without an inverse, references are nullified.

@@ -69,7 +69,7 @@ extension ManagedObject {
             let description = context.storedModel.entities[entity].relationships[relationship]
             guard case .toMany(let relation) = description.kind else { return [] }
             let keys =
-                description.position == nil ? context.toManyKeys(self, relation) : context.orderedKeys(self, description)
+                description.isOrdered ? context.orderedKeys(self, description) : context.toManyKeys(self, relation)
             return keys.map { context.object(description.destination, $0) }
         }
     }

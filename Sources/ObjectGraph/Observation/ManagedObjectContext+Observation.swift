@@ -188,7 +188,7 @@ private struct ViewComparison {
         }
         for number in observation.relationships {
             let relationship = model.entities[entity].relationships[number]
-            guard case .toMany(let relation) = relationship.kind, mayDiffer(relation) else { continue }
+            guard case .toMany(let relation) = relationship.kind, mayDiffer(relation, relationship.order) else { continue }
             if try !areFixed || old.members(of: relationship, key) != new.members(of: relationship, key) {
                 properties.append(.toMany(number))
             }
@@ -212,8 +212,9 @@ private struct ViewComparison {
         } ?? false
     }
 
-    private func mayDiffer(_ relation: Relation) -> Bool {
+    private func mayDiffer(_ relation: Relation, _ order: Int?) -> Bool {
         guard let changes else { return true }
-        return changes.change(of: relation.entity) != nil || !changes.links.isEmpty
+        return order.map { changes.change(of: $0) != nil } ?? false || changes.change(of: relation.entity) != nil
+            || !changes.links.isEmpty
     }
 }

@@ -61,6 +61,19 @@ struct Arrangement {
         }
     }
 
+    /// Returns the members that need new positions for the order of a list, with these positions.
+    ///
+    /// - Parameters:
+    ///   - wanted: The list. Members that are not in it come last, and keys in it that are no members have no effect.
+    ///   - old: The keys of the members before objects were added; nil if none were.
+    ///   - isUnknown: Returns whether no other context knows the position of a member.
+    func changes(as wanted: [ObjectKey], old: Set<ObjectKey>?, isUnknown: (ObjectKey) -> Bool) -> [Member] {
+        var left = Set(keys)
+        var order = wanted.filter { left.remove($0) != nil }
+        if !left.isEmpty { order += keys.filter(left.contains) }
+        return changes(for: order, placing: old.map { Set(order).subtracting($0) } ?? [], isUnknown: isUnknown)
+    }
+
     /// Gives positions to the members that do not keep theirs.
     private static func fill(_ members: inout [Member], _ keeps: [Bool], _ isUnknown: (ObjectKey) -> Bool) {
         var next = 0

@@ -7,6 +7,9 @@ extension LayeredView {
     func members(of relationship: Relationship, _ key: ObjectKey) throws -> [ObjectKey] {
         guard case .toMany(let relation) = relationship.kind else { return [] }
         let keys = try related(relation, to: key)
+        if let order = relationship.order, keys.count > 1 {
+            return try orderedPairs(of: key, members: keys, order).arrangement.keys
+        }
         guard let column = relationship.position, keys.count > 1 else { return keys }
         return try arrangement(of: keys, relation.entity, column).keys
     }
@@ -21,22 +24,7 @@ extension LayeredView {
     ///
     /// - Parameter keys: The keys, ascending.
     func arrangement(of keys: [ObjectKey], _ entity: Int, _ column: Int) throws -> Arrangement {
-        let isTouched = touches(entity: entity)
-        var last: (number: UInt64, page: (any StorePage)?)?
-        return Arrangement(
-            try keys.map { key in
-                let number = PageAddress.page(of: key)
-                let slot = PageAddress.slot(of: key)
-                var answer = LayerAnswer.below
-                if isTouched { answer = try lookup(entity, page: number, slot: slot, column) }
-                switch answer {
-                case .row(let row): return .init(key: key, position: Position(row[column]))
-                case .deleted: return .init(key: key, position: nil)
-                case .below:
-                    if last?.number != number { last = (number, try base.page(entity, number)) }
-                    return .init(key: key, position: try last?.page?.presentValue(slot, column).flatMap(Position.init))
-                }
-            })
+        Arrangement(zip(keys, try values(of: keys, entity, column)).map { .init(key: $0, position: Position($1)) })
     }
 }
 

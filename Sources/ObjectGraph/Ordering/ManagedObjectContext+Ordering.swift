@@ -33,29 +33,37 @@ extension ManagedObjectContext {
     ///
     /// - Parameter old: The keys of the members before objects were added.
     func arrange(_ object: ManagedObject, _ relationship: Relationship, as wanted: [ObjectKey], old: Set<ObjectKey>? = nil) {
-        guard let column = relationship.position, case .toMany(let relation) = relationship.kind, !object.isDeletedHere else {
-            return
+        guard case .toMany(let relation) = relationship.kind, !object.isDeletedHere else { return }
+        if let order = relationship.order {
+            return arrangePairs(of: object, relationship, relation, order, as: wanted, old: old)
         }
+        guard let column = relationship.position else { return }
         let arrangement = trapOnStoreError {
             try layerStack.view.arrangement(of: layerStack.view.related(relation, to: object.key), relation.entity, column)
         }
-        var left = Set(arrangement.keys)
-        var order = wanted.filter { left.remove($0) != nil }
-        if !left.isEmpty { order += arrangement.keys.filter(left.contains) }
-        let new = old.map { Set(order).subtracting($0) } ?? []
-        let changes = arrangement.changes(for: order, placing: new) {
+        let changes = arrangement.changes(as: wanted, old: old) {
             layerStack.top.row(relation.entity, $0)?.isSet(column) ?? false
         }
-        guard !changes.isEmpty else { return }
-        let write = {
-            for change in changes { self.write(relation.entity, change.key, column, change.position?.value ?? .null) }
-            self.tracker.log.note(object.entity, object.key)
-            self.tracker.listEnds.removeAll()
+        changeOrder(of: object, relationship, changes) {
+            write(relation.entity, $0.key, column, $0.position?.value ?? .null)
         }
-        guard !observed.isEmpty else { return write() }
+    }
+
+    /// Writes new positions in a list, and notifies the observers of the list.
+    func changeOrder(
+        of object: ManagedObject, _ relationship: Relationship, _ changes: [Arrangement.Member],
+        _ write: (Arrangement.Member) -> Void
+    ) {
+        guard !changes.isEmpty else { return }
+        func writeAll() {
+            for change in changes { write(change) }
+            tracker.log.note(object.entity, object.key)
+            tracker.listEnds.removeAll()
+        }
+        guard !observed.isEmpty else { return writeAll() }
         changingObserved {
             observed.willChange(object, .toMany(relationship.number))
-            write()
+            writeAll()
         }
     }
 }

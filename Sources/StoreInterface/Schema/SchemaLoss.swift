@@ -91,7 +91,8 @@ struct SchemaLosses {
 
     private mutating func addEntities() {
         let successors = successors
-        for (number, entity) in old.entities.enumerated() where successors[number] == nil {
+        // Without its order, a relationship keeps its members.
+        for (number, entity) in old.entities.enumerated() where successors[number] == nil && !entity.isOrder {
             all.append(SchemaLoss(subject: .objects(entity: number), name: entity.name, allowedBy: [entity.name]))
         }
     }

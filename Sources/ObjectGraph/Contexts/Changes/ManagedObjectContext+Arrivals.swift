@@ -127,7 +127,7 @@ extension ManagedObjectContext {
     private func arrange(_ inserted: some Collection<(object: ManagedObject, relations: DetachedState)>) {
         for (object, relations) in inserted where !relations.toMany.isEmpty {
             let relationships = storedModel.entities[object.entity].relationships
-            for (number, others) in relations.toMany where relationships[number].position != nil {
+            for (number, others) in relations.toMany where relationships[number].isOrdered {
                 guard zip(others, others.dropFirst()).contains(where: { $0.order > $1.order }) else { continue }
                 arrange(object, relationships[number], as: others.compactMap { $0.object?.key })
             }

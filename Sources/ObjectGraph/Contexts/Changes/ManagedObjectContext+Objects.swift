@@ -233,7 +233,7 @@ extension ManagedObjectContext {
     private func pendingObjects(_ kind: RowKind) -> [ManagedObject] {
         checkIsolation()
         var objects: [ManagedObject] = []
-        forEachPending(of: { $0 != traits.keyedValues }) { if $2 == kind { objects.append(object($0, $1)) } }
+        forEachPending(of: { $0 < model.entities.count }) { if $2 == kind { objects.append(object($0, $1)) } }
         return objects
     }
 
@@ -247,6 +247,9 @@ extension ManagedObjectContext {
             let schema = storedModel.storeSchema.links[link]
             ends[schema.source, default: []].formUnion(pairs.forward.keys)
             ends[schema.destination, default: []].formUnion(pairs.backward.keys)
+        }
+        for order in traits.rules.orders.joined() {
+            forEachListChanged(in: changes, order) { ends[order.ownerEntity, default: []].insert($0) }
         }
         for entity in 0..<changes.entityCount where wanted(entity) {
             for number in changes.entity(entity)?.sortedPageNumbers ?? [] {
@@ -265,6 +268,11 @@ extension ManagedObjectContext {
     func changeKind(_ entity: Int, _ key: ObjectKey) -> RowKind? {
         if let kind = layerStack.pendingKind(entity, key) { return kind }
         for layer in layerStack.sealed + [layerStack.top] {
+            for order in traits.rules.orders.joined() where order.ownerEntity == entity {
+                var isMoved = false
+                forEachListChanged(in: layer, order) { if $0 == key { isMoved = true } }
+                if isMoved { return .update }
+            }
             for (link, pairs) in layer.links.enumerated() where !pairs.isEmpty {
                 let schema = storedModel.storeSchema.links[link]
                 if schema.source == entity && pairs.forward[key] != nil { return .update }

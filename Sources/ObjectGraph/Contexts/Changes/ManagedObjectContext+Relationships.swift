@@ -100,7 +100,7 @@ extension ManagedObjectContext {
         for key in old where !new.contains(key) { drop(object, relation, key) }
         let kept = Set(old)
         for other in wanted where !kept.contains(other.key) { relate(object, relationship, relation, other) }
-        if relationship.position != nil { arrange(object, relationship, as: wanted.map(\.key), old: kept) }
+        if relationship.isOrdered { arrange(object, relationship, as: wanted.map(\.key), old: kept) }
     }
 
     func addToMany(_ object: ManagedObject, _ relationship: Relationship, _ other: ManagedObject) {
@@ -173,10 +173,11 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Links or unlinks a pair. Undoing an unsaved change removes the change (S032).
+    /// Links or unlinks a pair, with its positions in ordered relationships. Undoing an unsaved change removes the change (S032).
     private func setLink(
         _ link: Int, _ source: ObjectKey, _ target: ObjectKey, _ object: ManagedObject, _ relation: Relation, linked: Bool
     ) {
+        for order in traits.rules.orders[link] { place(order, source, target, linked: linked) }
         if layerStack.top.links[link].forward[source]?[target] == !linked {
             let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
             if isLinked(link, source, target, object, relation, in: below) == linked {

@@ -30,6 +30,7 @@ extension ManagedObjectContext {
         for end in pairedEnds(entity, key) where !(end.entity == entity && end.key == key) { dropPair(end) }
         layerStack.top.remove(entity: entity, key: key)
         dropLinks(entity, key)
+        dropOrders(entity, key)
         show(entity, key)
     }
 
@@ -77,6 +78,17 @@ extension ManagedObjectContext {
                 tracker.log.noteLink(number, source, destination)
                 tracker.log.note(link.source, source)
                 tracker.log.note(link.destination, destination)
+            }
+        }
+    }
+
+    /// Drops the unsaved positions in the lists of an object, and those of its pairs in the lists of others.
+    private func dropOrders(_ entity: Int, _ key: ObjectKey) {
+        for order in traits.rules.orders.joined() where order.ownerEntity == entity || order.memberEntity == entity {
+            for (place, row) in rows(of: order, in: layerStack.top) {
+                let isOwner = order.ownerEntity == entity && value(OrderEntity.owner, order, place, row) == key
+                let isMember = order.memberEntity == entity && value(OrderEntity.member, order, place, row) == key
+                if isOwner || isMember && row.kind != .update { layerStack.top.remove(entity: order.number, key: place) }
             }
         }
     }

@@ -21,7 +21,8 @@ extension SaveCheck {
             }
             let hasDropped = try settleReferences(rules)
             let hasPaired = rules.hasPairs ? try settlePairs(rules) : false
-            if !hasDropped && !hasPaired { return hasChanged }
+            let hasUnplaced = rules.hasOrders ? try settleOrders(rules) : false
+            if !hasDropped && !hasPaired && !hasUnplaced { return hasChanged }
             hasChanged = true
         }
         throw StoreError(.internalInconsistency, "checking a save failed: its relationships do not settle. Report this as a bug.")

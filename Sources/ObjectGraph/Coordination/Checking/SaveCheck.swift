@@ -72,6 +72,7 @@ struct SaveCheck {
                     let isOrphan = theirs == nil && row.kind == .update
                     let isKnown = request.changedWhileSuspended[.init(entity: entity, key: key)] == nil
                     guard try isOrphan || !isKnown || !numbers.areSame(base.version(entity, key), theirs) else { continue }
+                    if settlePlace(row, entity, key, isInStore: theirs != nil) { continue }
                     try resolve(row, entity, key, isInStore: theirs != nil)
                 }
             }
@@ -197,6 +198,7 @@ struct SaveCheck {
     }
 
     func conflict(_ row: Row?, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws -> MergeConflict {
+        if let moved = try placeConflict(row, entity, key) { return moved }
         let base = request.base.view
         let current = state.view
         let schema = writer.store.schema.entities[entity]

@@ -1,0 +1,63 @@
+import StoreInterface
+
+/// Positions in ordered many-to-many relationships (S107). The link decides which objects are related, as a set difference of each side, so
+/// a position goes with its pair: adding, removing and moving are no conflict with each other. Two moves of one member are.
+extension SaveCheck {
+    /// Settles a changed position that another save has changed too. Returns false if the object is no position, or if the merge policy
+    /// decides.
+    mutating func settlePlace(_ row: Row, _ entity: Int, _ key: ObjectKey, isInStore: Bool) -> Bool {
+        guard request.rules.isOrder(entity) else { return false }
+        if !isInStore { writable().remove(entity: entity, key: key) }
+        if case .custom = request.policy { return true }
+        return !isInStore || row.kind == .delete
+    }
+
+    /// Drops positions of pairs that the save does not leave. Returns whether there were any.
+    mutating func settleOrders(_ rules: RelationshipRules) throws -> Bool {
+        var hasDropped = false
+        for order in rules.orders.joined() {
+            guard let changes = layer.entity(order.number) else { continue }
+            var members: [ObjectKey: Set<ObjectKey>] = [:]
+            var lost: [ObjectKey] = []
+            for page in changes.sortedPageNumbers {
+                for slot in SlotIterator(changes.page(page)?.inserted ?? 0) {
+                    let key = PageAddress.key(page: page, slot: slot)
+                    if try !isPaired(key, order, &members) { lost.append(key) }
+                }
+            }
+            for key in lost { writable().remove(entity: order.number, key: key) }
+            if !lost.isEmpty { hasDropped = true }
+        }
+        return hasDropped
+    }
+
+    /// - Parameter members: The members of the lists that were read.
+    private func isPaired(_ key: ObjectKey, _ order: OrderEntity, _ members: inout [ObjectKey: Set<ObjectKey>]) throws -> Bool {
+        guard let row = layer.row(order.number, key), let owner = row[OrderEntity.owner].referenceKey,
+            let member = row[OrderEntity.member].referenceKey
+        else { return false }
+        let pair = order.pair(owner: owner, member: member)
+        if let isLinked = layer.links[order.link].forward[pair.source]?[pair.destination] { return isLinked }
+        if members[owner] == nil {
+            members[owner] = Set(
+                try after.related(.link(order.link, order.direction, destination: order.memberEntity), to: owner))
+        }
+        return members[owner]?.contains(member) ?? false
+    }
+
+    /// Returns the conflict of two moves of one member, as a conflict of the list.
+    func placeConflict(_ row: Row?, _ entity: Int, _ key: ObjectKey) throws -> MergeConflict? {
+        guard request.rules.isOrder(entity), let relationship = writer.store.schema.entities[entity].orderedRelationship,
+            let list = writer.store.schema.entities[entity].columns[OrderEntity.owner].destination,
+            let owner = try state.view.value(entity, key, OrderEntity.owner)?.referenceKey
+        else { return nil }
+        let base = try request.base.view.value(entity, key, OrderEntity.position)
+        let position = MergeConflict.Property(
+            name: relationship, base: base, ours: row?[OrderEntity.position],
+            theirs: try state.view.value(entity, key, OrderEntity.position), type: .data)
+        return MergeConflict(
+            objectID: ObjectID(store: writer.store.identity, entity: list, key: owner),
+            entityName: writer.store.schema.entities[list].name, properties: [position], isDeletedHere: false,
+            isDeletedInStore: false)
+    }
+}

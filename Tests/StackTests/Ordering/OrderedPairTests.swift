@@ -1,0 +1,278 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Ordered many-to-many relationships (S046, S107).
+@Suite struct OrderedPairTests {
+    @Test(arguments: Combination.all)
+    func `S046: both ends of a many-to-many relationship keep their order, each its own`(_ combination: Combination) async throws
+    {
+        let bed = try TestBed(combination.store)
+        let model = try Mixes.model(mixes: true)
+        let container = try await bed.container(combination.stack, model: model)
+        let worker = await container.newBackgroundContext()
+        let mix = try await Mixes.make("abcd", in: worker)
+        let song = try await worker.perform { context throws in
+            let mix = try context.existingObject(with: mix)
+            mix.songs = ["d", "b", "a", "c"].compactMap { title in mix.songs.first { $0.title == title } }
+            #expect(mix.songTitles == "dbac")
+            let others = ["y", "x"].map { title in
+                let other = context.insert("Mix")
+                other["title"] = .string(title)
+                return other
+            }
+            let song = mix.songs[0]
+            song.setRelatedObjects("mixes", to: [others[0], mix, others[1]])
+            #expect(song.relatedObjects("mixes") == [others[0], mix, others[1]])
+            #expect(mix.songTitles == "dbac" && others[1].songTitles == "d")
+            return song.objectID
+        }
+        #expect(try await Mixes.titles(mix, in: worker.newBackgroundChild()) == "dbac")
+        try await worker.save(through: .store)
+        #expect(try await Mixes.titles(mix, in: worker) == "dbac")
+        try await container.flush()
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+        guard combination.store != .memory else { return }
+        try await bed.closed()
+        let reopened = try await bed.container(combination.stack, model: model)
+        try await reopened.read { context throws in
+            #expect(try context.existingObject(with: mix).songTitles == "dbac")
+            let mixes = try context.existingObject(with: song).relatedObjects("mixes")
+            #expect(mixes.map(\.title) == ["y", "", "x"])
+        }
+        try await reopened.close()
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S046: adding, removing and adding again appends, and removing removes the positions`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Mixes.model())
+        let worker = container.coordinator.newBackgroundContext()
+        let mix = try await Mixes.make("abc", in: worker)
+        try await worker.perform { context throws in
+            let mix = try context.existingObject(with: mix)
+            let first = mix.songs[0]
+            mix.remove(first, from: "songs")
+            #expect(mix.songTitles == "bc" && context.updatedObjects.contains(mix))
+            // From the other end.
+            first.add(mix, to: "mixes")
+            #expect(mix.songTitles == "bca")
+            mix.add(context.makeSong("d"), to: "songs")
+            mix.songs[1].remove(mix, from: "mixes")
+            context.delete(mix.songs[0])
+            #expect(mix.songTitles == "ad")
+        }
+        try await worker.save()
+        #expect(try await Mixes.stored(mix, in: container) == "ad")
+        #expect(try Mixes.positionCount(in: container) == 2)
+        try await worker.perform { context throws in
+            let mix = try context.existingObject(with: mix)
+            context.delete(mix.songs[1])
+        }
+        try await worker.save()
+        #expect(try Mixes.positionCount(in: container) == 1)
+        try await container.coordinator.batchDelete(EntityFetchRequest("Mix"))
+        #expect(try Mixes.positionCount(in: container) == 0, "a batch deletes the positions too")
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S007, S048, S055: a move changes the list only, and can be dropped`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Mixes.model())
+        let worker = container.coordinator.newBackgroundContext()
+        let mix = try await Mixes.make("abc", in: worker)
+        for isRollback in [true, false] {
+            try await Mixes.arrange(mix, "bca", in: worker)
+            try await worker.perform { context throws in
+                let mix = try context.existingObject(with: mix)
+                #expect(context.updatedObjects == [mix] && context.insertedObjects.isEmpty && context.deletedObjects.isEmpty)
+                if isRollback { context.rollback() } else { context.refresh(mix, mergeChanges: false) }
+                #expect(mix.songTitles == "abc" && !context.hasChanges)
+            }
+        }
+        try await worker.perform { context throws in
+            let mix = try context.existingObject(with: mix)
+            mix.songs = mix.songs
+            #expect(!context.hasChanges, "S032: an equal order is no change")
+        }
+        try await container.close()
+    }
+
+    @Test(arguments: Combination.all)
+    func `S162: undo and redo restore the order of pairs`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: try Mixes.model())
+        let worker = await container.newBackgroundContext()
+        let mix = try await Mixes.make("abcd", in: worker)
+        await worker.perform { $0.undoHistory = UndoHistory() }
+        var states = ["abcd"]
+        for order in ["dabc", "dac", "ebdac", "ca"] {
+            try await Mixes.arrange(mix, order, in: worker)
+            states.append(order)
+            if order == "dac" { try await worker.save(through: .store) }
+        }
+        try await worker.perform { context throws in
+            let mix = try context.existingObject(with: mix)
+            context.delete(mix.songs[0])
+        }
+        states.append("a")
+        for isRedo in [false, true, false] {
+            for state in isRedo ? Array(states.dropFirst()) : states.dropLast().reversed() {
+                try await worker.perform { _ = try isRedo ? $0.undoHistory?.redo() : $0.undoHistory?.undo() }
+                #expect(try await Mixes.titles(mix, in: worker) == state)
+            }
+        }
+        try await worker.save(through: .store)
+        #expect(try await Mixes.stored(mix, in: container) == "abcd")
+        #expect(try Mixes.positionCount(in: container) == 4)
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+    }
+
+    /// Two root contexts that show the same mix.
+    private struct Sides {
+        let bed: TestBed
+        var container: PersistentContainer
+        var ours: BackgroundContext
+        var theirs: BackgroundContext
+        var mix: ObjectID
+
+        init(_ bed: TestBed, _ songs: String, _ policy: MergePolicy) async throws {
+            self.bed = bed
+            container = try await bed.container(model: try Mixes.model())
+            ours = container.coordinator.newBackgroundContext()
+            theirs = container.coordinator.newBackgroundContext()
+            await ours.perform { $0.mergePolicy = policy }
+            mix = try await Mixes.make(songs, in: ours)
+            await theirs.perform { $0.refreshAllObjects() }
+        }
+
+        /// Saves their order, then ours, and returns the titles that every context shows afterwards.
+        func merge(theirs their: String, ours our: String) async throws -> String {
+            try await Mixes.arrange(mix, their, in: theirs)
+            try await Mixes.arrange(mix, our, in: ours)
+            try await theirs.save()
+            try await ours.save()
+            for context in [ours, theirs] { await context.perform { $0.refreshAllObjects() } }
+            let stored = try await Mixes.stored(mix, in: container)
+            for context in [ours, theirs] { #expect(try await Mixes.titles(mix, in: context) == stored) }
+            #expect(try container.coordinator.store.verify() == [])
+            #expect(try Mixes.positionCount(in: container) == stored.count)
+            return stored
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S107: merges of two orders of pairs keep both, whatever the policy`(_ kind: StoreKind) async throws {
+        let policies: [MergePolicy] = [.error, .storeTrump, .objectTrump, .overwrite, .rollback, .custom { _ in [:] }]
+        for (number, policy) in policies.enumerated() {
+            let sides = try await Sides(try TestBed(kind), "abcdefgh", policy)
+            #expect(try await sides.merge(theirs: "bcdefgha", ours: "habcdefg") == "hbcdefga", "policy \(number)")
+            // One side removes what the other moves, in both directions.
+            #expect(try await sides.merge(theirs: "hbdefga", ours: "hbdefgac") == "hbdefga", "policy \(number)")
+            #expect(try await sides.merge(theirs: "bdefgah", ours: "bdefga") == "bdefga", "policy \(number)")
+            try await sides.container.close()
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S101, S102, S103: two moves of one member conflict, and a policy decides`(_ kind: StoreKind) async throws {
+        let sides = try await Sides(try TestBed(kind), "abcd", .error)
+        await #expect { try await sides.merge(theirs: "bcda", ours: "bcad") } throws: { error in
+            guard case SaveError.conflicts(let conflicts) = error, conflicts.count == 1 else { return false }
+            return conflicts[0].objectID == sides.mix && conflicts[0].entityName == "Mix"
+                && conflicts[0].properties.map(\.name) == ["songs"]
+        }
+        await sides.ours.perform { $0.rollback() }
+        try await sides.container.close()
+        for (policy, merged) in [
+            (MergePolicy.storeTrump, "bcda"), (.objectTrump, "bcad"), (.overwrite, "bcad"), (.rollback, "bcda"),
+        ] {
+            let sides = try await Sides(try TestBed(kind), "abcd", policy)
+            #expect(try await sides.merge(theirs: "bcda", ours: "bcad") == merged)
+            try await sides.container.close()
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `S107: two contexts that add one song to a mix give it one place`(_ kind: StoreKind) async throws {
+        let sides = try await Sides(try TestBed(kind), "abc", .error)
+        await sides.theirs.perform { _ = $0.makeSong("x") }
+        try await sides.theirs.save()
+        await sides.ours.perform { $0.refreshAllObjects() }
+        try await Mixes.arrange(sides.mix, "xabc", in: sides.theirs)
+        try await Mixes.arrange(sides.mix, "abxc", in: sides.ours)
+        try await sides.theirs.save()
+        try await sides.ours.save()
+        for context in [sides.ours, sides.theirs] { await context.perform { $0.refreshAllObjects() } }
+        let stored = try await Mixes.stored(sides.mix, in: sides.container)
+        #expect(["xabc", "abxc"].contains(stored))
+        for context in [sides.ours, sides.theirs] { #expect(try await Mixes.titles(sides.mix, in: context) == stored) }
+        for context in [sides.ours, sides.theirs] {
+            try await Mixes.arrange(sides.mix, "cxab", in: context)
+            try await context.save()
+            #expect(try await Mixes.stored(sides.mix, in: sides.container) == "cxab")
+            for context in [sides.ours, sides.theirs] { await context.perform { $0.refreshAllObjects() } }
+        }
+        try await Mixes.arrange(sides.mix, "cab", in: sides.ours)
+        try await sides.ours.save()
+        #expect(try Mixes.positionCount(in: sides.container) == 3, "the second position went with the first one")
+        try await sides.container.close()
+    }
+
+    @Test(arguments: [StoreKind.lmdb, .sqlite])
+    func `S163: a many-to-many relationship gains and loses its order and keeps its members`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        var mix: ObjectID?
+        for (version, isOrdered) in [false, true, false, true].enumerated() {
+            let container = try await bed.container(model: try Mixes.model(songs: isOrdered, version: version + 1))
+            let worker = container.coordinator.newBackgroundContext()
+            let id = if let mix { mix } else { try await Mixes.make("cab", in: worker) }
+            mix = id
+            #expect(try await Mixes.titles(id, in: worker) == "cab", "without positions, the order of keys")
+            if isOrdered {
+                try await Mixes.arrange(id, "bac", in: worker)
+                try await worker.save()
+                #expect(try await Mixes.stored(id, in: container) == "bac")
+            }
+            #expect(try container.coordinator.store.verify() == [])
+            try await container.close()
+            try await bed.closed()
+        }
+    }
+
+    /// A long list costs no more writes than a short one.
+    @Test(arguments: [true, false])
+    func `S046: moving one of many members writes one row`(_ isPair: Bool) async throws {
+        let bed = try TestBed(.memory)
+        let container = try await bed.container(model: try isPair ? Mixes.model() : Books.model())
+        let worker = container.coordinator.newBackgroundContext()
+        let count = Rounds.of(2000, long: 100_000)
+        let (list, members) = isPair ? ("Mix", "songs") : ("Book", "chapters")
+        let id = await worker.perform { context in
+            let owner = context.insert(list)
+            owner.setRelatedObjects(
+                members, to: (0..<count).map { isPair ? context.makeSong("\($0)") : context.makeChapter("\($0)") })
+            return owner.objectID
+        }
+        try await worker.save()
+        for (from, to) in [(count - 1, 0), (0, count / 2), (count / 2, count - 1)] {
+            try await worker.perform { context throws in
+                let owner = try context.existingObject(with: id)
+                var moved = owner.relatedObjects(members)
+                moved.insert(moved.remove(at: from), at: to)
+                owner.setRelatedObjects(members, to: moved)
+                #expect(owner.relatedObjects(members) == moved)
+            }
+            let changes = await worker.previewSave().changes
+            let keys = changes.entities.flatMap { $0.insertedKeys + $0.updatedKeys + $0.deletedKeys }
+            #expect(keys.count == 1 && changes.links.isEmpty)
+            try await worker.save()
+        }
+        try await container.close()
+    }
+}
