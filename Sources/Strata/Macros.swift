@@ -111,11 +111,78 @@ public macro Relationship(
 @attached(peer)
 public macro Transient() = #externalMacro(module: "StrataMacros", type: "MarkerMacro")
 
+/// Derives an attribute from a value of a related object. Each save keeps the value (S200), and the property cannot be set.
+///
+/// Predicates, sorts and indexes use the attribute like any other. The property shows the value of the last save; for a new object
+/// nil, zero or an empty string. If there is no related object, it is the same.
+///
+/// ```swift
+/// @Model final class Concert {
+///     var title: String
+///     @Relationship var venue: Venue?
+///     @Relationship(deleteRule: .cascade, inverse: \Ticket.concert) var tickets: [Ticket]
+///     @Derived(from: \Concert.venue?.city) var city: String?
+///     @Derived(count: \Concert.tickets) @Attribute(.indexed) var ticketCount: Int
+///     @Derived(sum: \Ticket.price, in: \Concert.tickets) var income: Int
+///     @Derived(folded: \Concert.title) var searchTitle: String
+/// }
+///
+/// @Model final class Venue {
+///     var city: String
+/// }
+///
+/// @Model final class Ticket {
+///     var price: Int
+///     var concert: Concert?
+/// }
+/// ```
+/// - Parameter path: The attribute, through one or more relationships to one object.
+@attached(peer)
+public macro Derived(from path: AnyKeyPath) = #externalMacro(module: "StrataMacros", type: "MarkerMacro")
+
+/// Derives an attribute from the number of objects in a relationship: see ``Derived(from:)``.
+@attached(peer)
+public macro Derived(count relationship: AnyKeyPath) = #externalMacro(module: "StrataMacros", type: "MarkerMacro")
+
+/// Derives an attribute from the sum of an attribute of related objects: see ``Derived(from:)``. Sums of integers are `Int`, others
+/// `Double`.
+@attached(peer)
+public macro Derived(sum attribute: AnyKeyPath, in relationship: AnyKeyPath) =
+    #externalMacro(module: "StrataMacros", type: "MarkerMacro")
+
+/// Derives an attribute from the least value of an attribute of related objects: see ``Derived(from:)``.
+@attached(peer)
+public macro Derived(minimum attribute: AnyKeyPath, in relationship: AnyKeyPath) =
+    #externalMacro(module: "StrataMacros", type: "MarkerMacro")
+
+/// Derives an attribute from the greatest value of an attribute of related objects: see ``Derived(from:)``.
+@attached(peer)
+public macro Derived(maximum attribute: AnyKeyPath, in relationship: AnyKeyPath) =
+    #externalMacro(module: "StrataMacros", type: "MarkerMacro")
+
+/// Derives an attribute, a `Double`, from the mean of an attribute of related objects: see ``Derived(from:)``.
+@attached(peer)
+public macro Derived(average attribute: AnyKeyPath, in relationship: AnyKeyPath) =
+    #externalMacro(module: "StrataMacros", type: "MarkerMacro")
+
+/// Derives an attribute from a string of the same object, in lower case: see ``Derived(from:)``.
+@attached(peer)
+public macro Derived(lowercased attribute: AnyKeyPath) = #externalMacro(module: "StrataMacros", type: "MarkerMacro")
+
+/// Derives an attribute from a string of the same object, in lower case and without diacritics, for searches: see ``Derived(from:)``.
+@attached(peer)
+public macro Derived(folded attribute: AnyKeyPath) = #externalMacro(module: "StrataMacros", type: "MarkerMacro")
+
 /// Implements an attribute. ``Model(renamedFrom:)`` adds this macro; do not use it directly.
 @attached(accessor, names: named(init), named(get), named(set))
 @attached(peer, names: prefixed(_$))
 public macro PersistedAttribute<Column>(_ column: Column) =
     #externalMacro(module: "StrataMacros", type: "PersistedAttributeMacro")
+
+/// Implements a derived attribute. ``Model(renamedFrom:)`` adds this macro; do not use it directly.
+@attached(accessor, names: named(get))
+public macro PersistedDerived<Column>(_ column: Column) =
+    #externalMacro(module: "StrataMacros", type: "PersistedDerivedMacro")
 
 /// Implements a to-one relationship. ``Model(renamedFrom:)`` adds this macro; do not use it directly.
 @attached(accessor, names: named(init), named(get), named(set))

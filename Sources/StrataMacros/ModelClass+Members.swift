@@ -118,12 +118,13 @@ extension ModelClass {
 
     /// The initializer that Swift would write for a struct.
     private var memberwiseInitializer: DeclSyntax {
-        let parameters = persisted.filter { $0.typeText != nil }.map { property in
+        let assigned = persisted.filter { $0.derivation == nil }
+        let parameters = assigned.filter { $0.typeText != nil }.map { property in
             let value = property.initialValue?.description ?? property.defaultArgument
             let type = (property.typeText ?? "").replacing("!", with: "?", maxReplacements: 1)
             return "\(property.sourceName): \(type)\(value.map { " = \($0)" } ?? "")"
         }
-        let assignments = persisted.map { "self.\($0.sourceName) = \($0.sourceName)" }
+        let assignments = assigned.map { "self.\($0.sourceName) = \($0.sourceName)" }
         return """
             init(\(raw: parameters.joined(separator: ", "))) {
                 \(raw: misuses.isEmpty ? assignments.joined(separator: "\n    ") : "fatalError()")
@@ -194,6 +195,7 @@ extension ModelProperty {
             if let renamedFrom = options.renamedFrom { arguments.append("renamedFrom: \(renamedFrom)") }
             if options.preservesValueOnDeletion { arguments.append("preservesValueOnDeletion: true") }
             arguments += rulesArgument(options.rules)
+            if let derivation { arguments.append("derivation: \(derivation)") }
         }
         return arguments.joined(separator: ", ")
     }
@@ -221,6 +223,7 @@ extension ModelProperty {
         if isTransient { return nil }
         func number(_ text: String?) -> String { text.map { Int($0) == nil ? "\"\($0)\"" : $0 } ?? "0" }
         switch isDescribedByType(spelling) ? .byType : kind.access {
+        case .plain where derivation != nil: return "@PersistedDerived(\(raw: number(column)))"
         case .plain: return "@\(raw: spelling.macros)PersistedAttribute(\(raw: number(column)))"
         case .toOne: return "@\(raw: spelling.macros)PersistedToOne(\(raw: number(relationship)), column: \(raw: number(column)))"
         case .toMany: return "@\(raw: spelling.macros)PersistedToMany(\(raw: number(relationship)))"

@@ -29,6 +29,11 @@ enum ModelDiagnostic: String, DiagnosticMessage, Error {
     case requiredObjects = ".required is for a relationship to one object; use 'count: 1...'"
     case countOfOne = "'count:' is for a relationship to many objects; use .required for one object"
     case notOrdered = "only an array of models can be ordered: a set has no order, and neither has one object"
+    case wrongDerivation =
+        "a derivation is a key path, as in 'from: \\Album.artist?.name', 'count: \\Album.tracks' or 'sum: \\Track.length, in: \\Album.tracks'"
+    case derivedWithValue = "a derived attribute has no initial value: saves compute it"
+    case derivedOfOther = "a derived attribute is a number, a string, a date, or an optional of one, with its type written out"
+    case derivedOption = "a derived attribute is not unique and has no rules: give them to what it is derived from"
 
     case formerName = "renamedFrom: takes a former name, as a string without interpolation that differs from the current name"
     case sameFormerName = "another property has the same former name"

@@ -14,6 +14,18 @@ public struct PersistedToManyMacro {}
 /// The implementation of accessors that the compiler chooses by the type: `@PersistedProperty("column", "relationship")`.
 public struct PersistedPropertyMacro {}
 
+/// The implementation of a derived attribute's getter: `@PersistedDerived(column)`.
+public struct PersistedDerivedMacro: AccessorMacro {
+    /// Returns the getter of a derived attribute, which has no setter.
+    public static func expansion(
+        of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
+        in context: some MacroExpansionContext
+    ) throws -> [AccessorDeclSyntax] {
+        guard let column = node.number(0) else { return [] }
+        return ["get { \(raw: anchorName).object.get(\(raw: column)) }"]
+    }
+}
+
 /// A macro that writes the accessors of a property, and a placeholder as its storage.
 public protocol PersistedMacro: AccessorMacro, PeerMacro {}
 

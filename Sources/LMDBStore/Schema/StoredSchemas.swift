@@ -81,7 +81,12 @@ struct StoredSchemas {
             versions[number - 1].exchanges = StoredSchema.exchanges(of: model)
             return Change(number: number, formerNumber: number)
         }
-        if wanted.version == found.schema.version, versions.dropLast().contains(where: { $0.schema == wanted }) {
+        // A schema whose derived values are computed is the same model as the one with all values.
+        let plain = wanted.withoutPendingDerivations
+        if wanted.version == found.schema.version,
+            versions.dropLast().contains(where: { $0.schema.withoutPendingDerivations == plain }),
+            found.schema.withoutPendingDerivations != plain
+        {
             throw StoreError.olderModel(path)
         }
         for step in way.steps {

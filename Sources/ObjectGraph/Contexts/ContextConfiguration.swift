@@ -43,6 +43,8 @@ final class ModelCapabilities: Sendable {
     let noKeys: [Range<ObjectKey>]
     /// For each entity, the columns whose values stay in the history when an object is deleted. Empty if no entity has such columns.
     let preserved: [ColumnSet]
+    /// For each entity, the derived columns. Empty if no entity has any.
+    let derived: [ColumnSet]
     let rules: RelationshipRules
     /// The rules of properties; nil if no property has any.
     let validation: ValidationRules?
@@ -53,6 +55,7 @@ final class ModelCapabilities: Sendable {
 
     init(_ model: Model) {
         rules = RelationshipRules(model)
+        derived = DerivedColumns(model.storeSchema)?.sets ?? []
         validation = ValidationRules(model)
         keyedValues = model.storeSchema.keyedValues
         hasLifecycle = model.entities.map { entity in

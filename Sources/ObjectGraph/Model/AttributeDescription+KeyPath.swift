@@ -4,12 +4,13 @@ extension AttributeDescription {
     /// Creates the description of a model's property. The property's type determines how it is stored and whether it is optional.
     public init<M: PersistentModel, V: AttributeValue>(
         _ name: String, of keyPath: KeyPath<M, V>, index: IndexKind = .none, default defaultValue: V? = nil,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = [],
+        derivation: Derivation? = nil
     ) {
         self.init(
             name: name, type: V.columnType, isOptional: V.isOptional, index: index,
             defaultValue: defaultValue?.storeValue ?? V.missingValue, renamedFrom: renamedFrom,
-            preservesValueOnDeletion: preservesValueOnDeletion, rules: rules)
+            preservesValueOnDeletion: preservesValueOnDeletion, rules: rules, derivation: derivation)
         content = AttributeContent(of: V.self)
     }
 

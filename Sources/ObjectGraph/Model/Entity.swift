@@ -46,6 +46,17 @@ public final class Entity: Sendable {
             columns.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
+    /// Creates a copy of an entity with derived columns.
+    convenience init(_ entity: Entity, columns: [ColumnSchema]) {
+        self.init(
+            name: entity.name, number: entity.number, columns: columns, defaults: entity.defaults,
+            attributes: entity.attributes.map { attribute in
+                var attribute = attribute
+                attribute.isDerived = columns[attribute.column].derivation != nil
+                return attribute
+            }, relationships: entity.relationships, indexes: entity.indexes, rules: entity.rules)
+    }
+
     /// The number of columns of attributes and to-one relationships, which come first.
     var declaredColumnCount: Int { columns.count - orderedReferences.count }
 
@@ -76,6 +87,8 @@ public struct Attribute: Sendable, Hashable {
     public let preservesValueOnDeletion: Bool
     /// The rules that values must follow when they are saved.
     public internal(set) var rules: [PropertyRule] = []
+    /// A Boolean value that indicates whether saves derive the value from other values, so that programs cannot set it.
+    public internal(set) var isDerived = false
 }
 
 /// A relationship of an entity.

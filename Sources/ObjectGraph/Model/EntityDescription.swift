@@ -41,13 +41,16 @@ public struct AttributeDescription: Sendable, Hashable {
     public var preservesValueOnDeletion: Bool
     /// The rules that values must follow when they are saved. They are no part of the file.
     public var rules: [PropertyRule]
+    /// The computation of the value if each save derives it from other values; nil for an attribute that programs set.
+    public var derivation: Derivation?
     var content = AttributeContent.plain
 
     /// Creates the description of an attribute. To derive the type from a property of a class, use the initializer with a key
     /// path.
     public init(
         name: String, type: ColumnType, isOptional: Bool = false, index: IndexKind = .none, defaultValue: Value = .null,
-        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
+        renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = [],
+        derivation: Derivation? = nil
     ) {
         self.name = name
         self.type = type
@@ -57,6 +60,7 @@ public struct AttributeDescription: Sendable, Hashable {
         self.renamedFrom = renamedFrom
         self.preservesValueOnDeletion = preservesValueOnDeletion
         self.rules = rules
+        self.derivation = derivation
     }
 }
 

@@ -37,7 +37,8 @@ extension Model {
     ///
     /// - Throws: `StoreError` `.schemaMismatch` for a schema that no model has: one whose numbers lead nowhere, for instance.
     public init(stored schema: StoreSchema) throws {
-        let plain = schema.withoutHints
+        // Opening a store computes the values that its file does not have yet.
+        let plain = schema.withoutHints.withoutPendingDerivations
         let descriptions = schema.isSound ? EntityDescription.all(in: plain) : []
         // A file of keyed collections only has no entities.
         let found = try? descriptions.isEmpty ? Model.empty : Model(descriptions, version: schema.version)
@@ -86,7 +87,7 @@ extension PropertyDescription {
             self = .attribute(
                 AttributeDescription(
                     name: column.name, type: column.type, isOptional: column.isOptional, index: column.index,
-                    defaultValue: column.defaultValue))
+                    defaultValue: column.defaultValue, derivation: column.derivation.map { Derivation(.stored($0)) }))
         }
     }
 }

@@ -99,7 +99,7 @@ public struct Model: Sendable {
     ) throws(ModelError) {
         let descriptions = descriptions.withInferredInverses()
         var resolution = try ModelResolution(descriptions)
-        let entities = try resolution.entities()
+        let entities = try DerivationResolution.resolved(resolution.entities(), descriptions)
         var storeSchema = StoreSchema(
             entities: zip(entities, descriptions).map {
                 EntitySchema(name: $0.name, columns: $0.columns, indexes: $0.indexes, renamedFrom: $1.renamedFrom)

@@ -18,6 +18,7 @@ public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
         case unsupportedType = "an unsupported type"
         case ruleDoesNotFit = "a rule that does not fit the property"
         case wrongRule = "a rule that cannot be followed"
+        case wrongDerivation = "a derivation that cannot be computed"
         case cannotBeOrdered = "a relationship that cannot be ordered"
     }
 

@@ -98,7 +98,7 @@ extension ManagedObject {
     ///
     /// Setting a reference also updates the inverse relationship.
     ///
-    /// - Precondition: The entity has a property with this name.
+    /// - Precondition: The entity has a property with this name. To set it, it is not derived (S200).
     public subscript(name: String) -> Value {
         get { shownValue(column(name)) }
         set { setStoredValue(column(name), to: newValue) }
@@ -123,6 +123,9 @@ extension ManagedObject {
     private func setStoredValue(_ column: Int, to value: Value) {
         guard state == .registered else { return setRawValue(column, to: value) }
         let schema = self.definition.columns[column]
+        precondition(
+            schema.derivation == nil,
+            "cannot set \(entityName).\(schema.name): saves derive it from other values. Change those values instead.")
         if schema.destination != nil {
             withContext { $0.admitArrivals() }
             return withContext { $0.setReference(self, column, to: value) }

@@ -59,6 +59,10 @@ extension PersistentContainer {
         }
 
         private func openOnce(_ schema: StoreSchema) throws -> Coordinators {
+            try PendingDerivations(store: store, schema: schema).opening { try openStore(schema) }
+        }
+
+        private func openStore(_ schema: StoreSchema) throws -> Coordinators {
             let opened = try store.open(schema)
             let first = try PersistentStoreCoordinator(
                 model: model, store: opened, routing: store.routing, name: "coordinator", telemetry: telemetry)

@@ -121,13 +121,16 @@ struct PlannedMigration: Sendable {
         var target = stage.target.storeSchema
         target.migration.allowedLoss = stage.isCustom ? .everything : allowedLoss
         let plain = stage.isCustom ? target.withoutConversions(from: stage.source.storeSchema) : target
+        var current = stage.source.storeSchema.withoutHints
         for schema in plain.withoutHints == target.withoutHints ? [target] : [plain, target] {
+            try PendingDerivations(store: store, schema: schema, file: current).compute()
             try Self.closing { try store.open(schema) }
+            current = schema.withoutHints
         }
     }
 
     private static func work(_ work: MigrationStage.Work, _ model: Model, _ description: StoreDescription) throws {
-        let end = Released()
+        let end = StoreRelease()
         do {
             let store = try description.open(model.storeSchema)
             end.watch(store)
@@ -142,7 +145,7 @@ struct PlannedMigration: Sendable {
     }
 
     private static func closing(_ open: () throws -> any ObjectStore) throws {
-        let end = Released()
+        let end = StoreRelease()
         do {
             let store = try open()
             end.watch(store)
@@ -157,21 +160,6 @@ extension DispatchQueue {
     static func blocking<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
         try await withCheckedThrowingContinuation { continuation in
             global().async { continuation.resume(with: Result { try body() }) }
-        }
-    }
-}
-
-/// Waits until a store is closed. Its writer releases it on a queue of its own.
-private final class Released {
-    private weak var store: (any ObjectStore)?
-
-    func watch(_ store: any ObjectStore) { self.store = store }
-
-    func wait() throws {
-        for _ in 0..<2000 where store != nil { CurrentThread.sleep(microseconds: 5_000) }
-        guard store == nil else {
-            throw StoreError(
-                .inUseElsewhere, "a migration stage failed: its closure kept the context. Release the context and its objects.")
         }
     }
 }

@@ -9,6 +9,10 @@ extension StoreSchema {
         var plain = self
         let changed = changedRelationships(from: old)
         plain.relationships = []
+        // The numbers of columns change. The values are computed for the whole schema.
+        for entity in plain.entities.indices {
+            for column in plain.entities[entity].columns.indices { plain.entities[entity].columns[column].derivation = nil }
+        }
         plain.links = links.filter { link in
             !changed.contains { relationships[$0].fullName(in: self) == link.name }
         }
@@ -26,7 +30,7 @@ extension StoreSchema {
                 return source.type == column.type || source.type.widens(to: column.type)
             }
             guard kept.count < entity.columns.count else { continue }
-            plain.entities[number].columns = kept.map { entity.columns[$0] }
+            plain.entities[number].columns = kept.map { plain.entities[number].columns[$0] }
             plain.entities[number].indexes = entity.indexes.compactMap { index in
                 let columns = index.columns.compactMap { kept.firstIndex(of: $0) }
                 return columns.count == index.columns.count ? IndexSchema(columns: columns, kind: index.kind) : nil

@@ -30,7 +30,16 @@ struct SQLiteMigration {
         let way = try SchemaPath(from: stored, exchanged: exchanged, to: layout.schema, path: path)
         guard stored != wanted || !way.steps.isEmpty else { return }
         let earlier = try connection.texts("SELECT value FROM strata_meta WHERE name LIKE 'schema %'")
-        if wanted.version == stored.version, earlier.contains(try SQLiteFile.text(wanted)) { throw StoreError.olderModel(path) }
+        // A schema whose derived values are computed is the same model as the one with all values.
+        let plain = wanted.withoutPendingDerivations
+        if wanted.version == stored.version, stored.withoutPendingDerivations != plain,
+            earlier.contains(where: { text in
+                let schema = try? JSONDecoder().decode(StoreSchema.self, from: Data(text.utf8))
+                return schema?.withoutPendingDerivations == plain
+            })
+        {
+            throw StoreError.olderModel(path)
+        }
         try SQLiteLossCount(connection: connection, layout: SQLiteLayout(stored)).check(way.losses, path: path)
         var current = stored
         for step in way.steps {

@@ -17,49 +17,6 @@ public struct SchemaPath: Sendable {
     /// ``Swift/Array/check(path:counting:)``.
     public private(set) var losses: [SchemaLoss] = []
 
-    /// The positions in the file's schema of the entities, columns and links of a step's schema.
-    private struct Origin {
-        var entities: [Int?]
-        var columns: [[Int?]]
-        var links: [Int?]
-
-        init(_ schema: StoreSchema) {
-            entities = Array(schema.entities.indices)
-            columns = schema.entities.map { Array($0.columns.indices) }
-            links = Array(schema.links.indices)
-        }
-
-        mutating func advance(_ evolution: SchemaEvolution) {
-            let before = self
-            entities = evolution.entities.map { change in change.source.flatMap { before.entities[$0] } }
-            columns = evolution.entities.map { change in
-                change.columns.map { column in
-                    guard let entity = change.source, let source = column.source else { return nil }
-                    return before.columns[entity][source]
-                }
-            }
-            links = evolution.links.map { change in change.flatMap { before.links[$0.source] } }
-        }
-
-        func place(_ subject: SchemaLoss.Subject) -> SchemaLoss.Subject? {
-            switch subject {
-            case .objects(let entity):
-                return entities[entity].map { .objects(entity: $0) }
-            case .values(let entity, let column):
-                guard let place = entities[entity], let source = columns[entity][column] else { return nil }
-                return .values(entity: place, column: source)
-            case .unanswered(let entity, let column, let backEntity, let backColumn):
-                guard let place = entities[entity], let source = columns[entity][column] else { return nil }
-                guard let far = entities[backEntity], let back = columns[backEntity][backColumn] else {
-                    return .values(entity: place, column: source)
-                }
-                return .unanswered(entity: place, column: source, backEntity: far, backColumn: back)
-            case .pairs(let link):
-                return links[link].map { .pairs(link: $0) }
-            }
-        }
-    }
-
     /// Computes the migration.
     /// - Parameters:
     ///   - file: The schema of the file.
@@ -92,7 +49,7 @@ public struct SchemaPath: Sendable {
     private mutating func walk(
         _ schemas: [StoreSchema], from file: StoreSchema, _ exchanged: ExchangedNames, _ migration: SchemaMigration
     ) throws {
-        var origin = Origin(file)
+        var origin = SchemaPositions(file)
         var current = file
         var recorded = exchanged
         for next in schemas {
@@ -152,6 +109,58 @@ extension SchemaMigration {
         switch allowedLoss {
         case .everything: !loss.isContradiction
         case .named(let names): !names.isDisjoint(with: loss.allowedBy)
+        }
+    }
+}
+
+/// The numbers that the entities, columns and links of a schema have in an older schema.
+struct SchemaPositions {
+    private(set) var entities: [Int?]
+    private(set) var columns: [[Int?]]
+    private(set) var links: [Int?]
+    /// The links whose source was their destination in the older schema.
+    private(set) var reversedLinks: Set<Int> = []
+
+    /// Creates the numbers of a schema in itself.
+    init(_ schema: StoreSchema) {
+        entities = Array(schema.entities.indices)
+        columns = schema.entities.map { Array($0.columns.indices) }
+        links = Array(schema.links.indices)
+    }
+
+    /// Moves on to the next schema.
+    mutating func advance(_ evolution: SchemaEvolution) {
+        let before = self
+        entities = evolution.entities.map { change in change.source.flatMap { before.entities[$0] } }
+        columns = evolution.entities.map { change in
+            change.columns.map { column in
+                guard let entity = change.source, let source = column.source else { return nil }
+                return before.columns[entity][source]
+            }
+        }
+        links = evolution.links.map { change in change.flatMap { before.links[$0.source] } }
+        reversedLinks = Set(
+            evolution.links.indices.filter { number in
+                evolution.links[number].map { $0.isReversed != before.reversedLinks.contains($0.source) } ?? false
+            })
+    }
+
+    /// Returns the subject in the numbers of the older schema; nil if that schema does not have it.
+    func place(_ subject: SchemaLoss.Subject) -> SchemaLoss.Subject? {
+        switch subject {
+        case .objects(let entity):
+            return entities[entity].map { .objects(entity: $0) }
+        case .values(let entity, let column):
+            guard let place = entities[entity], let source = columns[entity][column] else { return nil }
+            return .values(entity: place, column: source)
+        case .unanswered(let entity, let column, let backEntity, let backColumn):
+            guard let place = entities[entity], let source = columns[entity][column] else { return nil }
+            guard let far = entities[backEntity], let back = columns[backEntity][backColumn] else {
+                return .values(entity: place, column: source)
+            }
+            return .unanswered(entity: place, column: source, backEntity: far, backColumn: back)
+        case .pairs(let link):
+            return links[link].map { .pairs(link: $0) }
         }
     }
 }

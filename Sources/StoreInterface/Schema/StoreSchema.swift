@@ -35,11 +35,13 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
     public var defaultValue: Value = .null
     /// The name that the column had in older models.
     public var renamedFrom: String?
+    /// The computation of the values if the layer above keeps them; nil for a column that programs set.
+    public var derivation: ColumnDerivation?
 
     /// Creates a column. A column of type `.reference` needs a destination.
     public init(
         name: String, type: ColumnType, isOptional: Bool = false, index: IndexKind = .none, destination: Int? = nil,
-        defaultValue: Value = .null, renamedFrom: String? = nil
+        defaultValue: Value = .null, renamedFrom: String? = nil, derivation: ColumnDerivation? = nil
     ) {
         self.name = name
         self.type = type
@@ -48,10 +50,11 @@ public struct ColumnSchema: Sendable, Hashable, Codable {
         self.destination = destination
         self.defaultValue = defaultValue
         self.renamedFrom = renamedFrom
+        self.derivation = derivation
     }
 
     /// Files do not store the hints for migrating from older models.
-    private enum CodingKeys: String, CodingKey { case name, type, isOptional, index, destination }
+    private enum CodingKeys: String, CodingKey { case name, type, isOptional, index, destination, derivation }
 
     /// The value of the column in objects that are older than the column.
     public var initialValue: Value {
@@ -288,8 +291,9 @@ extension StoreSchema {
     /// Whether all positions lead to entities and columns of the schema. The schema in a file may contain any numbers.
     package var isSound: Bool {
         links.allSatisfy { entities.indices.contains($0.source) && entities.indices.contains($0.destination) }
-            && entities.allSatisfy { entity in
+            && entities.enumerated().allSatisfy { number, entity in
                 entity.columns.allSatisfy { $0.destination.map(entities.indices.contains) ?? true }
+                    && entity.columns.allSatisfy { $0.derivation?.isSound(in: number, of: self) ?? true }
                     && entity.indexes.allSatisfy { index in
                         !index.columns.isEmpty && index.columns.allSatisfy(entity.columns.indices.contains)
                     }

@@ -11,6 +11,9 @@ struct ModelProperty {
         case transient
     }
 
+    /// The derivation of an attribute as an expression of type `Derivation`; nil for an attribute that programs set.
+    var derivation: String?
+
     struct AttributeOptions: Equatable {
         /// The index kind: "unique" or "indexed".
         var index: String?
@@ -70,6 +73,7 @@ struct ModelProperty {
     /// Whether an `init` must assign the property.
     var needsValue: Bool {
         if case .relationship = marker, kind.columns == .zero { return false }
+        if derivation != nil { return false }
         return initialValue == nil && !isImplicitlyNil
     }
 

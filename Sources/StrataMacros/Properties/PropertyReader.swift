@@ -9,8 +9,9 @@ struct PropertyReader {
 
     /// Attributes that are not property wrappers.
     private static let knownAttributes: Set<String> = [
-        "Attribute", "Relationship", "Transient", "available", "objc", "nonobjc", "usableFromInline", "inlinable", "MainActor",
-        "PersistedAttribute", "PersistedToOne", "PersistedToMany", "PersistedProperty",
+        "Attribute", "Relationship", "Transient", "Derived", "available", "objc", "nonobjc", "usableFromInline", "inlinable",
+        "MainActor",
+        "PersistedAttribute", "PersistedToOne", "PersistedToMany", "PersistedProperty", "PersistedDerived",
         "_PersistedAttribute", "_PersistedToOne", "_PersistedToMany", "_PersistedProperty",
     ]
 
@@ -34,9 +35,12 @@ struct PropertyReader {
             return readTransient(property, attribute)
         }
         guard let marker = readMarker(property) else { return nil }
-        return ModelProperty(
+        var made = ModelProperty(
             name: property.name, sourceName: property.sourceName, marker: marker, type: property.type,
             initialValue: property.initialValue)
+        guard let derived = variable.attribute(named: "Derived") else { return made }
+        do { made.derivation = try DerivationReader.derivation(derived, of: made) } catch { return misuse(error, derived) }
+        return made
     }
 
     private mutating func misuse(_ misuse: ModelDiagnostic, _ node: some SyntaxProtocol, _ fixIt: FixIt? = nil) -> ModelProperty?

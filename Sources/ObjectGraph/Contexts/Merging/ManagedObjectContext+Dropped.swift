@@ -24,20 +24,25 @@ extension ManagedObjectContext {
         return dropped.isEmpty ? nil : dropped
     }
 
-    /// Returns the changes that delete rules added in the store (S051), or nil if there are none. O(pages written).
+    /// Returns the changes that the writer added to a save, or nil if there are none: by delete rules (S051), and derived values
+    /// (S200). O(pages written).
     ///
-    /// These are the changes of a save that neither this context nor its children made.
+    /// These are the changes of a save that neither this context nor its children made. An object of this context whose derived values
+    /// the save has changed counts as updated.
     func added(to written: [Layer], _ adopted: ChangeSet?, _ changes: ChangeSet) -> ChangeSet? {
-        guard traits.rules.isUsed else { return nil }
+        guard traits.rules.isUsed || !traits.derived.isEmpty else { return nil }
         var added = ChangeSet(generation: changes.generation)
         for change in changes.entities {
             let known = adopted?.change(of: change.entity)?.pages ?? []
+            let columns = traits.derived.isEmpty ? ColumnSet() : traits.derived[change.entity]
             let pages = change.pages.compactMap { page -> ChangeSet.PageChange? in
+                let derived = page.slots(changing: columns)
                 var page = page
                 for layer in written {
                     if let own = layer.entity(change.entity)?.page(page.number) { page.remove(own.touched) }
                 }
                 for own in known where own.number == page.number { page.remove(own.inserted | own.updated | own.deleted) }
+                page.updated |= derived & ~page.inserted
                 return page.inserted | page.updated | page.deleted == 0 ? nil : page
             }
             if !pages.isEmpty { added.entities.append(.init(entity: change.entity, pages: pages)) }
@@ -56,6 +61,14 @@ extension ManagedObjectContext {
 }
 
 extension ChangeSet.PageChange {
+    /// Returns the inserted objects, and the updated objects that changed one of the columns.
+    fileprivate func slots(changing columns: ColumnSet) -> UInt64 {
+        if columns.isEmpty { return 0 }
+        return SlotIterator(updated).reduce(inserted) { slots, slot in
+            self.columns(of: slot).intersection(columns).isEmpty ? slots : slots | 1 << UInt64(slot)
+        }
+    }
+
     fileprivate mutating func remove(_ slots: UInt64) {
         inserted &= ~slots
         updated &= ~slots

@@ -176,12 +176,13 @@ extension ManagedObjectContext {
         tracker.changedWhileSuspended = [:]
         let dropped = dropped(of: written, outcome.changes, others: others)
         let added = added(to: written, adopted, outcome.changes)
+        if let added { layerStack.baseState.route?.forget([added]) }
         let visible = others.map { ChangeSet.union($0 + [adopted, dropped, added].compactMap(\.self)) }
         let refreshed = refreshRegistered(visible)
         if !observers.views.isEmpty || visible?.isEmpty != true { notify(visible, refreshed: refreshed, saved: outcome.changes) }
         if !outcome.changes.isEmpty { post(.didSave, outcome.changes) }
         // The policy may also have dropped changes of children (`adopted`).
-        let left = mergePolicy.mayDrop ? [adopted, dropped].compactMap(\.self) : []
+        let left = ((mergePolicy.mayDrop ? [adopted, dropped] : []) + [added]).compactMap(\.self)
         if phase.settlesBaseLater { settleBaseNow() }
         if visible?.isEmpty == true { tracker.listEnds.keep(from: revision, in: layerStack.revision) }
         tellFollowers(between.map { ChangeSet.union($0 + left) }, saved: written)

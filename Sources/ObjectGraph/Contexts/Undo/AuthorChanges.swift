@@ -37,13 +37,16 @@ struct AuthorChanges {
     private(set) var ownLinks: [Int: [Ends]] = [:]
     private(set) var otherLinks: [Int: [Ends]] = [:]
 
-    /// - Parameter saves: The saves since the state, oldest first.
-    init(of author: String, in saves: [ChangeSet]) {
+    /// - Parameters:
+    ///   - saves: The saves since the state, oldest first.
+    ///   - derived: The derived columns of each entity, which no author changes; empty if there are none.
+    init(of author: String, in saves: [ChangeSet], derived: [ColumnSet]) {
         let touched = Set(saves.filter { $0.author == author }.flatMap(Self.addresses))
         for save in saves {
             let isOwn = save.author == author
             for change in save.entities {
-                for page in change.pages { note(page, change.entity, touched, isOwn: isOwn) }
+                let ignored = derived.isEmpty ? ColumnSet() : derived[change.entity]
+                for page in change.pages { note(page, change.entity, touched, isOwn: isOwn, ignoring: ignored) }
             }
             for link in save.links {
                 let ends = Ends(sources: Set(link.sources), destinations: Set(link.destinations))
@@ -56,14 +59,18 @@ struct AuthorChanges {
         }
     }
 
-    private mutating func note(_ page: ChangeSet.PageChange, _ entity: Int, _ touched: Set<ObjectAddress>, isOwn: Bool) {
+    private mutating func note(
+        _ page: ChangeSet.PageChange, _ entity: Int, _ touched: Set<ObjectAddress>, isOwn: Bool, ignoring ignored: ColumnSet
+    ) {
         let all = ColumnSet(first: EntitySchema.maximumColumns)
         for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
             let address = ObjectAddress(entity: entity, key: PageAddress.key(page: page.number, slot: slot))
             guard touched.contains(address) else { continue }
             let isUpdate = page.updated >> UInt64(slot) & 1 != 0
             var changes = objects[address] ?? ObjectChanges()
-            changes.note(isUpdate ? page.columns(of: slot) : all, isOwn: isOwn)
+            var columns = isUpdate ? page.columns(of: slot) : all
+            ignored.forEach { columns.remove($0) }
+            changes.note(columns, isOwn: isOwn)
             if !isUpdate { changes.isLifeOwn = isOwn }
             objects[address] = changes
         }

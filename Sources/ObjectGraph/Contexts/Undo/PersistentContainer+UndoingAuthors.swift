@@ -44,7 +44,7 @@ extension ManagedObjectContext {
         // Saves that are not on disk have no author yet, so they count as made by others.
         let saves = known.filter { $0.generation <= state.committed } + state.deferred.reversed().map { $0.changeSet() }
         var inverse = AuthorInverse(context: self, before: snapshot.state.view, policy: policy)
-        try inverse.add(AuthorChanges(of: author, in: saves))
+        try inverse.add(AuthorChanges(of: author, in: saves, derived: traits.derived))
         if policy == .error, !inverse.conflicts.isEmpty { throw UndoError.conflicts(inverse.conflicts) }
         return try inverse.conflicts + revert(inverse.step, isRedo: false, policy).0
     }

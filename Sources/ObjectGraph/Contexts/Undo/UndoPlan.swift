@@ -79,13 +79,20 @@ struct UndoPlan {
         }
     }
 
+    /// Whether saves derive the values of a column, so that no one sets them.
+    private func isDerived(_ column: Int, _ address: ObjectAddress) -> Bool {
+        context.storedModel.entities[address.entity].columns[column].derivation != nil
+    }
+
     private func present(_ address: ObjectAddress, _ column: Int) -> Value? {
         context.readBelow(address.entity, address.key, column)
     }
 
     private mutating func planDeletion(_ address: ObjectAddress, _ expected: Row) {
         guard !kept.contains(address) else { return }
-        let changed = (0..<expected.columnCount).filter { expected.isSet($0) && present(address, $0) != expected[$0] }
+        let changed = (0..<expected.columnCount).filter {
+            expected.isSet($0) && !isDerived($0, address) && present(address, $0) != expected[$0]
+        }
         for column in changed { add(.changed, address, column, expected: expected[column]) }
         if !changed.isEmpty, policy == .skip { return }
         let row = Row.make(kind: .delete, layer: layer.id, columnCount: expected.columnCount)
@@ -119,7 +126,7 @@ struct UndoPlan {
 
     /// Plans the values of an object that should have to be inserted, and exists already.
     private mutating func planValues(of address: ObjectAddress, _ wanted: Row) {
-        let different = (0..<wanted.columnCount).filter { present(address, $0) != wanted[$0] }
+        let different = (0..<wanted.columnCount).filter { !isDerived($0, address) && present(address, $0) != wanted[$0] }
         guard !different.isEmpty else { return }
         add(.exists, address, nil)
         guard policy == .force else { return }
@@ -131,7 +138,7 @@ struct UndoPlan {
     private mutating func planUpdate(_ address: ObjectAddress, _ expected: Row, _ wanted: Row, exists: Bool) {
         guard exists else { return add(.deleted, address, nil) }
         let row = Row.make(kind: .update, layer: layer.id, columnCount: wanted.columnCount)
-        for column in 0..<wanted.columnCount where wanted.isSet(column) {
+        for column in 0..<wanted.columnCount where wanted.isSet(column) && !isDerived(column, address) {
             let value = present(address, column)
             if value == wanted[column] { continue }
             if value != expected[column] {

@@ -99,6 +99,9 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
     case wrongCount(entity: String, row: Int, values: Int, properties: Int)
     /// The property is one end of a one-to-one relationship.
     case oneToOne(entity: String, property: String)
+    /// The property is derived from other values, which an update must change instead. An import may contain the property, and its values
+    /// are replaced.
+    case derived(entity: String, property: String)
     /// No object has the value of the unique attribute by which a relationship is set.
     case noDestination(entity: String, property: String, destination: String, attribute: String, value: Value)
     /// A relationship is set by a value, and its destination has no unique attribute, or several.
@@ -118,6 +121,8 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
         case .oneToOne(let entity, let property):
             "cannot set \(entity).\(property) in a batch: it is one end of a one-to-one relationship, and a batch does not set the other. "
                 + "Set it in a context."
+        case .derived(let entity, let property):
+            "cannot set \(entity).\(property): saves derive it from other values. Change those values instead."
         case .noDestination(let entity, let property, let destination, let attribute, let value):
             "cannot set \(entity).\(property): no \(destination) has the \(attribute) \(value). Insert it first, or use null."
         case .noUniqueAttribute(let entity, let property, let destination):

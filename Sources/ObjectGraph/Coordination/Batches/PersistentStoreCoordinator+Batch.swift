@@ -87,6 +87,9 @@ extension PersistentStoreCoordinator {
         let entity = contextModel.entities[query.entity]
         let changes = try values.map { name, value in
             let property = try BatchColumn(name, of: entity, in: model)
+            guard entity.columns[property.column].derivation == nil else {
+                throw BatchError.derived(entity: entity.name, property: name)
+            }
             return (property: property, value: try property.checked(value))
         }
         let schema = contextModel.storeSchema

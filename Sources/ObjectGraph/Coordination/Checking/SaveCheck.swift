@@ -23,7 +23,7 @@ struct SaveCheck {
     /// The objects that the context deleted and that a policy keeps.
     var kept: [ObjectAddress] = []
     let folded: Layer
-    private let numbers: CommittedNumbers
+    let numbers: CommittedNumbers
     /// The layer to write, as far as it has been checked.
     var layer: Layer { resolved ?? folded }
     /// Whether ``layer`` differs from what the request asked to write.
@@ -40,6 +40,7 @@ struct SaveCheck {
 
     /// Returns the layer to write, without its version. Throws ``SaveError``.
     mutating func resolvedLayer() throws -> Layer {
+        forgetDerivedValues()
         if request.base.sequence != state.sequence || request.mayHaveOrphans || !request.changedWhileSuspended.isEmpty {
             try settleKeys()
             try checkVersions()
@@ -52,6 +53,7 @@ struct SaveCheck {
         // Changes of relationships may free unique values or bring them back.
         while try settleRelationships() { try checkUnique() }
         try checkValues()
+        try deriveValues()
         return layer
     }
 
@@ -71,7 +73,7 @@ struct SaveCheck {
                     let theirs = try current.version(entity, key)
                     let isOrphan = theirs == nil && row.kind == .update
                     let isKnown = request.changedWhileSuspended[.init(entity: entity, key: key)] == nil
-                    guard try isOrphan || !isKnown || !numbers.areSame(base.version(entity, key), theirs) else { continue }
+                    guard try isOrphan || !isKnown || hasChanged(entity, key, base, theirs) else { continue }
                     if settlePlace(row, entity, key, isInStore: theirs != nil) { continue }
                     try resolve(row, entity, key, isInStore: theirs != nil)
                 }
@@ -84,7 +86,7 @@ struct SaveCheck {
         let current = state.view
         for id in request.watched where folded.row(id.entity, id.key) == nil {
             let theirs = try current.version(id.entity, id.key)
-            guard try !numbers.areSame(base.version(id.entity, id.key), theirs) else { continue }
+            guard try hasChanged(id.entity, id.key, base, theirs) else { continue }
             let found = try conflict(nil, id.entity, id.key, isInStore: theirs != nil)
             if request.isPreview { met.append(found) }
             switch request.policy {
@@ -207,7 +209,8 @@ struct SaveCheck {
             let before = try base.value(entity, key, column)
             let theirs = try current.value(entity, key, column)
             let isOurs = row?.isSet(column) ?? false
-            guard isOurs || before != theirs, entity != keyedValues || column != KeyedColumn.key else { continue }
+            guard isOurs || before != theirs, definition.derivation == nil, entity != keyedValues || column != KeyedColumn.key
+            else { continue }
             let ours = row?.kind == .delete ? nil : isOurs ? row?[column] : before
             properties.append(.init(name: definition.name, base: before, ours: ours, theirs: theirs, type: definition.type))
         }

@@ -4,7 +4,8 @@ extension PersistentStoreCoordinator {
     /// The identity of the store, which is part of each object's id.
     public var storeIdentity: StoreIdentity { store.identity }
 
-    /// Reads the whole store and checks that it is consistent: checksums, indexes, relationships with their order, and the history.
+    /// Reads the whole store and checks that it is consistent: checksums, indexes, relationships with their order, derived values and the
+    /// history.
     ///
     /// Runs on a background queue, on one snapshot. Reads and saves continue. O(store). Deferred saves that are not on disk yet are not
     /// checked; call ``flush()`` before to include them.
@@ -16,10 +17,12 @@ extension PersistentStoreCoordinator {
     /// - Throws: `StoreError` if the store cannot be read, and `.closed` after the container was closed.
     public func verify() async throws -> [VerificationFinding] {
         try checkOpen()
-        return try await offExecutor { [store, rules = traits.rules] in
+        return try await offExecutor { [store, rules = traits.rules, derived = writer.derived] in
             let findings = try store.verify()
-            // Positions can be read only if the pages can.
-            return try findings.isEmpty ? OrderVerification(snapshot: store.snapshot(), rules: rules).findings() : findings
+            // Positions and derived values can be read only if the pages can.
+            guard findings.isEmpty else { return findings }
+            let positions = try OrderVerification(snapshot: store.snapshot(), rules: rules).findings()
+            return try positions + (derived?.findings(in: store.snapshot(), store.identity) ?? [])
         }
     }
 

@@ -15,6 +15,8 @@ final class StoreWriter: Sendable {
     let keys: KeyAllocator
     /// The value rules of each entity.
     let valueRules: [ValueRules]
+    /// The derived columns, which each save keeps; nil if there are none.
+    let derived: DerivedColumns?
     /// The queue that accepts saves and publishes states, one after another.
     let queue: DispatchQueue
     /// The queue on which every transaction of the store runs.
@@ -68,6 +70,7 @@ final class StoreWriter: Sendable {
         self.clock = clock
         keys = KeyAllocator(entityCount: store.schema.entities.count)
         valueRules = store.schema.entities.map(ValueRules.init)
+        derived = DerivedColumns(store.schema)
         queue = DispatchQueue(label: "strata.writer")
         disk = DispatchQueue(label: "strata.disk")
         let base = try store.snapshot()

@@ -1,0 +1,307 @@
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Derived attributes: the writer keeps their values (S200).
+@Suite struct DerivedAttributeTests {
+    private static func album(_ id: ObjectID, _ container: PersistentContainer) async throws -> [String: Value] {
+        try await container.coordinator.refresh()
+        return try await container.coordinator.newBackgroundContext().perform { context in
+            let album = try context.existingObject(with: id)
+            return Dictionary(uniqueKeysWithValues: RecordLibrary.derived.map { ($0, album[$0]) })
+        }
+    }
+
+    /// Catches: a value that is not computed for new objects, after changes at the far end of a path, or after deletions.
+    @Test(arguments: Combination.all)
+    func `S200: each kind of derived attribute follows the values that it is derived from`(_ combination: Combination)
+        async throws
+    {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: RecordLibrary.model)
+        let worker = await container.newBackgroundContext()
+        let id = await worker.perform { context in
+            let artist = context.makeArtist(named: "Ella")
+            artist.setRelatedObject("mentor", to: context.makeArtist(named: "Chick"))
+            let album = context.makeAlbum("Été")
+            album.setRelatedObject("artist", to: artist)
+            for number in 1...3 {
+                context.makeSong("t\(number)", length: Int64(number), rating: Double(number), on: album)
+            }
+            let tag = context.insert("Tag")
+            tag["weight"] = 7
+            album.setRelatedObjects("tags", to: [tag])
+            #expect(album["trackCount"] == 0 && album["artistName"].isNull, "derived values are those of the last save")
+            return album.objectID
+        }
+        try await worker.save(through: .store)
+        let first = try await Self.album(id, container)
+        #expect(first["trackCount"] == 3 && first["totalLength"] == 6 && first["longest"] == 3 && first["firstTitle"] == "t1")
+        #expect(first["meanRating"] == 2.0 && first["ratingSum"] == 6.0 && first["tagCount"] == 1 && first["heaviest"] == 7)
+        #expect(first["artistName"] == "Ella" && first["mentorName"] == "Chick")
+        #expect(first["searchTitle"] == "ete" && first["lowerTitle"] == "été")
+        // A child that does not merge shows values of the store when it is moved to its parent's state.
+        if combination.stack == .hybrid { try await worker.refreshFromParent() }
+        try await worker.perform { context in
+            let album = try context.existingObject(with: id)
+            #expect(album["trackCount"] == 3, "the context that saved shows the value")
+            album.relatedObject("artist")?.relatedObject("mentor")?["name"] = "Webb"
+            let tracks = album.relatedObjects("tracks")
+            tracks[0]["length"] = 10
+            context.delete(tracks[2])
+            album.relatedObjects("tags")[0]["weight"] = 9
+        }
+        try await worker.save(through: .store)
+        let second = try await Self.album(id, container)
+        #expect(second["trackCount"] == 2 && second["totalLength"] == 12 && second["longest"] == 10)
+        #expect(second["mentorName"] == "Webb" && second["heaviest"] == 9 && second["meanRating"] == 1.5)
+        try await worker.perform { context in
+            let album = try context.existingObject(with: id)
+            if let artist = album.relatedObject("artist") {
+                album.setRelatedObject("artist", to: nil)
+                context.delete(artist)
+            }
+            album.setRelatedObjects("tracks", to: [])
+            album.setRelatedObjects("tags", to: [])
+        }
+        try await worker.save(through: .store)
+        let third = try await Self.album(id, container)
+        #expect(
+            third["trackCount"] == 0 && third["totalLength"] == 0 && third["longest"] == .null && third["meanRating"] == .null)
+        #expect(
+            third["artistName"] == .null && third["mentorName"] == .null && third["tagCount"] == 0 && third["heaviest"] == .null)
+        #expect(try await RecordLibrary.differences(in: container) == [])
+        try await container.close()
+    }
+
+    /// Catches: a count that a context computes from its own state, and a conflict about an object that only got a derived value.
+    @Test(arguments: StoreKind.allCases, [MergePolicy.error, .storeTrump, .objectTrump, .overwrite, .rollback])
+    func `S200: contexts that each add a track save under every policy, and the count is right`(
+        _ kind: StoreKind, _ policy: MergePolicy
+    ) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: RecordLibrary.model)
+        let contexts = (0..<3).map { _ in container.coordinator.newBackgroundContext() }
+        let id = await contexts[0].perform { $0.makeAlbum("A").objectID }
+        try await contexts[0].save()
+        for (number, context) in contexts.enumerated() {
+            try await context.perform { context in
+                context.mergePolicy = policy
+                context.refreshAllObjects()
+                context.makeSong("t\(number)", length: 1, on: try context.existingObject(with: id))
+            }
+        }
+        for context in contexts { try await context.save() }
+        #expect(try await Self.album(id, container)["trackCount"] == 3)
+        // An edit of the album meets derived changes only.
+        try await contexts[0].perform { context in
+            let album = try context.existingObject(with: id)
+            album["title"] = "B"
+            context.detectConflicts(for: album)
+        }
+        try await contexts[1].perform { context in
+            context.refreshAllObjects()
+            context.makeSong("u", length: 5, on: try context.existingObject(with: id))
+        }
+        try await contexts[1].save()
+        try await contexts[0].save()
+        let last = try await Self.album(id, container)
+        #expect(last["trackCount"] == 4 && last["totalLength"] == 8 && last["lowerTitle"] == "b")
+        #expect(try await RecordLibrary.differences(in: container) == [])
+        try await container.close()
+    }
+
+    /// Catches: a conflict that is overlooked because the object also has derived changes, and an error that lists a derived value.
+    @Test(arguments: StoreKind.allCases)
+    func `S200: a real conflict stays one, and does not list derived values`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: RecordLibrary.model)
+        let (a, b) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
+        let id = await a.perform { $0.makeAlbum("A").objectID }
+        try await a.save()
+        try await b.perform { context in
+            context.refreshAllObjects()
+            let album = try context.existingObject(with: id)
+            album["title"] = "B"
+            context.makeSong("t", on: album)
+        }
+        try await a.perform { try $0.existingObject(with: id)["title"] = "C" }
+        try await b.save()
+        do {
+            try await a.save()
+            Issue.record("the title was changed by both")
+        } catch SaveError.conflicts(let conflicts) {
+            #expect(conflicts.map { $0.properties.map(\.name) } == [["title"]])
+        }
+        try await container.close()
+    }
+
+    /// Catches: batches that write around the computation, and imports that store the values that they bring.
+    @Test(arguments: StoreKind.allCases)
+    func `S200: batches keep derived values, and cannot set them`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: RecordLibrary.model)
+        let coordinator = container.coordinator
+        let albums = try await coordinator.insert(
+            into: "Album", ["title", "trackCount"], rows: [["A", 99], ["B", 99]]
+        ).insertedIDs
+        let rows: [[Value]] = (0..<10).map { ["t\($0)", .int(Int64($0)), 1.5, .reference(albums[$0 % 2].key)] }
+        try await coordinator.insert(into: "Track", ["title", "length", "rating", "album"], rows: rows)
+        #expect(try await RecordLibrary.differences(in: container) == [])
+        try await coordinator.batchUpdate(
+            EntityFetchRequest("Track", matching: .compare("length", .less, .int(5))), set: ["length": 100])
+        try await coordinator.batchUpdate(EntityFetchRequest("Album"), set: ["title": "Étude"])
+        #expect(try await RecordLibrary.differences(in: container) == [])
+        try await coordinator.batchDelete(EntityFetchRequest("Track", matching: .equal("title", .string("t3"))))
+        #expect(try await RecordLibrary.differences(in: container) == [])
+        await #expect(throws: BatchError.self) {
+            try await coordinator.batchUpdate(EntityFetchRequest("Album"), set: ["trackCount": 1])
+        }
+        try await coordinator.batchDelete(EntityFetchRequest("Album"))
+        #expect(try await RecordLibrary.differences(in: container) == [])
+        try await container.close()
+    }
+
+    /// Catches: saves whose history and notices leave dependants out, so that lists sorted by a derived attribute do not move.
+    @Test(arguments: Combination.all) @MainActor
+    func `S200: the history has the dependants of a save, and live results move`(_ combination: Combination) async throws {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack, model: RecordLibrary.model)
+        let main = container.mainContext
+        main.automaticallyMergesChanges = true
+        let ids = ["A", "B"].map { main.makeAlbum($0).objectID }
+        try await container.saveMain()
+        let request = EntityFetchRequest("Album", sortBy: [AttributeSort("trackCount", .descending), AttributeSort("title")])
+        let results = try FetchedResultsController(request, context: main)
+        try results.performFetch()
+        #expect(results.snapshot.ids == ids)
+        let token = container.coordinator.currentHistoryToken
+        let worker = container.newBackgroundContext()
+        try await worker.perform { context in
+            context.refreshAllObjects()
+            context.makeSong("t", on: try context.existingObject(with: ids[1]))
+        }
+        try await worker.save(through: .store)
+        try await until("the list moves") { results.snapshot.ids == ids.reversed() }
+        // The context's own save moves the list too.
+        let first = try main.existingObject(with: ids[0])
+        for number in 0..<2 { main.makeSong("own \(number)", on: first) }
+        try await container.saveMain()
+        try await until("the list moves back") { results.snapshot.ids == ids }
+        #expect(first["trackCount"] == 2)
+        let history = try await container.coordinator.history(.init(after: token))
+        let updated = history.flatMap { $0.changeSet.updatedIDs(in: container.coordinator.storeIdentity) }
+        #expect(Set(updated).isSuperset(of: ids))
+        try await container.close()
+    }
+
+    /// Catches: a child whose view moves with its parent's save, but whose list is not told about derived values.
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S200: a live result of a child follows the derived values of its parent's save`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: RecordLibrary.model)
+        let main = container.mainContext
+        let ids = ["A", "B"].map { main.makeAlbum($0).objectID }
+        try await container.saveMain()
+        let child = main.newChild()
+        child.automaticallyMergesChanges = true
+        let request = EntityFetchRequest("Album", sortBy: [AttributeSort("trackCount", .descending), AttributeSort("title")])
+        let results = try FetchedResultsController(request, context: child)
+        try results.performFetch()
+        #expect(results.snapshot.ids == ids)
+        main.makeSong("t", on: try main.existingObject(with: ids[1]))
+        try await container.saveMain()
+        try await until("the child's list moves") { results.snapshot.ids == ids.reversed() }
+        try await container.close()
+    }
+
+    /// Catches: a deferred save whose values are not computed before they are read, or are lost by the flush.
+    @Test(arguments: StoreKind.allCases, [ContextStack.siblings, .split])
+    func `S200: deferred saves show derived values at once and after the flush`(_ kind: StoreKind, _ stack: ContextStack)
+        async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(stack, model: RecordLibrary.model)
+        let context = await container.newBackgroundContext()
+        let id = await context.perform { $0.makeAlbum("A").objectID }
+        try await context.save(.deferred(within: .seconds(600)))
+        for number in 1...5 {
+            try await context.perform { context in
+                context.makeSong("t\(number)", length: 2, on: try context.existingObject(with: id))
+            }
+            try await context.save(number == 3 ? .durable : .deferred(within: .seconds(600)))
+            let count = try await context.perform { try $0.existingObject(with: id)["trackCount"] }
+            #expect(count == .int(Int64(number)))
+        }
+        try await container.flush()
+        #expect(try await RecordLibrary.differences(in: container) == [])
+        try await container.close()
+    }
+
+    /// Catches: undo that writes old derived values, or takes a derived value that changed since for a conflict.
+    @Test(arguments: StoreKind.allCases)
+    func `S200: undo reverts what derived values come from, and meets no conflict about them`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(.siblings, model: RecordLibrary.model)
+        let context = container.coordinator.newBackgroundContext()
+        let before = try container.coordinator.snapshot()
+        await context.perform { context in
+            context.transactionAuthor = "me"
+            context.undoHistory = UndoHistory()
+            let album = context.makeAlbum("A")
+            context.makeSong("t", length: 1, on: album)
+        }
+        try await context.save()
+        try await context.perform { context in _ = try #require(context.undoHistory).undo() }
+        try await context.save()
+        try await context.perform { context in
+            #expect(try context.count(EntityFetchRequest("Album")) == 0)
+            try #require(context.undoHistory).redo()
+        }
+        try await context.save()
+        #expect(try await RecordLibrary.differences(in: container) == [])
+        _ = try await container.undoChanges(by: "me", since: before)
+        #expect(try await RecordLibrary.differences(in: container) == [])
+        try await container.close()
+    }
+
+    @Test func `S200: a model with a derivation that cannot be computed is refused`() throws {
+        func model(_ attribute: AttributeDescription) throws -> Model {
+            try Model([
+                EntityDescription(
+                    name: "Album",
+                    properties: [
+                        .attribute(.init(name: "title", type: .string)), .attribute(attribute),
+                        .attribute(.init(name: "other", type: .int64, derivation: .count(of: "tracks"))),
+                        .relationship(.init(name: "tracks", destination: "Track", inverse: "album", cardinality: .toMany)),
+                    ]),
+                EntityDescription(
+                    name: "Track",
+                    properties: [
+                        .attribute(.init(name: "length", type: .int64)),
+                        .relationship(.init(name: "album", destination: "Album", inverse: "tracks", cardinality: .toOne)),
+                    ]),
+            ])
+        }
+        let wrong: [AttributeDescription] = [
+            .init(name: "x", type: .int64, derivation: .count(of: "title")),
+            .init(name: "x", type: .string, derivation: .count(of: "tracks")),
+            .init(name: "x", type: .int64, index: .unique, derivation: .count(of: "tracks")),
+            .init(name: "x", type: .int64, rules: [.required], derivation: .count(of: "tracks")),
+            .init(name: "x", type: .int32, derivation: .sum(of: "tracks.length")),
+            .init(name: "x", type: .int64, derivation: .sum(of: "tracks")),
+            .init(name: "x", type: .int64, derivation: .value(at: "tracks.length")),
+            .init(name: "x", type: .int64, derivation: .value(at: "title")),
+            .init(name: "x", type: .string, derivation: .folded("other")),
+            .init(name: "x", type: .string, derivation: .folded("missing")),
+            .init(name: "x", type: .int64, derivation: .minimum(of: "tracks.album")),
+        ]
+        for attribute in wrong {
+            #expect(throws: ModelError.self, "\(attribute.derivation.map(String.init(describing:)) ?? "")") {
+                try model(attribute)
+            }
+        }
+        _ = try model(.init(name: "x", type: .int64, derivation: .sum(of: "tracks.length")))
+    }
+}
