@@ -16,6 +16,11 @@ extension ContextError: LocalizedError {
     public var errorDescription: String? { description }
 }
 
+extension FixtureError: LocalizedError {
+    /// The description.
+    public var errorDescription: String? { description }
+}
+
 extension HistoryError: LocalizedError {
     /// The description.
     public var errorDescription: String? { description }

@@ -114,6 +114,22 @@ import Tracing
         }
     }
 
+    private static func history(of file: URL, _ model: Model, _ plan: MigrationPlan) async throws {
+        let models = (v3: model, fixtures: file)
+        let fixtures = models.fixtures
+        // Sources/ObjectGraph/ModelHistory/ModelChanges.swift
+        let changes = try await models.v3.changes(opening: .lmdb(file), migrationPlan: plan)
+        for line in changes.lines { print(line) }
+        if let refusal = changes.refusal { print(refusal) }
+        // end
+        // Sources/ObjectGraph/ModelHistory/ModelHistory.swift
+        let history = ModelHistory(model: models.v3, migrationPlan: plan) { .lmdb($0) }
+        for report in try await history.check(fixtures: fixtures) {
+            assert(report.objectsAfter["Track"] == report.objectsBefore["Track"], "\(report)")
+        }
+        // end
+    }
+
     static func opening(_ file: URL, _ models: (v1: Model, v2: Model, v3: Model), isPreview: Bool) async throws {
         // Sources/ObjectGraph/Stacks/MigrationPlan.swift
         let plan = MigrationPlan([
@@ -126,6 +142,7 @@ import Tracing
         ])
         let container = try await PersistentContainer(model: models.v3, store: .lmdb(file), migrationPlan: plan)
         // end
+        try await history(of: file, models.v3, plan)
         // Sources/StoreInterface/Store/StoreDescription.swift
         let store: StoreDescription = isPreview ? .memory : .lmdb(file)
         // end

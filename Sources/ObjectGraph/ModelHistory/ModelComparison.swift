@@ -1,0 +1,225 @@
+import StoreInterface
+
+/// Finds the changes that opening a file with a model would make.
+struct ModelComparison {
+    let model: Model
+    let store: StoreDescription
+    let plan: MigrationPlan?
+    let allowsDataLoss: Set<String>
+
+    func changes() throws -> ModelChanges {
+        guard let read = store.storedSchema else {
+            throw StoreError(
+                .unsupported, "cannot compare a model with the store \(store.name): it has no file. Use a store in a file")
+        }
+        var changes = ModelChanges(fileVersion: nil, modelVersion: model.version, steps: [])
+        guard let file = try read() else { return changes }
+        changes.fileVersion = file.version
+        do {
+            let stages = try plan?.stages(from: file, to: model) ?? []
+            try compare(file, stages, &changes)
+        } catch let error as StoreError where [.schemaMismatch, .schemaTooNew].contains(error.code) {
+            changes.refusal = error
+            if changes.steps.isEmpty { addStep(file, model.storeSchema, isCustom: false, &changes) }
+        }
+        return changes
+    }
+
+    private func compare(_ file: StoreSchema, _ stages: ArraySlice<MigrationStage>, _ changes: inout ModelChanges) throws {
+        var current = file
+        for stage in stages {
+            addStep(current, stage.target.storeSchema, isCustom: stage.isCustom, &changes)
+            current = stage.target.storeSchema
+        }
+        if stages.isEmpty { addStep(file, model.storeSchema, isCustom: false, &changes) }
+        try countDropped(file, &changes)
+        // A custom stage may drop everything, because it has seen the values.
+        guard !stages.contains(where: \.isCustom) else { return }
+        var wanted = model.storeSchema
+        wanted.migration.allowedLoss = .named(allowsDataLoss)
+        wanted.migration.way = stages.prefix(1).map(\.source.storeSchema) + stages.map(\.target.storeSchema)
+        let path = try SchemaPath(from: file, to: wanted, path: store.name)
+        guard !path.losses.isEmpty else { return }
+        try reading(file) { snapshot in try path.losses.check(path: store.name) { try snapshot.count($0) } }
+    }
+
+    private func addStep(_ old: StoreSchema, _ new: StoreSchema, isCustom: Bool, _ changes: inout ModelChanges) {
+        var found = SchemaComparison(old: old, new: new).changes()
+        if let pending = new.pendingDerivations(in: old.withoutHints) {
+            for entity in pending.entities {
+                for column in entity.columns where column.derivation?.isPending == true {
+                    found.append(.init(kind: .computed, name: "\(entity.name).\(column.name)"))
+                }
+            }
+        }
+        guard !found.isEmpty || isCustom || old.version != new.version else { return }
+        changes.steps.append(.init(from: old.version, to: new.version, isCustom: isCustom, changes: found))
+    }
+
+    // MARK: Counting
+
+    /// Counts what the file has of the parts that its first step drops.
+    private func countDropped(_ file: StoreSchema, _ changes: inout ModelChanges) throws {
+        guard let step = changes.steps.first, step.changes.contains(where: \.mayDrop) else { return }
+        var counted = step.changes
+        try reading(file) { snapshot in
+            for position in counted.indices where counted[position].mayDrop {
+                guard let subject = file.subject(named: counted[position].name) else { continue }
+                counted[position].droppedCount = try snapshot.count(subject)
+            }
+        }
+        changes.steps[0].changes = counted
+    }
+
+    /// Reads the file with its own schema, which changes nothing.
+    private func reading(_ file: StoreSchema, _ body: (any StoreSnapshot) throws -> Void) throws {
+        // A store that is open in this process is shared. Otherwise it is closed when this method returns.
+        let opened = try store.open(file)
+        try withExtendedLifetime(opened) { try body(opened.snapshot()) }
+    }
+}
+
+extension ModelChanges.Change {
+    /// Whether the change drops values of the file, if it has any.
+    fileprivate var mayDrop: Bool {
+        kind == .removed && !name.hasSuffix(")") || kind == .changed && before?.hasPrefix("to ") == true
+    }
+}
+
+extension StoreSchema {
+    /// Returns the objects of an entity, the values of a column or the pairs of a link by their name.
+    fileprivate func subject(named name: String) -> SchemaLoss.Subject? {
+        if let entity = entities.firstIndex(where: { $0.name == name }) { return .objects(entity: entity) }
+        for (number, entity) in entities.enumerated() {
+            if let column = entity.columns.firstIndex(where: { "\(entity.name).\($0.name)" == name }) {
+                return .values(entity: number, column: column)
+            }
+        }
+        return links.firstIndex { $0.name == name }.map { .pairs(link: $0) }
+    }
+}
+
+extension StoreSnapshot {
+    /// Returns the number of objects, values or pairs of a part of the snapshot. O(part).
+    func count(_ subject: SchemaLoss.Subject) throws -> Int {
+        switch subject {
+        case .objects(let entity): return try count(StoreQuery(entity: entity))
+        case .values(let entity, let column):
+            return try count(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, .null)))
+        case .unanswered(let entity, let column, let backEntity, let backColumn):
+            return try keys(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, .null))).count { key in
+                guard let far = try value(entity, key, column)?.referenceKey else { return false }
+                return try value(backEntity, far, backColumn)?.referenceKey != key
+            }
+        case .pairs(let link):
+            let ends = schema.links[link]
+            let relation = Relation.link(link, .forward, destination: ends.destination)
+            return try keys(StoreQuery(entity: ends.source)).reduce(0) { try $0 + related(relation, to: $1).count }
+        }
+    }
+}
+
+/// The differences of two schemas, also of those that need more than a lightweight migration.
+struct SchemaComparison {
+    typealias Change = ModelChanges.Change
+
+    let old: StoreSchema
+    let new: StoreSchema
+
+    func changes() -> [Change] {
+        var changes: [Change] = []
+        let sources = new.entities.map(source)
+        for (number, entity) in old.entities.enumerated() where !sources.contains(number) {
+            changes.append(Change(kind: .removed, name: entity.name, before: Self.summary(entity)))
+        }
+        for (entity, source) in zip(new.entities, sources) {
+            guard let source else {
+                changes.append(Change(kind: .added, name: entity.name, after: Self.summary(entity)))
+                continue
+            }
+            let before = old.entities[source]
+            if before.name != entity.name { changes.append(Change(kind: .renamed, name: entity.name, before: before.name)) }
+            changes += columns(of: entity, from: before)
+            let (first, second) = (before.indexes.map { Self.text($0, before) }, entity.indexes.map { Self.text($0, entity) })
+            changes += first.filter { !second.contains($0) }.map { Change(kind: .removed, name: $0) }
+            changes += second.filter { !first.contains($0) }.map { Change(kind: .added, name: $0) }
+        }
+        return changes + links()
+    }
+
+    private func source(of entity: EntitySchema) -> Int? {
+        old.entities.firstIndex { $0.name == entity.name }
+            ?? entity.renamedFrom.flatMap { former in old.entities.firstIndex { $0.name == former } }
+    }
+
+    private func columns(of entity: EntitySchema, from before: EntitySchema) -> [Change] {
+        let sources = entity.columns.map { column in
+            before.columns.firstIndex { $0.name == column.name }
+                ?? column.renamedFrom.flatMap { former in before.columns.firstIndex { $0.name == former } }
+        }
+        var changes: [Change] = []
+        for (number, column) in before.columns.enumerated() where !sources.contains(number) {
+            let name = "\(before.name).\(column.name)"
+            let becomesMany = new.relationships.contains { relationship in
+                new.entities[relationship.entity].name == entity.name && relationship.column == nil
+                    && relationship.name == column.name
+            }
+            changes.append(
+                becomesMany
+                    ? Change(kind: .changed, name: name, before: "to one \(old.text(column))", after: "to many")
+                    : Change(kind: .removed, name: name, before: old.text(column)))
+        }
+        for (column, source) in zip(entity.columns, sources) {
+            let name = "\(entity.name).\(column.name)"
+            let after = new.text(column)
+            guard let known = source.map({ before.columns[$0] }) else {
+                changes.append(Change(kind: .added, name: name, after: after))
+                continue
+            }
+            if known.name != column.name {
+                changes.append(Change(kind: .renamed, name: name, before: "\(before.name).\(known.name)"))
+            }
+            let text = old.text(known)
+            if text != after { changes.append(Change(kind: .changed, name: name, before: text, after: after)) }
+        }
+        return changes
+    }
+
+    private func links() -> [Change] {
+        let sources = new.links.map { link in
+            old.links.firstIndex { ([link.name] + link.formerNames + link.reversedNames).contains($0.name) }
+        }
+        var changes = old.links.enumerated().filter { !sources.contains($0.offset) }.map {
+            Change(kind: .removed, name: $0.element.name, before: old.text($0.element))
+        }
+        for (link, source) in zip(new.links, sources) {
+            if let source {
+                let before = old.links[source].name
+                if before != link.name { changes.append(Change(kind: .renamed, name: link.name, before: before)) }
+            } else {
+                changes.append(Change(kind: .added, name: link.name, after: new.text(link)))
+            }
+        }
+        return changes
+    }
+
+    private static func summary(_ entity: EntitySchema) -> String {
+        "with \(entity.columns.count) column\(entity.columns.count == 1 ? "" : "s")"
+    }
+
+    private static func text(_ index: IndexSchema, _ entity: EntitySchema) -> String {
+        let names = index.columns.map { entity.columns[$0].name }.joined(separator: ", ")
+        return "\(entity.name)(\(names))\(index.kind == .unique ? ", unique" : "")"
+    }
+}
+
+extension StoreSchema {
+    fileprivate func text(_ column: ColumnSchema) -> String {
+        let type = column.destination.map { entities[$0].name } ?? column.type.rawValue
+        // Every reference has an index.
+        let index = column.destination == nil && column.index != .none ? ", \(column.index.rawValue)" : ""
+        return type + (column.isOptional ? "?" : "") + index + (column.derivation == nil ? "" : ", derived")
+    }
+
+    fileprivate func text(_ link: LinkSchema) -> String { "to many \(entities[link.destination].name)" }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import LMDBStore
+import ObjectGraph
+import SQLiteStore
+import StoreInterface
+import TestSupport
+import Testing
+
+/// The dry run of an opening, and the check of files of released versions (S202, S203).
+@Suite struct ModelHistoryTests {
+    private static let stores: [StoreKind] = [.lmdb, .sqlite]
+
+    private static func description(_ kind: StoreKind) -> @Sendable (URL) -> StoreDescription {
+        { kind == .lmdb ? .lmdb($0) : .sqlite($0) }
+    }
+
+    /// Three versions: bands with songs; songs with another name, an index and a genre; and no bands.
+    private static func model(_ version: Int) throws -> Model {
+        let isFirst = version == 1
+        var song: [PropertyDescription] = [
+            .attribute(
+                .init(
+                    name: isFirst ? "name" : "title", type: .string, index: isFirst ? .none : .indexed,
+                    renamedFrom: isFirst ? nil : "name")),
+            .attribute(.init(name: "plays", type: isFirst ? .int32 : .int64)),
+        ]
+        if !isFirst { song.append(.attribute(.init(name: "genre", type: .string, isOptional: true))) }
+        if version < 3 {
+            song.append(.relationship(.init(name: "band", destination: "Band", inverse: "songs", cardinality: .toOne)))
+        }
+        var entities = [EntityDescription(name: "Song", properties: song)]
+        if version < 3 {
+            entities.append(
+                EntityDescription(
+                    name: "Band",
+                    properties: [
+                        .attribute(.init(name: "name", type: .string)),
+                        .relationship(.init(name: "songs", destination: "Song", inverse: "band", cardinality: .toMany)),
+                    ]))
+        }
+        return try Model(entities, version: .init(version))
+    }
+
+    private static func fill(_ kind: StoreKind, _ file: URL, _ version: Int) async throws {
+        let container = try await PersistentContainer(model: try model(version), store: description(kind)(file))
+        let context = container.coordinator.newBackgroundContext()
+        await context.perform { context in
+            let band = version < 3 ? context.insert("Band") : nil
+            for number in 0..<3 {
+                let song = context.insert("Song")
+                song["plays"] = .int(Int64(number))
+                if let band { song.setRelatedObject("band", to: band) }
+            }
+        }
+        try await context.save()
+        try await container.close()
+    }
+
+    private static func closed(_ kind: StoreKind, _ file: URL) async throws {
+        try await until("the file is closed") {
+            guard let copy = try? description(kind)(file).migration?.makeCopy() else { return false }
+            copy.discard()
+            return true
+        }
+    }
+
+    /// Catches: a dry run that changes the file, forgets a kind of change, or finds another answer than the opening.
+    @Test(arguments: stores)
+    func `S202: a dry run lists what opening would rename, add, widen, index and drop, and changes nothing`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        let file = bed.file
+        try await Self.fill(kind, file, 1)
+        try await Self.closed(kind, file)
+        let bytes = try Data(contentsOf: file)
+        let store = Self.description(kind)(file)
+        let same = try await Self.model(1).changes(opening: store)
+        #expect(same.isEmpty && same.fileVersion == SchemaVersion(1) && "\(same)" == "no changes")
+        let second = try await Self.model(2).changes(opening: store)
+        #expect(second.refusal == nil)
+        #expect(
+            second.lines == [
+                "~ Song.name → Song.title", "~ Song.title: string → string, indexed", "~ Song.plays: int32 → int64",
+                "+ Song.genre: string?", "~ version 1.0.0 → 2.0.0",
+            ], "\(second)")
+        let third = try await Self.model(3).changes(opening: store)
+        #expect(third.lines.contains("- Band, and drops 1") && third.lines.contains("- Song.band, and drops 3"), "\(third)")
+        #expect(third.refusal?.code == .schemaMismatch && third.refusal?.message.contains("Band (1 object)") == true)
+        let allowed = try await Self.model(3).changes(opening: store, allowsDataLoss: ["Band"])
+        #expect(allowed.refusal == nil && allowed.lines == third.lines)
+        // A second pair of eyes: the opening itself.
+        await #expect(throws: StoreError.self) { try await PersistentContainer(model: try Self.model(3), store: store) }
+        try await Self.closed(kind, file)
+        #expect(try Data(contentsOf: file) == bytes)
+        let newer = bed.folder.appendingPathComponent("newer")
+        try await Self.fill(kind, newer, 2)
+        try await Self.closed(kind, newer)
+        let older = try await Self.model(1).changes(opening: Self.description(kind)(newer))
+        #expect(older.refusal?.code == .schemaTooNew)
+    }
+
+    @Test(arguments: stores)
+    func `S202: a dry run lists the stages of a plan, and derived attributes to compute`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await Self.fill(kind, bed.file, 1)
+        try await Self.closed(kind, bed.file)
+        let store = Self.description(kind)(bed.file)
+        let plan = MigrationPlan([
+            .lightweight(from: try Self.model(1), to: try Self.model(2)), .custom(from: try Self.model(2), to: try Self.model(3)),
+        ])
+        let planned = try await Self.model(3).changes(opening: store, migrationPlan: plan)
+        #expect(planned.steps.map(\.isCustom) == [false, true] && planned.refusal == nil, "\(planned)")
+        let missing = try await Self.model(3).changes(
+            opening: store, migrationPlan: MigrationPlan([.lightweight(from: try Self.model(2), to: try Self.model(3))]))
+        #expect(missing.refusal?.message.contains("no stage") == true)
+        let other = bed.folder.appendingPathComponent("library")
+        let plain = try await PersistentContainer(
+            model: RecordLibrary.make(isDerived: false), store: Self.description(kind)(other))
+        try await plain.close()
+        try await Self.closed(kind, other)
+        let derived = try await RecordLibrary.make(version: 2).changes(opening: Self.description(kind)(other))
+        #expect(derived.lines.contains("~ Album.trackCount: computed for all objects"), "\(derived)")
+        await #expect(throws: StoreError.self) { _ = try await Self.model(1).changes(opening: .memory) }
+    }
+
+    /// Catches: a check that works on the files themselves, skips one, or passes a file that does not open.
+    @Test(arguments: stores)
+    func `S203: files of released versions are checked on copies, and a failure names the file`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let fixtures = bed.folder.appendingPathComponent("fixtures")
+        try FileManager.default.createDirectory(at: fixtures, withIntermediateDirectories: true)
+        for version in 1...3 {
+            let file = fixtures.appendingPathComponent("v\(version).store")
+            try await Self.fill(kind, file, version)
+            try await Self.closed(kind, file)
+        }
+        func contents() throws -> [String: Data] {
+            let names = try FileManager.default.contentsOfDirectory(atPath: fixtures.path)
+            return try Dictionary(
+                uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: fixtures.appendingPathComponent($0))) })
+        }
+        let before = try contents()
+        let plan = MigrationPlan([
+            .lightweight(from: try Self.model(1), to: try Self.model(2)),
+            .custom(
+                from: try Self.model(2), to: try Self.model(3),
+                didMigrate: { context in for _ in 0..<2 { _ = context.insert("Song") } }),
+        ])
+        let history = ModelHistory(
+            model: try Self.model(3), migrationPlan: plan, store: Self.description(kind))
+        let reports = try await history.check(fixtures: fixtures)
+        #expect(reports.map(\.file.lastPathComponent) == ["v1.store", "v2.store", "v3.store"])
+        #expect(reports.map(\.objectsBefore) == [["Song": 3, "Band": 1], ["Song": 3, "Band": 1], ["Song": 3]])
+        #expect(reports.map(\.objectsAfter) == [["Song": 5], ["Song": 5], ["Song": 3]])
+        #expect(reports[0].activities.contains("the change from 2.0.0 to 3.0.0") && reports[2].activities == [])
+        #expect("\(reports[0])".contains("Song 3 → 5") && "\(reports[0])".contains("Band 1 → gone"), "\(reports[0])")
+        #expect(try contents() == before, "the files are only read")
+        // Without the plan, the first file loses values.
+        do {
+            _ = try await ModelHistory(model: try Self.model(3), store: Self.description(kind)).check(fixtures: fixtures)
+            Issue.record("a file with bands opens without them")
+        } catch let error as FixtureError {
+            #expect(error.file.lastPathComponent == "v1.store" && "\(error)".contains("v1.store") && "\(error)".contains("Band"))
+        }
+        #expect(try contents() == before, "the files are only read")
+        let empty = bed.folder.appendingPathComponent("empty")
+        try FileManager.default.createDirectory(at: empty, withIntermediateDirectories: true)
+        await #expect(throws: StoreError.self) { try await history.check(fixtures: empty) }
+        let text = bed.folder.appendingPathComponent("note")
+        try Data("no store".utf8).write(to: text)
+        await #expect(throws: FixtureError.self) { try await history.check(fixtures: [text]) }
+    }
+}
