@@ -24,7 +24,7 @@ import Testing
         let id = await worker.perform { context in
             let artist = context.makeArtist(named: "Ella")
             artist.setRelatedObject("mentor", to: context.makeArtist(named: "Chick"))
-            let album = context.makeAlbum("Été")
+            let album = context.makeRecord("Été")
             album.setRelatedObject("artist", to: artist)
             for number in 1...3 {
                 context.makeSong("t\(number)", length: Int64(number), rating: Double(number), on: album)
@@ -83,7 +83,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container(.siblings, model: RecordLibrary.model)
         let contexts = (0..<3).map { _ in container.coordinator.newBackgroundContext() }
-        let id = await contexts[0].perform { $0.makeAlbum("A").objectID }
+        let id = await contexts[0].perform { $0.makeRecord("A").objectID }
         try await contexts[0].save()
         for (number, context) in contexts.enumerated() {
             try await context.perform { context in
@@ -118,7 +118,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container(.siblings, model: RecordLibrary.model)
         let (a, b) = (container.coordinator.newBackgroundContext(), container.coordinator.newBackgroundContext())
-        let id = await a.perform { $0.makeAlbum("A").objectID }
+        let id = await a.perform { $0.makeRecord("A").objectID }
         try await a.save()
         try await b.perform { context in
             context.refreshAllObjects()
@@ -170,7 +170,7 @@ import Testing
         let container = try await bed.container(combination.stack, model: RecordLibrary.model)
         let main = container.mainContext
         main.automaticallyMergesChanges = true
-        let ids = ["A", "B"].map { main.makeAlbum($0).objectID }
+        let ids = ["A", "B"].map { main.makeRecord($0).objectID }
         try await container.saveMain()
         let request = EntityFetchRequest("Album", sortBy: [AttributeSort("trackCount", .descending), AttributeSort("title")])
         let results = try FetchedResultsController(request, context: main)
@@ -202,7 +202,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container(.siblings, model: RecordLibrary.model)
         let main = container.mainContext
-        let ids = ["A", "B"].map { main.makeAlbum($0).objectID }
+        let ids = ["A", "B"].map { main.makeRecord($0).objectID }
         try await container.saveMain()
         let child = main.newChild()
         child.automaticallyMergesChanges = true
@@ -224,7 +224,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container(stack, model: RecordLibrary.model)
         let context = await container.newBackgroundContext()
-        let id = await context.perform { $0.makeAlbum("A").objectID }
+        let id = await context.perform { $0.makeRecord("A").objectID }
         try await context.save(.deferred(within: .seconds(600)))
         for number in 1...5 {
             try await context.perform { context in
@@ -249,7 +249,7 @@ import Testing
         await context.perform { context in
             context.transactionAuthor = "me"
             context.undoHistory = UndoHistory()
-            let album = context.makeAlbum("A")
+            let album = context.makeRecord("A")
             context.makeSong("t", length: 1, on: album)
         }
         try await context.save()

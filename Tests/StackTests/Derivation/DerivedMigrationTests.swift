@@ -16,7 +16,7 @@ import Testing
             for number in 0..<150 {
                 let artist = context.makeArtist(named: "artist \(number)")
                 artist["sortName"] = .string("sort \(number)")
-                let album = context.makeAlbum("Album \(number)")
+                let album = context.makeRecord("Album \(number)")
                 album.setRelatedObject("artist", to: artist)
                 for track in 0..<(number % 4) { context.makeSong("t\(track)", length: Int64(number), rating: 1, on: album) }
             }
@@ -165,7 +165,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container(model: RecordLibrary.model)
         let context = container.coordinator.newBackgroundContext()
-        let id = await context.perform { $0.makeAlbum("A").objectID }
+        let id = await context.perform { $0.makeRecord("A").objectID }
         try await context.save()
         let store = container.coordinator.store
         let layer = Layer(schema: store.schema)
@@ -206,7 +206,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container(.siblings, model: RecordLibrary.model)
         let context = container.coordinator.newBackgroundContext()
-        let id = await context.perform { $0.makeAlbum("A").objectID }
+        let id = await context.perform { $0.makeRecord("A").objectID }
         try await context.save()
         async let other: Void = {
             await #expect(processExitsWith: .success) { [path = bed.file.path as String, kind = kind.rawValue as String] in

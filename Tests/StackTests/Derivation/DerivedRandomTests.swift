@@ -19,7 +19,7 @@ import Testing
             let artist = context.makeArtist(named: name)
             artist.setRelatedObject("mentor", to: try pick("Artist", context, &random))
         case 1:
-            let album = context.makeAlbum(name)
+            let album = context.makeRecord(name)
             album.setRelatedObject("artist", to: try pick("Artist", context, &random))
         case 2, 3, 4:
             context.makeSong(

@@ -142,7 +142,7 @@ extension PropertyDescription {
 }
 
 extension ManagedObjectContext {
-    func makeAlbum(_ title: String) -> ManagedObject {
+    func makeRecord(_ title: String) -> ManagedObject {
         let album = insert("Album")
         album["title"] = .string(title)
         return album
