@@ -94,7 +94,7 @@ extension StoreWriter {
         let closed = state.closed(store)
         try await onQueue { writer in
             writer.shared.withLock { $0.state = closed }
-            writer.unacquired.removeAll()
+            writer.pins.unacquired.removeAll()
         }
         pins.close(closed)
         try await onDisk { try $0.store.shutDown() }

@@ -23,14 +23,8 @@ import Testing
         return Row(number: number + 1, feature: cells[0], decision: cells[1], name: cells[2], proof: cells[3])
     }
 
-    /// Features that other changes build at the same time. Remove a name as soon as its row has the final API and promise.
-    private static let unmerged: Set<String> = [
-        "entity inheritance, `@Model` subclasses", "abstract entities", "ordered many-to-many relationships",
-        "`suspend()` before the system freezes the process",
-    ]
-
     /// The rows of features that exist.
-    private static let built = rows.filter { $0.decision != "*no*" && !unmerged.contains($0.feature) }
+    private static let built = rows.filter { $0.decision != "*no*" }
 
     /// The names of the public interface without their arguments, and each of their parts.
     private static let names: Set<String> = {

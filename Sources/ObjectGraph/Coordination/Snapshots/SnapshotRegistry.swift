@@ -23,6 +23,8 @@ final class SnapshotLease: Sendable {
 final class SnapshotRegistry: Sendable {
     private let shared = Mutex(Shared())
     let budget = SnapshotBudgetState()
+    /// The snapshots of the newest states that nobody has read yet.
+    let unacquired = UnacquiredSnapshots()
 
     private struct Shared {
         /// The holders by the numbers of their leases, which remove them.

@@ -23,12 +23,12 @@ extension StoreWriter {
             pins.note(snapshot)
             self?.restLater()
         }
-        unacquired.add(made)
+        pins.unacquired.add(made)
         return made
     }
 
     /// Acquires every snapshot that must show the state before the next commit. Called before each commit of this process.
-    func takeSnapshots() throws { try unacquired.acquire() }
+    func takeSnapshots() throws { try pins.unacquired.acquire() }
 
     /// Returns the same state with a base that is not acquired, for a context that has read nothing.
     ///
@@ -66,10 +66,10 @@ extension StoreWriter {
 
     /// Releases the snapshot of the writer's state after a time without saves. Called after the state was read.
     private func restLater() {
-        guard !unacquired.isResting.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        guard !pins.unacquired.isResting.exchange(true, ordering: .acquiringAndReleasing) else { return }
         clock.run(at: clock.now + Self.restingInterval, on: queue) { [weak self] in
             guard let self else { return }
-            unacquired.isResting.store(false, ordering: .releasing)
+            pins.unacquired.isResting.store(false, ordering: .releasing)
             rest()
         }
     }

@@ -26,7 +26,6 @@ final class StoreWriter: Sendable {
     let externalCommits = ExternalCommitMonitor()
     let pins = SnapshotRegistry()
     let migration = Mutex(Migration())
-    let unacquired = UnacquiredSnapshots()
     /// Set when the last coordinator was closed. From then on the registry no longer returns the writer.
     let retired = Atomic(false)
     let claim = HeldClaim()
