@@ -8,8 +8,8 @@ import Testing
 
 /// Verbs that show saves of another process: `watch` and `history --follow`.
 @Suite struct FollowingTests {
-    /// Runs a program in a process of its own while this process saves. It saves until the program has ended, so that no save has to come
-    /// at a certain moment.
+    /// Runs a program in another process while this process saves. This process saves again and again until the program ends, so that the
+    /// test does not depend on the time of a save.
     ///
     /// - Parameter arguments: Makes the program's name and arguments from the paths of the tool and of the store.
     private func output(

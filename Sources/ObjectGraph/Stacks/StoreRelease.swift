@@ -1,7 +1,7 @@
 internal import Platform
 import StoreInterface
 
-/// Waits until a store is closed. Its writer releases it on a queue of its own.
+/// Waits until a store is closed. The last reference to it may be released on the writer's queue.
 final class StoreRelease {
     private weak var store: (any ObjectStore)?
 

@@ -351,9 +351,34 @@ import Testing
         try await reopened.close()
     }
 
+    /// Catches: work that opens the file again, or that never goes on.
+    @Test func `S167: the building of an index waits while the container is suspended, and goes on afterwards`() async throws {
+        func model(_ index: IndexKind) throws -> Model {
+            let name = AttributeDescription(name: "name", type: .string, index: index)
+            return try Model(
+                [EntityDescription(name: "Thing", properties: [.attribute(name)])], version: .init(index == .none ? 1 : 2))
+        }
+        let bed = try TestBed(.lmdb)
+        let first = try await bed.container(model: try model(.none))
+        try await first.coordinator.insert(into: "Thing", ["name"], rows: (0..<5_000).map { [.string("\($0)")] })
+        try await first.close()
+        let container = try await bed.container(model: try model(.indexed))
+        try await container.suspend()
+        for _ in 0..<50 { await Task.yield() }
+        #expect(try Self.used(bed) == [])
+        await container.resume()
+        try await container.coordinator.finishMigration()
+        let request = EntityFetchRequest("Thing", matching: .equal("name", .string("4999")))
+        #expect(try await container.newBatchOperationContext().perform { try $0.count(request) } == 1)
+        #expect(try container.coordinator.store.verify().isEmpty)
+        try await container.close()
+    }
+
     /// A process that is frozen after it was suspended, while a thread of this one saves.
     @Test(arguments: [StoreKind.lmdb, .sqlite])
-    func `S167: a frozen process holds up nobody, and goes on where it was`(_ kind: StoreKind) async throws {
+    func `S167: no process waits for a frozen one, which shows its objects and unsaved changes afterwards`(_ kind: StoreKind)
+        async throws
+    {
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let confined = Carrier(container)
@@ -361,7 +386,7 @@ import Testing
             context.makeTrack("a", plays: 1)
             try context.saveNow(.durable)
         }
-        // The thread waits for no task: the wait for the end of the process occupies the threads of tasks.
+        // A thread saves, because the wait for the end of the process may occupy every thread that runs tasks.
         async let saving: Void = confined.onThread { context in
             let process = try Self.waitForFrozenProcess(bed)
             defer { kill(process, SIGCONT) }

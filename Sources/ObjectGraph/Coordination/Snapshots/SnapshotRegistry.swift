@@ -23,7 +23,7 @@ final class SnapshotLease: Sendable {
 final class SnapshotRegistry: Sendable {
     private let shared = Mutex(Shared())
     let budget = SnapshotBudgetState()
-    /// The snapshots of the newest states that nobody has read yet.
+    /// The snapshots that are acquired at their first read, or before the next commit of this process.
     let unacquired = UnacquiredSnapshots()
 
     private struct Shared {

@@ -18,6 +18,8 @@ final class SaveSuspension: Sendable {
     private let isOn = Atomic(false)
 
     var isSuspended: Bool { isOn.load(ordering: .acquiring) }
+    /// Whether saves wait.
+    var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Begins a save, which the caller ends with ``leave()``. If the store is suspended, waits until it is resumed. Saves must not be
     /// nested.
@@ -61,7 +63,7 @@ final class SaveSuspension: Sendable {
         isOn.store(true, ordering: .releasing)
     }
 
-    /// Begins to act for the program again. Saves still wait.
+    /// Lets the writer read the store by itself again. Saves still wait.
     func wake() { isOn.store(false, ordering: .releasing) }
 
     /// Lets the saves that wait, and later ones, pass.
@@ -77,6 +79,6 @@ final class SaveSuspension: Sendable {
 
     /// - Throws: `StoreError` `.suspended`, for saves that cannot wait.
     func checkOpen(_ store: any ObjectStore) throws {
-        if state.withLock({ $0.isClosed }) { throw StoreError.suspended(store.name) }
+        if isClosed { throw StoreError.suspended(store.name) }
     }
 }

@@ -24,8 +24,9 @@ extension StoreWriter {
     /// - Throws: `StoreError` `.inUseElsewhere` for a read that does not end, such as a backup.
     func closeFile() async throws { try await onDisk { try $0.store.suspend() } }
 
-    /// Moves every context to the newest state that it has to show, and lets saves pass again.
+    /// Moves every context to the newest state that it has to show, and lets saves pass again. Does nothing if the store is not suspended.
     func resume() async {
+        guard suspension.isClosed else { return }
         suspension.wake()
         // If the store cannot be read, each context reports it at its next request.
         try? await refresh()
