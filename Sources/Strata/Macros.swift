@@ -39,11 +39,14 @@ import ObjectGraph
 /// }
 /// ```
 @attached(
-    member, names: named(__$modelAnchor), named(managedObject), named(__$managedObject), named(entityDescription),
-    named(entityName), named(detachedEntity), named(columnsByKeyPath), named(PropertyNumbers), named(init))
+    member, conformances: PersistentModel, Sendable, names: named(__$modelAnchor), named(__$link), named(__$linked),
+    named(managedObject), named(__$managedObject), named(entityDescription), named(describedEntity), named(entityName),
+    named(detachedEntity), named(columnsByKeyPath), named(keyPaths), named(inheritableColumns), named(PropertyNumbers),
+    named(init))
 @attached(memberAttribute)
 @attached(extension, conformances: PersistentModel, Sendable)
-public macro Model(renamedFrom: String? = nil) = #externalMacro(module: "StrataMacros", type: "ModelMacro")
+public macro Model(renamedFrom: String? = nil, isAbstract: Bool = false) =
+    #externalMacro(module: "StrataMacros", type: "ModelMacro")
 
 /// Sets the options of a stored property: whether it is unique, indexed or preserved in the history on deletion, the rules that its
 /// values must follow when they are saved, and its former name.
@@ -173,30 +176,30 @@ public macro Derived(lowercased attribute: AnyKeyPath) = #externalMacro(module: 
 @attached(peer)
 public macro Derived(folded attribute: AnyKeyPath) = #externalMacro(module: "StrataMacros", type: "MarkerMacro")
 
-/// Implements an attribute. ``Model(renamedFrom:)`` adds this macro; do not use it directly.
+/// Implements an attribute. ``Model(renamedFrom:isAbstract:)`` adds this macro; do not use it directly.
 @attached(accessor, names: named(init), named(get), named(set))
 @attached(peer, names: prefixed(_$))
 public macro PersistedAttribute<Column>(_ column: Column) =
     #externalMacro(module: "StrataMacros", type: "PersistedAttributeMacro")
 
-/// Implements a derived attribute. ``Model(renamedFrom:)`` adds this macro; do not use it directly.
+/// Implements a derived attribute. ``Model(renamedFrom:isAbstract:)`` adds this macro; do not use it directly.
 @attached(accessor, names: named(get))
 public macro PersistedDerived<Column>(_ column: Column) =
     #externalMacro(module: "StrataMacros", type: "PersistedDerivedMacro")
 
-/// Implements a to-one relationship. ``Model(renamedFrom:)`` adds this macro; do not use it directly.
+/// Implements a to-one relationship. ``Model(renamedFrom:isAbstract:)`` adds this macro; do not use it directly.
 @attached(accessor, names: named(init), named(get), named(set))
 @attached(peer, names: prefixed(_$))
 public macro PersistedToOne<Number, Column>(_ relationship: Number, column: Column) =
     #externalMacro(module: "StrataMacros", type: "PersistedToOneMacro")
 
-/// Implements a to-many relationship. ``Model(renamedFrom:)`` adds this macro; do not use it directly.
+/// Implements a to-many relationship. ``Model(renamedFrom:isAbstract:)`` adds this macro; do not use it directly.
 @attached(accessor, names: named(init), named(get), named(set))
 @attached(peer, names: prefixed(_$))
 public macro PersistedToMany<Number>(_ relationship: Number) =
     #externalMacro(module: "StrataMacros", type: "PersistedToManyMacro")
 
-/// Implements a property whose kind the compiler chooses by its type. ``Model(renamedFrom:)`` adds this macro; do not use it
+/// Implements a property whose kind the compiler chooses by its type. ``Model(renamedFrom:isAbstract:)`` adds this macro; do not use it
 /// directly.
 @attached(accessor, names: named(init), named(get), named(set))
 @attached(peer, names: prefixed(_$))

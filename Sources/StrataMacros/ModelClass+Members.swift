@@ -8,19 +8,32 @@ extension ModelClass {
 
     var members: [DeclSyntax] {
         if isGeneric { return stubs }
-        var members: [DeclSyntax] = [
-            "@exclusivity(unchecked) private var \(raw: anchorName) = \(raw: types)ModelAnchor(for: \(raw: sourceName).detachedEntity)",
-            managedObject,
-            description,
-            "\(raw: access)static var entityName: String { \"\(raw: name)\" }",
-            "private static let detachedEntity = \(raw: types)DetachedEntity(entityDescription)",
-            columns,
-            wrappingInitializer,
-            placeholderInitializer,
-        ]
+        var members: [DeclSyntax] = hasOverridableMembers ? linkedAnchor : [anchor]
+        if superclass == nil { members.append(managedObject) }
+        if hasOverridableMembers {
+            members += [
+                typeProperty("entityDescription", "\(types)EntityDescription", stored: "describedEntity"), description,
+                typeProperty("entityName", "String", stored: "\"\(name)\""),
+            ]
+        } else {
+            members += [description, "\(raw: access)static var entityName: String { \"\(raw: name)\" }"]
+        }
+        members.append("private static let detachedEntity = \(raw: types)\(raw: detachedEntity)")
+        members += hasOverridableMembers ? inheritableColumns : [columns]
+        members += [wrappingInitializer, placeholderInitializer]
         if let numbers { members.append("\(raw: numbers)") }
-        if !hasInitializer { members.append(memberwiseInitializer) }
+        if !hasInitializer, superclass == nil { members.append(memberwiseInitializer) }
         return members
+    }
+
+    private var anchor: DeclSyntax {
+        "@exclusivity(unchecked) private var \(raw: anchorName) = \(raw: types)ModelAnchor(for: \(raw: sourceName).detachedEntity)"
+    }
+
+    /// The declaration of the description, up to its value.
+    private var described: String {
+        let name = hasOverridableMembers ? "private static let describedEntity" : "\(access)static let entityDescription"
+        return "\(name): \(types)EntityDescription"
     }
 
     /// Members that only satisfy the compiler, for a class whose mistake prevents others.
@@ -51,18 +64,18 @@ extension ModelClass {
     private var description: DeclSyntax {
         guard persisted.contains(where: { $0.isDescribedByType(spelling) }) else {
             return """
-                \(raw: access)static let entityDescription: \(raw: types)EntityDescription = \(raw: types)EntityDescription(
+                \(raw: described) = \(raw: types)EntityDescription(
                     name: "\(raw: name)",
                     properties: [
                         \(raw: persisted.map { $0.description(in: sourceName, spelling) + "," }.joined(separator: "\n        "))
-                    ]\(raw: indexArgument)\(raw: formerNameArgument))
+                    ]\(raw: indexArgument)\(raw: formerNameArgument)\(raw: inheritanceArguments))
                 """
         }
         let lines = persisted.map { "description.properties.append(\($0.description(in: sourceName, spelling)))" } + columnCheck
         return """
-            \(raw: access)static let entityDescription: \(raw: types)EntityDescription = {
+            \(raw: described) = {
                 var description = \(raw: types)EntityDescription(
-                    name: "\(raw: name)", properties: []\(raw: indexArgument)\(raw: formerNameArgument))
+                    name: "\(raw: name)", properties: []\(raw: indexArgument)\(raw: formerNameArgument)\(raw: inheritanceArguments))
                 \(raw: lines.joined(separator: "\n    "))
                 return description
             }()
@@ -109,9 +122,11 @@ extension ModelClass {
 
     private var placeholderInitializer: DeclSyntax {
         let assignments = persisted.filter(\.needsValue).map { "\(placeholderName(of: $0.name)) = \(types)ModelPlaceholder()" }
+        let up = superclass == nil ? [] : ["super.init(wrapping: ())"]
+        let modifiers = superclass == nil ? (isFinal ? "private " : access) : "override \(access)"
         return """
-            private init(wrapping: Void) {
-                \(raw: misuses.isEmpty ? assignments.joined(separator: "\n    ") : "fatalError()")
+            \(raw: modifiers)init(wrapping: Void) {
+                \(raw: misuses.isEmpty ? (assignments + up).joined(separator: "\n    ") : "fatalError()")
             }
             """
     }
@@ -219,8 +234,12 @@ extension ModelProperty {
     }
 
     /// The macro that writes the property's accessors, with its numbers as arguments.
-    func accessorMacro(_ spelling: Spelling) -> AttributeSyntax? {
+    ///
+    /// - Parameter mayBeInherited: Whether the class may have a superclass that is a model. Then the anchor knows the numbers.
+    func accessorMacro(_ spelling: Spelling, mayBeInherited: Bool = false) -> AttributeSyntax? {
         if isTransient { return nil }
+        let column = mayBeInherited ? self.column.map { "\(anchorName).column(\($0))" } : self.column
+        let relationship = mayBeInherited ? self.relationship.map { "\(anchorName).relationship(\($0))" } : self.relationship
         func number(_ text: String?) -> String { text.map { Int($0) == nil ? "\"\($0)\"" : $0 } ?? "0" }
         switch isDescribedByType(spelling) ? .byType : kind.access {
         case .plain where derivation != nil: return "@PersistedDerived(\(raw: number(column)))"

@@ -24,8 +24,18 @@ struct ModelClass {
     var misuses: [Diagnostic] = []
     /// Whether the class has a designated initializer, so that the macro adds none.
     let hasInitializer: Bool
+    /// The superclass, which is a model too, as the source names it; nil if the class has none.
+    let superclass: String?
+    /// Whether the class may have a superclass that is a model. Only the macro that adds members knows it.
+    let mayBeSubclass: Bool
+    let isFinal: Bool
+    /// The access level of members that subclasses override.
+    let overridableAccess: String
+    private(set) var isAbstract = false
 
-    init(_ declaration: ClassDeclSyntax, _ spelling: Spelling = .strata) {
+    init(_ declaration: ClassDeclSyntax, _ spelling: Spelling = .strata, isSubclass: Bool = false) {
+        superclass = isSubclass ? declaration.firstInherited : nil
+        mayBeSubclass = declaration.mayBeSubclass
         self.spelling = spelling
         name = declaration.name.plainName
         sourceName = declaration.name.text
@@ -37,7 +47,9 @@ struct ModelClass {
             guard let found = $0.decl.as(InitializerDeclSyntax.self) else { return false }
             return !found.modifiers.contains { $0.name.text == "convenience" }
         }
-        required = modifiers.contains("final") ? "" : "required "
+        isFinal = modifiers.contains("final")
+        overridableAccess = modifiers.contains("open") ? "open " : access
+        required = isFinal && !isSubclass ? "" : "required "
         isGeneric = declaration.genericParameterClause != nil
         if let parameters = declaration.genericParameterClause { misuses.append(ModelDiagnostic.generic.at(parameters)) }
         readFormerName(declaration)
@@ -59,9 +71,10 @@ struct ModelClass {
     func property(named name: String) -> ModelProperty? { properties.first { $0.name == name } }
 
     private mutating func readFormerName(_ declaration: ClassDeclSyntax) {
-        guard let marker = declaration.attributes.attribute(named: "Model"), case .argumentList(let arguments) = marker.arguments,
-            let argument = arguments.first(where: { $0.label?.text == "renamedFrom" })
+        guard let marker = declaration.attributes.attribute(named: "Model"), case .argumentList(let arguments) = marker.arguments
         else { return }
+        isAbstract = arguments.contains { $0.label?.text == "isAbstract" && $0.expression.trimmedDescription == "true" }
+        guard let argument = arguments.first(where: { $0.label?.text == "renamedFrom" }) else { return }
         renamedFrom = argument.formerName(of: name)
         if renamedFrom == nil { misuses.append(ModelDiagnostic.formerName.at(argument.expression)) }
     }
@@ -82,6 +95,10 @@ struct ModelClass {
     /// Checks that an initializer can be generated if the class has none. It needs the types of the properties.
     private mutating func checkInitializer(_ declaration: ClassDeclSyntax) {
         guard !hasInitializer else { return }
+        guard superclass == nil else {
+            misuses.append(ModelDiagnostic.subclassInitializer.at(declaration.name))
+            return
+        }
         for member in declaration.memberBlock.members {
             guard let pattern = member.decl.as(VariableDeclSyntax.self)?.bindings.first?.pattern,
                 let name = pattern.as(IdentifierPatternSyntax.self)?.identifier.plainName,

@@ -12,6 +12,8 @@ enum ModelDiagnostic: String, DiagnosticMessage, Error {
     case reference = "a stored property of a model cannot be 'weak' or 'unowned'; mark it with @Transient"
     case observers = "a stored property of a model cannot have observers; use the hooks of ManagedObjectLifecycle"
     case wrapped = "a property wrapper cannot be used on a stored property of a model; mark it with @Transient"
+    case subclassInitializer =
+        "write an initializer that sets the properties of the class and calls super.init; @Model does not know those of the superclass"
     case untyped = "give the type of this property, so that @Model can write an initializer; or write one yourself"
     case scalarRelationship = "a relationship leads to a model; a value is stored without '@Relationship'"
     case attributeOnRelationship = "a relationship is not an attribute; it is always indexed"

@@ -31,7 +31,7 @@ extension ModelMaking {
             context.diagnose(ModelDiagnostic.notAClass.at(node, fixIts: Remedy.makeClass(declaration)))
             return []
         }
-        let model = ModelClass(declaration, spelling)
+        let model = ModelClass(declaration, spelling, isSubclass: declaration.isSubclass(conformingTo: protocols))
         for misuse in model.misuses { context.diagnose(misuse) }
         return model.members
     }
@@ -47,7 +47,7 @@ extension ModelMaking {
         else { return [] }
         let model = ModelClass(declaration, spelling)
         guard !model.isGeneric, let property = model.property(named: name) else { return [] }
-        return property.accessorMacro(spelling).map { [$0] } ?? []
+        return property.accessorMacro(spelling, mayBeInherited: model.mayBeSubclass).map { [$0] } ?? []
     }
 
     /// Returns the conformance to `PersistentModel`, and an unavailable one to `Sendable`, unless the class states its own.

@@ -19,6 +19,10 @@ struct LossCount {
             switch subject {
             case .objects(let entity):
                 return try sum(found, entity, transaction) { page, _ in page.presence.nonzeroBitCount }
+            case .objectsOfType(let entity, let column, let type):
+                return try sum(found, entity, transaction) { page, _ in
+                    try SlotIterator(page.presence).reduce(0) { try page.value($1, column) == .int(type) ? $0 + 1 : $0 }
+                }
             case .values(let entity, let column):
                 return try sum(found, entity, transaction) { page, _ in
                     try SlotIterator(page.presence).reduce(0) { try page.isNull($1, column) ? $0 : $0 + 1 }

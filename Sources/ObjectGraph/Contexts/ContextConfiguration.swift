@@ -59,7 +59,7 @@ final class ModelCapabilities: Sendable {
         validation = ValidationRules(model)
         keyedValues = model.storeSchema.keyedValues
         hasLifecycle = model.entities.map { entity in
-            model.type(of: entity).map { $0 is any ManagedObjectLifecycle.Type } ?? false
+            model.types(of: entity).contains { $0 is any ManagedObjectLifecycle.Type }
         }
         hasAnyLifecycle = hasLifecycle.contains(true)
         let columns = model.entities.map { entity in

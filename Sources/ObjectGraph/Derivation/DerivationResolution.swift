@@ -21,10 +21,14 @@ struct DerivationResolution {
         var columns = entity.columns
         for case .attribute(let attribute) in description.properties {
             guard let derivation = attribute.derivation, let column = entity.column(named: attribute.name) else { continue }
+            if description.subentities.contains(where: { $0.properties.contains(attribute.name) }) {
+                throw wrong(
+                    entity, attribute, "only the entity at the head of a hierarchy can derive attributes: declare it there")
+            }
             try check(attribute, columns[column], column, entity)
             columns[column].derivation = try resolve(derivation, attribute, entity)
         }
-        return Entity(entity, columns: columns)
+        return entity.copy(columns: columns, rules: entity.rules)
     }
 
     private func check(

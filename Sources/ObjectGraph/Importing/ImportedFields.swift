@@ -41,7 +41,7 @@ struct ImportedFields {
             case .attribute(let column):
                 let definition = entity.columns[column]
                 let value = try convert(child, to: definition.type, name)
-                if value.isNull, !definition.isOptional { continue }
+                if value.isNull, entity.attribute(named: name)?.isOptional != true { continue }
                 fields.append(Field(name: name, target: target, values: [try accepted(value, definition, name)]))
             case .related(let relationship, let unique):
                 let values = try Self.elements(of: child, relationship).map { element in
@@ -58,9 +58,9 @@ struct ImportedFields {
         if let known = targets[name] { return known }
         let target: Target
         if let relationship = entity.relationship(named: name) {
-            guard let unique = model.entities[relationship.destination].onlyUniqueColumn else {
-                throw BatchError.noUniqueAttribute(
-                    entity: entity.name, property: name, destination: model.entities[relationship.destination].name)
+            let destination = model.destination(of: relationship)
+            guard let unique = destination.onlyUniqueColumn else {
+                throw BatchError.noUniqueAttribute(entity: entity.name, property: name, destination: destination.name)
             }
             target = .related(relationship, by: unique)
         } else if let column = entity.column(named: name) {

@@ -70,6 +70,7 @@ extension ManagedObjectContext {
     /// Checks everything before the first change.
     private func importObjects(_ values: some Sequence, _ entity: Entity, unique: UniqueColumn?) throws -> [ManagedObject] {
         checkIsolation()
+        if entity.isAbstract { throw BatchError.abstractEntity(entity.name) }
         var reader = ImportedFields(entity, in: storedModel)
         let rows = try values.map { try reader.fields(of: $0) }
         let destinations = try findDestinations(of: rows, entity)

@@ -51,6 +51,7 @@ extension ManagedObjectContext {
             try update(object)
             return object
         }
+        if unique.entity.isAbstract { throw BatchError.abstractEntity(unique.entity.name) }
         var values = unique.entity.defaults
         values[unique.column] = value
         let object = insert(unique.entity, values: values)
@@ -76,7 +77,8 @@ extension ManagedObjectContext {
         let (entity, column) = (unique.entity.number, unique.column)
         let predicate: StorePredicate =
             wanted.count == 1 ? .compare(column, .equal, wanted.first ?? .null) : .isIn(column, wanted)
-        let query = StoreQuery(entity: entity, predicate: predicate)
+        let parts = [predicate, unique.entity.selection].compactMap(\.self)
+        let query = StoreQuery(entity: entity, predicate: .all(parts))
         var found: [Value: ObjectKey] = [:]
         let view = layerStack.view
         for key in try answer(query, true, { try $0.keys(query) }) {

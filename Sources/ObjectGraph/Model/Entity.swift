@@ -13,21 +13,30 @@ public final class Entity: Sendable {
     public let defaults: [Value]
     /// The attributes in declaration order.
     public let attributes: [Attribute]
-    /// The relationships in declaration order. A relationship's number is its position.
+    /// The relationships in declaration order. A relationship's number is its position, unless the entity is in a hierarchy, whose
+    /// relationships are numbered together.
     public let relationships: [Relationship]
     /// The indexes over several properties.
     public let indexes: [IndexSchema]
+    /// Whether the entity has no objects of its own, but only those of the entities that inherit from it.
+    public let isAbstract: Bool
     /// The rules of the properties; nil if they have none.
     let rules: EntityRules?
+    /// The place of the entity in its hierarchy; nil if no entity inherits from it and it inherits from none. The entities of
+    /// ``Model/entities`` stand for whole hierarchies, and have none.
+    let inheritance: Inheritance?
     /// The to-one relationships whose inverse is ordered, with the columns of the positions.
     let orderedReferences: [OrderedReference]
+    /// Whether the last column is that of types, because the entity stands for a hierarchy.
+    private let hasTypes: Bool
     private let columnsByName: [String: Int]
     /// The names of ``columns``.
     private let names: [String]
 
     init(
         name: String, number: Int, columns: [ColumnSchema], defaults: [Value], attributes: [Attribute],
-        relationships: [Relationship], indexes: [IndexSchema], rules: EntityRules? = nil
+        relationships: [Relationship], indexes: [IndexSchema], rules: EntityRules? = nil, isAbstract: Bool = false,
+        hasTypes: Bool = false, inheritance: Inheritance? = nil
     ) {
         self.name = name
         self.number = number
@@ -37,6 +46,9 @@ public final class Entity: Sendable {
         self.relationships = relationships
         self.indexes = indexes
         self.rules = rules
+        self.isAbstract = isAbstract
+        self.hasTypes = hasTypes
+        self.inheritance = inheritance
         orderedReferences = relationships.compactMap { relationship in
             guard case .toOne(let column) = relationship.kind, let position = relationship.position else { return nil }
             return OrderedReference(column: column, position: position)
@@ -46,19 +58,26 @@ public final class Entity: Sendable {
             columns.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// Creates a copy of an entity with derived columns.
-    convenience init(_ entity: Entity, columns: [ColumnSchema]) {
-        self.init(
-            name: entity.name, number: entity.number, columns: columns, defaults: entity.defaults,
-            attributes: entity.attributes.map { attribute in
+    /// Returns a copy with other columns, derived or not, with other relationships, or with other rules.
+    func copy(columns: [ColumnSchema]? = nil, relationships: [Relationship]? = nil, rules: EntityRules?) -> Entity {
+        let columns = columns ?? self.columns
+        return Entity(
+            name: name, number: number, columns: columns, defaults: defaults,
+            attributes: attributes.map { attribute in
                 var attribute = attribute
                 attribute.isDerived = columns[attribute.column].derivation != nil
                 return attribute
-            }, relationships: entity.relationships, indexes: entity.indexes, rules: entity.rules)
+            }, relationships: relationships ?? self.relationships, indexes: indexes, rules: rules, isAbstract: isAbstract,
+            hasTypes: hasTypes, inheritance: inheritance)
     }
 
     /// The number of columns of attributes and to-one relationships, which come first.
-    var declaredColumnCount: Int { columns.count - orderedReferences.count }
+    var declaredColumnCount: Int {
+        inheritance?.properties.count ?? columns.count - orderedReferences.count - (hasTypes ? 1 : 0)
+    }
+
+    /// The columns of attributes and to-one relationships, in declaration order.
+    var declaredColumns: some RandomAccessCollection<Int> { inheritance?.properties ?? Array(0..<declaredColumnCount) }
 
     /// Returns the attribute with this name, or nil.
     public func attribute(named name: String) -> Attribute? { attributes.first { $0.name == name } }
@@ -67,7 +86,9 @@ public final class Entity: Sendable {
     /// Returns the column of an attribute or a to-one relationship, or nil.
     public func column(named name: String) -> Int? {
         // Comparing a few names is faster than hashing one.
-        names.count <= 16 ? names.firstIndex(of: name) : columnsByName[name]
+        let column = names.count <= 16 ? names.firstIndex(of: name) : columnsByName[name]
+        guard let inheritance, let column, !inheritance.columns.contains(column) else { return column }
+        return nil
     }
 }
 
@@ -111,6 +132,8 @@ public struct Relationship: Sendable, Hashable {
     var order: Int?
     /// The rules that the relationship must follow when it is saved.
     public internal(set) var rules: [PropertyRule] = []
+    /// The number of the destination in its hierarchy; 0 for the head of one, and for an entity without inheritance.
+    var member = 0
 
     /// A Boolean value that indicates whether the members of a to-many relationship are read in the order that the program gave them.
     public var isOrdered: Bool {

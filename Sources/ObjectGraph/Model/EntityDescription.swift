@@ -184,17 +184,29 @@ public struct EntityDescription: Sendable, Hashable {
     public var properties: [PropertyDescription]
     /// The indexes over several properties.
     public var indexes: [IndexDescription]
-    /// The name of the entity in older versions of the model.
+    /// The name of the entity in older versions of the model. An entity that inherits needs the first name that it had, in every later
+    /// version, because that name marks its objects.
     public var renamedFrom: String?
+    /// The name of the entity from which this one inherits its properties; nil if it inherits from none (S180).
+    public var superentity: String?
+    /// Whether the entity has no objects of its own, but only those of the entities that inherit from it (S184).
+    public var isAbstract: Bool
+    /// The entities that inherit from this one, if it describes a whole hierarchy.
+    var subentities: [SubentitySchema] = []
+    /// The type of the entity's objects in a file, if its names do not show it.
+    var storedType: Int64?
 
     /// Creates the description of an entity. It is checked when the model is created.
     public init(
-        name: String, properties: [PropertyDescription], indexes: [IndexDescription] = [], renamedFrom: String? = nil
+        name: String, properties: [PropertyDescription], indexes: [IndexDescription] = [], renamedFrom: String? = nil,
+        superentity: String? = nil, isAbstract: Bool = false
     ) {
         self.name = name
         self.properties = properties
         self.indexes = indexes
         self.renamedFrom = renamedFrom
+        self.superentity = superentity
+        self.isAbstract = isAbstract
     }
 
     var relationships: [RelationshipDescription] {

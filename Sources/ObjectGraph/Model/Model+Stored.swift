@@ -53,13 +53,16 @@ extension Model {
 
 extension EntityDescription {
     /// Returns descriptions of the entities of a schema, as far as a schema has them: without inverses, delete rules and default values.
+    /// The entities that inherit from others follow the others. Relationships lead to the heads of hierarchies.
     ///
     /// A model of the descriptions has the same schema, if the schema was made from a model.
     ///
     /// - Precondition: The numbers in the schema are those of its entities and columns, as in the schema of a ``Model``.
     public static func all(in schema: StoreSchema) -> [EntityDescription] {
-        schema.entities.enumerated().map { number, entity in
-            var properties = entity.columns.map { PropertyDescription($0, in: schema) }
+        var inheriting: [EntityDescription] = []
+        let heads = schema.entities.enumerated().map { number, entity in
+            let stored = entity.columns.indices.filter { $0 != entity.typeColumn }
+            var properties = stored.map { PropertyDescription(entity.columns[$0], in: schema) }
             let prefix = entity.name + "."
             for link in schema.links where link.source == number {
                 let name = link.name.hasPrefix(prefix) ? String(link.name.dropFirst(prefix.count)) : link.name
@@ -72,8 +75,14 @@ extension EntityDescription {
             let indexes = entity.indexes.map { index in
                 IndexDescription(properties: index.columns.map { entity.columns[$0].name }, kind: index.kind)
             }
-            return EntityDescription(name: entity.name, properties: properties, indexes: indexes)
+            let whole = EntityDescription(
+                name: entity.name, properties: properties, indexes: indexes, isAbstract: entity.isAbstract)
+            guard !entity.subentities.isEmpty else { return whole }
+            let members = members(of: whole, entity)
+            inheriting += members.dropFirst()
+            return members[0]
         }
+        return heads + inheriting
     }
 }
 

@@ -12,7 +12,8 @@ import StoreInterface
 /// let model = try Model([track, album], version: SchemaVersion(2, 0, 0))
 /// ```
 public struct Model: Sendable {
-    /// The entities in the order of their numbers.
+    /// The entities that stores have, in the order of their numbers. The entity at the head of a hierarchy stands for all entities that
+    /// inherit from it, and has their properties too (S180). ``entity(named:)`` returns it without them.
     public let entities: [Entity]
     /// The schema that a store is opened with.
     public let storeSchema: StoreSchema
@@ -20,24 +21,29 @@ public struct Model: Sendable {
     public var version: SchemaVersion { storeSchema.version }
     /// The hidden entities with the orders of many-to-many relationships, as contexts see them after ``entities``.
     private let orders: [OrderEntity]
-    private let byName: [String: Int]
+    /// The hierarchy of each entity; empty if no entity inherits from another.
+    let hierarchies: [Hierarchy?]
+    /// Whether an entity inherits from another.
+    let hasInheritance: Bool
+    private let byName: [String: Entity]
     private let types: [String: any PersistentModel.Type]
-    private let byType: [ObjectIdentifier: Int]
+    private let byType: [ObjectIdentifier: Entity]
 
     /// Creates a model from descriptions. Throws ``ModelError`` if they are inconsistent.
     public init(_ entities: [EntityDescription], version: SchemaVersion = SchemaVersion()) throws(ModelError) {
         try self.init(entities, version, types: [:])
     }
 
-    /// Creates a model from model types. Throws ``ModelError`` if they are inconsistent.
+    /// Creates a model from model types, and the superclasses of these types. Throws ``ModelError`` if they are inconsistent.
     public init(
         _ types: any PersistentModel.Type..., version: SchemaVersion = SchemaVersion()
     ) throws(ModelError) { try self.init(types, version: version) }
 
-    /// Creates a model from a list of model types. Throws ``ModelError`` if they are inconsistent.
+    /// Creates a model from a list of model types, and the superclasses of these types. Throws ``ModelError`` if they are inconsistent.
     public init(
         _ types: [any PersistentModel.Type], version: SchemaVersion = SchemaVersion()
     ) throws(ModelError) {
+        let types = types.withSuperclasses
         try self.init(
             types.map { $0.entityDescription }, version,
             types: Dictionary(
@@ -58,7 +64,8 @@ public struct Model: Sendable {
     /// The model with its hidden entities, as contexts of a store see it. The numbers of the other entities stay.
     func withHiddenEntities(of store: StoreSchema) -> Model {
         let whole = Model(
-            entities: entities + orders.map(\.entity), storeSchema: storeSchema, types: types, orders: orders)
+            entities: entities + orders.map(\.entity), storeSchema: storeSchema, types: types, orders: orders,
+            hierarchies: hasInheritance ? hierarchies + orders.map { _ in nil } : [])
         return store.keyedValues == nil ? whole : whole.withKeyedValues
     }
 
@@ -76,21 +83,29 @@ public struct Model: Sendable {
                     name: definition.name, column: column, type: definition.type, isOptional: definition.isOptional,
                     index: definition.index, preservesValueOnDeletion: false)
             }, relationships: [], indexes: [])
-        return Model(entities: entities + [entity], storeSchema: storeSchema.withKeyedValues, types: types, orders: orders)
+        return Model(
+            entities: entities + [entity], storeSchema: storeSchema.withKeyedValues, types: types, orders: orders,
+            hierarchies: hasInheritance ? hierarchies + [nil] : [])
     }
 
     private init(
-        entities: [Entity], storeSchema: StoreSchema, types: [String: any PersistentModel.Type], orders: [OrderEntity]
+        entities: [Entity], storeSchema: StoreSchema, types: [String: any PersistentModel.Type], orders: [OrderEntity],
+        hierarchies: [Hierarchy?] = []
     ) {
         self.orders = orders
         self.entities = entities
         self.storeSchema = storeSchema
         self.types = types
-        byName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.number) })
-        var byType: [ObjectIdentifier: Int] = [:]
-        for entity in entities {
-            if let type = types[entity.name] { byType[ObjectIdentifier(type)] = entity.number }
+        self.hierarchies = hierarchies
+        hasInheritance = !hierarchies.isEmpty
+        var byName: [String: Entity] = [:]
+        for entity in entities { byName[entity.name] = entity }
+        for member in hierarchies.compactMap(\.self).flatMap(\.members) { byName[member.name] = member }
+        var byType: [ObjectIdentifier: Entity] = [:]
+        for (name, entity) in byName {
+            if let type = types[name] { byType[ObjectIdentifier(type)] = entity }
         }
+        self.byName = byName
         self.byType = byType
     }
 
@@ -98,24 +113,39 @@ public struct Model: Sendable {
         _ descriptions: [EntityDescription], _ version: SchemaVersion, types: [String: any PersistentModel.Type]
     ) throws(ModelError) {
         let descriptions = descriptions.withInferredInverses()
-        var resolution = try ModelResolution(descriptions)
-        let entities = try DerivationResolution.resolved(resolution.entities(), descriptions)
+        try ModelResolution.checkNames(descriptions)
+        let flattened = try FlattenedModel(descriptions)
+        var resolution = try ModelResolution(flattened.stored)
+        var entities = try DerivationResolution.resolved(resolution.entities(), flattened.stored)
+        let hierarchies = try Hierarchy.resolve(&entities, in: flattened)
         var storeSchema = StoreSchema(
-            entities: zip(entities, descriptions).map {
-                EntitySchema(name: $0.name, columns: $0.columns, indexes: $0.indexes, renamedFrom: $1.renamedFrom)
-            } + resolution.orders.map(\.schema),
+            entities: zip(entities, flattened.stored).map { EntitySchema($0, $1) } + resolution.orders.map(\.schema),
             links: resolution.links, version: version)
-        storeSchema.relationships = RelationshipSchema.all(of: entities, descriptions)
-        self.init(entities: entities, storeSchema: storeSchema, types: types, orders: resolution.orders)
+        storeSchema.relationships = RelationshipSchema.all(of: entities, flattened.stored)
+        self.init(
+            entities: entities, storeSchema: storeSchema, types: types, orders: resolution.orders, hierarchies: hierarchies)
     }
 
     /// Returns the entity with this name, or nil.
-    public func entity(named name: String) -> Entity? { byName[name].map { entities[$0] } }
+    public func entity(named name: String) -> Entity? { byName[name] }
 
     /// Returns the entity of a model type, or nil.
-    public func entity(for type: any PersistentModel.Type) -> Entity? {
-        byType[ObjectIdentifier(type)].map { entities[$0] }
+    public func entity(for type: any PersistentModel.Type) -> Entity? { byType[ObjectIdentifier(type)] }
+
+    /// Returns the entity to whose objects a relationship leads.
+    func destination(of relationship: Relationship) -> Entity {
+        let members = hasInheritance ? hierarchies[relationship.destination]?.members : nil
+        return members?[relationship.member] ?? entities[relationship.destination]
     }
+
+    /// The classes of an entity of stores, with those of the entities that inherit from it.
+    func types(of entity: Entity) -> [any PersistentModel.Type] {
+        let members = hasInheritance ? hierarchies[entity.number]?.members : nil
+        return (members ?? [entity]).compactMap { types[$0.name] }
+    }
+
+    /// The entities that inherit from others, in the order of the hierarchies.
+    public var subentities: [Entity] { hierarchies.compactMap(\.self).flatMap { $0.members.dropFirst() } }
 
     /// Returns the model type of an entity; nil in a model created from descriptions.
     public func type(of entity: Entity) -> (any PersistentModel.Type)? { types[entity.name] }
@@ -123,5 +153,8 @@ public struct Model: Sendable {
 
 extension Model: CustomStringConvertible {
     /// The version and the entities of the model.
-    public var description: String { "model \(version): " + entities.map(\.description).joined(separator: ", ") }
+    public var description: String {
+        let shown = hasInheritance ? entities.map { byName[$0.name] ?? $0 } + subentities : entities
+        return "model \(version): " + shown.map(\.description).joined(separator: ", ")
+    }
 }

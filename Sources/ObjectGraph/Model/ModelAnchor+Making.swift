@@ -29,7 +29,7 @@ extension ModelAnchor {
 }
 
 /// The object for the next anchor, one per thread.
-private enum ObjectToWrap {
+enum ObjectToWrap {
     /// The thread-specific value. It needs no destructor, because nothing suspends and no thread ends between `put` and `take`.
     private static let pointer = ThreadPointer()
 

@@ -6,7 +6,7 @@
 /// context finds the model of an object that was related before its initializer had ended (S175).
 public struct ModelAnchor: ~Copyable {
     /// The managed object of the model.
-    public let object: ManagedObject
+    public internal(set) var object: ManagedObject
 
     /// Creates the link to an object. Its deallocation clears the object's reference to the model.
     public init(_ object: ManagedObject) {
@@ -39,12 +39,15 @@ public struct ModelAnchor: ~Copyable {
 
 extension ModelAnchor {
     /// Returns the offset of the anchor in instances of a model type, or nil if the type has no such property.
-    static func offset(in type: any PersistentModel.Type) -> Int? {
-        var found: Int?
+    static func offset(in type: any PersistentModel.Type) -> Int? { offsets(in: type).first }
+
+    /// Returns the offsets of all anchors in instances of a model type: that of the class at the head of the hierarchy first.
+    static func offsets(in type: Any.Type) -> [Int] {
+        var found: [Int] = []
         let ofClasses = _EachFieldOptions(rawValue: 1)
         _ = _forEachField(of: type, options: ofClasses) { name, offset, _, _ in
-            if String(cString: name).hasSuffix("modelAnchor") { found = offset }
-            return found == nil
+            if String(cString: name).hasSuffix("modelAnchor") { found.append(offset) }
+            return true
         }
         return found
     }
@@ -73,7 +76,7 @@ extension ManagedObject {
     ///
     /// A model that the context retains is not the released one. Otherwise it may be, so the reference is cleared.
     @inline(__always)
-    fileprivate func modelWasReleased() {
+    func modelWasReleased() {
         if unclaimedAnchors == 0 || model != nil && !retainsModel { model = nil } else { unclaimedAnchors -= 1 }
         if state == .detached { detachedState?.modelWasReleased() }
     }

@@ -20,6 +20,11 @@ public struct ModelError: Error, Sendable, Hashable, CustomStringConvertible {
         case wrongRule = "a rule that cannot be followed"
         case wrongDerivation = "a derivation that cannot be computed"
         case cannotBeOrdered = "a relationship that cannot be ordered"
+        case noSuchSuperentity = "an unknown superentity"
+        /// An entity inherits from itself, directly or through others.
+        case circularInheritance = "an entity that inherits from itself"
+        /// Two entities of a hierarchy declare properties of one name that cannot be one column.
+        case conflictingProperty = "a property that another entity of the hierarchy declares otherwise"
     }
 
     /// The reason for the error.

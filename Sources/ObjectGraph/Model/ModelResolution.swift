@@ -11,21 +11,26 @@ struct ModelResolution {
     private var linkOfRelationship: [String: (number: Int, direction: LinkDirection)] = [:]
 
     init(_ descriptions: [EntityDescription]) throws(ModelError) {
+        var numbers: [String: Int] = [:]
+        for (number, entity) in descriptions.enumerated() { numbers[entity.name] = number }
+        self.descriptions = descriptions
+        self.numbers = numbers
+        for entity in descriptions { try Self.checkNames(entity) }
+    }
+
+    /// Checks that each entity has a name that no other entity has.
+    static func checkNames(_ descriptions: [EntityDescription]) throws(ModelError) {
         guard !descriptions.isEmpty else {
             throw ModelError(.noEntities, entity: "", remedy: "give at least one entity")
         }
-        var numbers: [String: Int] = [:]
         var seen: Set<String> = []
-        for (number, entity) in descriptions.enumerated() {
+        for entity in descriptions {
             guard seen.insert(entity.name.lowercased()).inserted else {
                 throw ModelError(
                     .duplicateEntity, entity: entity.name, remedy: "give each entity a name that differs by more than case")
             }
-            numbers[entity.name] = number
+            try checkNames(entity)
         }
-        self.descriptions = descriptions
-        self.numbers = numbers
-        for entity in descriptions { try Self.checkNames(entity) }
     }
 
     private static func checkNames(_ entity: EntityDescription) throws(ModelError) {
@@ -119,6 +124,10 @@ struct ModelResolution {
             columns.append(.position(in: reference.name, renamedFrom: reference.renamedFrom))
             defaults.append(.null)
         }
+        if !description.subentities.isEmpty {
+            columns.append(.typeOfObject)
+            defaults.append(.int(0))
+        }
         guard columns.count <= EntitySchema.maximumColumns else { throw Self.tooManyColumns(description, columns.count) }
         let indexes = try Self.indexes(description, &columns)
         attributes = attributes.map {
@@ -128,7 +137,9 @@ struct ModelResolution {
         }
         return Entity(
             name: description.name, number: number, columns: columns, defaults: defaults, attributes: attributes,
-            relationships: relationships, indexes: indexes, rules: try EntityRules(description))
+            relationships: relationships, indexes: indexes,
+            rules: description.subentities.isEmpty ? try EntityRules(description) : nil, isAbstract: description.isAbstract,
+            hasTypes: !description.subentities.isEmpty)
     }
 
     /// Returns the indexes over several properties. An index over one property is recorded in its column. Indexes over the same
@@ -315,7 +326,7 @@ struct ModelResolution {
 
     // MARK: Defaults
 
-    private static func defaultValue(_ attribute: AttributeDescription, _ entity: String) throws(ModelError) -> Value {
+    static func defaultValue(_ attribute: AttributeDescription, _ entity: String) throws(ModelError) -> Value {
         if attribute.type == .reference {
             throw ModelError(
                 .unsupportedType, entity: entity, property: attribute.name,

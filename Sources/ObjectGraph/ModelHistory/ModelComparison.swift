@@ -104,6 +104,8 @@ extension StoreSnapshot {
     func count(_ subject: SchemaLoss.Subject) throws -> Int {
         switch subject {
         case .objects(let entity): return try count(StoreQuery(entity: entity))
+        case .objectsOfType(let entity, let column, let type):
+            return try count(StoreQuery(entity: entity, predicate: .compare(column, .equal, .int(type))))
         case .values(let entity, let column):
             return try count(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, .null)))
         case .unanswered(let entity, let column, let backEntity, let backColumn):

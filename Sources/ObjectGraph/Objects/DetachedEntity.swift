@@ -10,13 +10,39 @@ public struct DetachedEntity: Sendable {
         let columns: [Column]
         let defaults: [Value]
         let rules: EntityRules?
+        /// The classes of a hierarchy from its head to the class of the entity; empty for a class that has no superclass.
+        let classes: [InheritedClass]
 
-        init(name: String, columns: [Column], defaults: [Value], rules: EntityRules?) {
+        init(name: String, columns: [Column], defaults: [Value], rules: EntityRules?, classes: [InheritedClass]) {
             self.name = name
             self.columns = columns
             self.defaults = defaults
             self.rules = rules
+            self.classes = classes
         }
+    }
+
+    /// The numbers of the first properties that a class adds to the inherited ones.
+    struct InheritedClass: Sendable {
+        let type: ObjectIdentifier
+        var column: Int
+        var relationship: Int
+    }
+
+    /// Reads the columns and their defaults from the description of a class and those of its superclasses. Inherited properties have
+    /// the first numbers.
+    public init(subclass type: any PersistentModel.Type) {
+        var whole = type.entityDescription
+        whole.properties = []
+        var classes: [InheritedClass] = []
+        for model in type.hierarchy {
+            classes.append(
+                InheritedClass(
+                    type: ObjectIdentifier(model), column: whole.properties.count(where: \.hasColumn),
+                    relationship: whole.relationships.count))
+            whole.properties += model.entityDescription.properties
+        }
+        self.init(whole, classes)
     }
 
     /// A column, for descriptions.
@@ -29,7 +55,9 @@ public struct DetachedEntity: Sendable {
     }
 
     /// Reads the columns and their defaults from a description.
-    public init(_ description: EntityDescription) {
+    public init(_ description: EntityDescription) { self.init(description, []) }
+
+    private init(_ description: EntityDescription, _ classes: [InheritedClass]) {
         var defaults: [Value] = []
         var columns: [Column] = []
         var relationshipCount = 0
@@ -48,10 +76,14 @@ public struct DetachedEntity: Sendable {
         }
         // A rule that does not fit its property is an error when the model is created.
         let rules = try? EntityRules(description)
-        content = Content(name: description.name, columns: columns, defaults: defaults, rules: rules)
+        content = Content(name: description.name, columns: columns, defaults: defaults, rules: rules, classes: classes)
     }
 
     var name: String { content.name }
+    /// Returns the numbers of the first properties that a class of the hierarchy adds.
+    func inherited(_ type: any PersistentModel.Type) -> InheritedClass? {
+        content.classes.first { $0.type == ObjectIdentifier(type) }
+    }
     var columnCount: Int { content.columns.count }
     /// The attributes and to-one relationships, by column.
     var columns: [Column] { content.columns }

@@ -69,14 +69,16 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
 
     private func registeredContent(_ context: ManagedObjectContext) -> Content {
         let entities = context.storedModel.entities
-        var content = Content(entity: entities[entity].name)
+        let definition = context.definition(of: self)
+        var content = Content(entity: definition.name)
         let view = context.layerStack.view
         guard !isDeletedHere, (try? context.exists(entity, key)) != false else {
             content.state = "id: \(key), deleted"
             return content
         }
         content.add("id", "\(key)", key)
-        for (column, schema) in entities[entity].columns.prefix(entities[entity].declaredColumnCount).enumerated() {
+        for column in definition.declaredColumns {
+            let schema = definition.columns[column]
             guard let value = own(column) ?? (try? view.value(entity, key, column)) else {
                 content.add(schema.name, "not readable", "not readable")
                 continue

@@ -92,7 +92,8 @@ extension ManagedObject {
     /// The name of the object's entity.
     public var entityName: String { definition.name }
 
-    var definition: Entity { requiredContext.storedModel.entities[entity] }
+    /// The object's entity, with the properties that the object has.
+    var definition: Entity { requiredContext.definition(of: self) }
 
     /// The value of an attribute, or of a to-one relationship as a reference.
     ///
@@ -135,7 +136,7 @@ extension ManagedObject {
     }
 
     private func column(_ name: String) -> Int {
-        guard let column = withContext({ $0.storedModel.entities[entity].column(named: name) }) else {
+        guard let column = withContext({ $0.definition(of: self).column(named: name) }) else {
             preconditionFailure("\(definition.name) has no attribute or to-one relationship named \(name)")
         }
         return column
@@ -148,10 +149,10 @@ extension ManagedObject {
         let context = requiredContext
         context.admitArrivals()
         var values: [String: Value] = [:]
-        let declared = definition.declaredColumnCount
+        let declared = ColumnSet(definition.declaredColumns)
         for layer in context.layerStack.view.layers.prefix(context.layerStack.sealed.count + 1).reversed() {
             guard let row = layer.row(entity, key) else { continue }
-            row.set.forEach { if $0 < declared { values[definition.columns[$0].name] = row[$0] } }
+            row.set.forEach { if declared.contains($0) { values[definition.columns[$0].name] = row[$0] } }
         }
         return values
     }
@@ -166,8 +167,9 @@ extension ManagedObject {
             base: context.layerStack.view.base,
             layers: Array(context.layerStack.view.layers.dropFirst(context.layerStack.sealed.count + 1)))
         var values: [String: Value] = [:]
-        for (column, schema) in definition.columns.prefix(definition.declaredColumnCount).enumerated()
-        where names?.contains(schema.name) ?? true {
+        for column in definition.declaredColumns {
+            let schema = definition.columns[column]
+            guard names?.contains(schema.name) ?? true else { continue }
             values[schema.name] = context.trapOnStoreError { try below.value(entity, key, column) }
         }
         return values

@@ -36,6 +36,12 @@ public final class ManagedObject {
         var isBeingInitialized = false
     }
 
+    /// The numbers of the object's entity.
+    private struct Kind {
+        var entity: Int32 = -1
+        var member = ManagedObject.unknownMember
+    }
+
     /// Unmanaged is safe, because a context clears this reference in each of its objects before it is released.
     @exclusivity(unchecked) private var contextReference: Unmanaged<ManagedObjectContext>?
     /// The typed model that wraps this object, if there is one.
@@ -45,7 +51,7 @@ public final class ManagedObject {
     /// The newest row in this context's own unsaved layers; nil for a clean object.
     @exclusivity(unchecked) var row: Row?
     @exclusivity(unchecked) var key: ObjectKey = 0
-    @exclusivity(unchecked) var entityNumber: Int32 = -1
+    @exclusivity(unchecked) private var kind = Kind()
     @exclusivity(unchecked) var state: State
     /// Whether the context retains the object (and its model) because it has unsaved changes.
     @exclusivity(unchecked) var isRetained = false
@@ -73,7 +79,7 @@ public final class ManagedObject {
     /// Creates a fault in a context.
     init(context: ManagedObjectContext, entity: Int, key: ObjectKey) {
         contextReference = .passUnretained(context)
-        self.entityNumber = Int32(entity)
+        kind.entity = Int32(entity)
         self.key = key
         state = .registered
     }
@@ -88,7 +94,20 @@ public final class ManagedObject {
         }
     }
 
-    var entity: Int { Int(entityNumber) }
+    var entity: Int { Int(kind.entity) }
+
+    var entityNumber: Int32 {
+        get { kind.entity }
+        set { kind.entity = newValue }
+    }
+
+    /// The number of the object's entity in its hierarchy, once it is known.
+    var member: UInt8 {
+        get { kind.member }
+        set { kind.member = newValue }
+    }
+
+    static let unknownMember = UInt8.max
 
     /// Whether `awakeFromFetch` is running. Stored properties are not written during the hook.
     var isAwaking: Bool {

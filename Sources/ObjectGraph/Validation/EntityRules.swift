@@ -15,6 +15,8 @@ final class EntityRules: Sendable {
         var type: ColumnType
         var rule: PropertyRule
         var check: Check
+        /// The entity that declares the property; nil without inheritance.
+        var owner: Owner?
     }
 
     /// A rule for the number of objects in a relationship to many objects.
@@ -24,6 +26,20 @@ final class EntityRules: Sendable {
         var property: String
         var rule: PropertyRule
         var bounds: CountBounds
+        /// The entity that declares the property; nil without inheritance.
+        var owner: Owner?
+    }
+
+    /// The entity of a hierarchy that declares a property with a rule.
+    struct Owner: Sendable {
+        var entity: String
+        var typeColumn: Int
+        /// The types of the objects that have the property; nil if all have it.
+        var types: Set<Value>?
+
+        /// Returns whether the rule is for objects of a type. A nil type is that of an object whose property was changed, and which
+        /// therefore has it.
+        func applies(to type: Value?) -> Bool { type.flatMap { type in types.map { $0.contains(type) } } ?? true }
     }
 
     /// A rule with everything that can be computed before the first check.
@@ -46,39 +62,61 @@ final class EntityRules: Sendable {
     /// Returns nil if no property has rules.
     ///
     /// - Throws: ``ModelError`` for a rule that does not fit its property.
-    init?(_ description: EntityDescription) throws(ModelError) {
-        var columns: [ColumnRule] = []
-        var counts: [CountRule] = []
+    convenience init?(_ description: EntityDescription) throws(ModelError) {
+        var draft = Draft()
         var column = 0
         var relationship = 0
         for property in description.properties {
+            try draft.add(property, of: description.name, column: column, relationship: relationship, nil)
+            if case .relationship = property { relationship += 1 }
+            if property.hasColumn { column += 1 }
+        }
+        self.init(draft, entity: description.name)
+    }
+
+    /// Returns nil if no property has rules.
+    init?(_ draft: Draft, entity: String) {
+        if draft.columns.isEmpty && draft.counts.isEmpty { return nil }
+        self.entity = entity
+        columns = draft.columns
+        references = columns.filter { $0.type == .reference }
+        counts = draft.counts
+    }
+
+    /// The rules while they are being collected.
+    struct Draft {
+        fileprivate var columns: [ColumnRule] = []
+        fileprivate var counts: [CountRule] = []
+
+        mutating func add(
+            _ property: PropertyDescription, of entity: String, column: Int, relationship: Int, _ owner: Owner?
+        ) throws(ModelError) {
             switch property {
             case .attribute(let attribute):
-                for rule in attribute.rules {
+                var rules = attribute.rules
+                if owner?.types != nil, !attribute.isOptional, !rules.contains(.required) { rules.append(.required) }
+                for rule in rules {
                     columns.append(
                         ColumnRule(
                             column: column, property: attribute.name, type: attribute.type, rule: rule,
-                            check: try Check(rule, attribute, of: description.name)))
+                            check: try Check(rule, attribute, of: entity), owner: owner))
                 }
             case .relationship(let described):
                 for rule in described.rules {
-                    let bounds = try described.bounds(of: rule, in: description.name)
+                    let bounds = try described.bounds(of: rule, in: entity)
                     if let bounds {
-                        counts.append(CountRule(relationship: relationship, property: described.name, rule: rule, bounds: bounds))
+                        counts.append(
+                            CountRule(
+                                relationship: relationship, property: described.name, rule: rule, bounds: bounds, owner: owner))
                     } else {
                         columns.append(
-                            ColumnRule(column: column, property: described.name, type: .reference, rule: rule, check: .required))
+                            ColumnRule(
+                                column: column, property: described.name, type: .reference, rule: rule, check: .required,
+                                owner: owner))
                     }
                 }
-                relationship += 1
             }
-            if property.hasColumn { column += 1 }
         }
-        if columns.isEmpty && counts.isEmpty { return nil }
-        entity = description.name
-        self.columns = columns
-        references = columns.filter { $0.type == .reference }
-        self.counts = counts
     }
 }
 
@@ -87,7 +125,7 @@ extension EntityRules.ColumnRule {
     func violation(_ value: Value, _ entity: String, _ id: @autoclosure () -> ObjectID?) -> RuleViolation? {
         guard let broken = check.broken(by: value) else { return nil }
         return RuleViolation(
-            objectID: id(), entity: entity, property: property, value: value, valueText: text(value), rule: rule,
+            objectID: id(), entity: owner?.entity ?? entity, property: property, value: value, valueText: text(value), rule: rule,
             requirement: broken)
     }
 
@@ -103,7 +141,7 @@ extension EntityRules.CountRule {
         if bounds.contains(count) { return nil }
         let value = Value.int(Int64(count))
         return RuleViolation(
-            objectID: id, entity: entity, property: property, value: value, valueText: "of \(count)", rule: rule,
+            objectID: id, entity: owner?.entity ?? entity, property: property, value: value, valueText: "of \(count)", rule: rule,
             requirement: "must have \(bounds.phrase("object", "objects")), has \(count)")
     }
 }

@@ -55,6 +55,10 @@ final class ValidationRules: Sendable {
         _ body: (EntityRules.ColumnRule, Value) -> Void
     ) rethrows {
         for rule in rules {
+            if let owner = rule.owner, owner.types != nil {
+                let isSet = row?.isSet(owner.typeColumn) == true
+                guard owner.applies(to: try isSet ? row?[owner.typeColumn] : other(owner.typeColumn)) else { continue }
+            }
             if let row, row.isSet(rule.column) {
                 body(rule, row[rule.column])
             } else if let value = try other(rule.column) {
@@ -107,6 +111,10 @@ final class ValidationRules: Sendable {
     func violation(_ open: OpenCount, in view: LayeredView, _ store: StoreIdentity) throws -> RuleViolation? {
         guard try view.exists(open.owner.entity, open.owner.key) else { return nil }
         let counted = counted[open.number]
+        if let owner = counted.rule.owner, owner.types != nil {
+            let type = try view.value(open.owner.entity, open.owner.key, owner.typeColumn)
+            guard owner.applies(to: type) else { return nil }
+        }
         let count = try view.related(counted.relation, to: open.owner.key).count
         let id = ObjectID(store: store, entity: open.owner.entity, key: open.owner.key)
         return counted.rule.violation(count, entities[open.owner.entity]?.entity ?? "", id)

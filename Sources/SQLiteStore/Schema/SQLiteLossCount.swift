@@ -14,6 +14,8 @@ struct SQLiteLossCount {
         switch subject {
         case .objects(let entity):
             return "SELECT COUNT(*) FROM \(layout.tables[entity])"
+        case .objectsOfType(let entity, let column, let type):
+            return "SELECT COUNT(*) FROM \(layout.tables[entity]) WHERE \(layout.columns[entity][column]) = \(type)"
         case .values(let entity, let column):
             return "SELECT COUNT(\(layout.columns[entity][column])) FROM \(layout.tables[entity])"
         case .unanswered(let entity, let column, let backEntity, let backColumn):

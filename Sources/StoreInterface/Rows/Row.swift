@@ -144,6 +144,14 @@ public final class Row: ManagedBuffer<RowHeader, Value> {
         return copy
     }
 
+    /// Returns a copy of the same layer that has other columns: the column at each position becomes the one with that number.
+    package func copy(to columns: [Int], of columnCount: Int) -> Row {
+        let copy = Row.make(kind: kind, layer: layer, columnCount: columnCount)
+        copy.version = version
+        set.forEach { copy[columns[$0]] = self[$0] }
+        return copy
+    }
+
     /// Returns a copy that belongs to another layer.
     public func copy(layer: UInt64) -> Row {
         let copy = Row.make(kind: kind, layer: layer, columnCount: columnCount)

@@ -62,6 +62,7 @@ public struct SchemaEvolution: Sendable, Hashable {
                         return try Self.change(of: before.columns[source], source, to: column, entity.name)
                     }))
         }
+        try checkInheritance(old, new)
         try checkDestinations(old, new)
         try matchLinks(old, new, exchanging)
     }

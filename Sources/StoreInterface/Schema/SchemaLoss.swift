@@ -6,6 +6,8 @@ public struct SchemaLoss: Sendable, Hashable {
     public enum Subject: Sendable, Hashable {
         /// All objects of an entity.
         case objects(entity: Int)
+        /// All objects of an entity that inherits from another one: those with its type in the column of types.
+        case objectsOfType(entity: Int, column: Int, type: Int64)
         /// The values of a column that are not null.
         case values(entity: Int, column: Int)
         /// The references in a column to objects whose own column does not refer back.
@@ -24,10 +26,12 @@ public struct SchemaLoss: Sendable, Hashable {
     var reason: String?
     /// Whether the data is kept although it contradicts the model. No permission allows this.
     var isContradiction = false
+    /// The change that removes the contradiction.
+    var remedy = "Set both ends of the relationship in a custom stage of a MigrationPlan"
 
     private var unit: String {
         switch subject {
-        case .objects: "object"
+        case .objects, .objectsOfType: "object"
         case .values: "value"
         case .unanswered: "reference"
         case .pairs: "pair"
@@ -49,11 +53,11 @@ extension [SchemaLoss] {
     public func check(path: String, counting count: (SchemaLoss.Subject) throws -> Int) throws {
         let counted = try map { ($0, try count($0.subject)) }.filter { $0.1 > 0 }
         let contradictions = counted.filter(\.0.isContradiction)
-        if !contradictions.isEmpty {
+        if let first = contradictions.first {
             throw StoreError(
                 .schemaMismatch,
                 "cannot open \(path) with this model: \(contradictions.map { $0.0.text($0.1) }.joined(separator: ", ")). "
-                    + "Set both ends of the relationship in a custom stage of a MigrationPlan")
+                    + first.0.remedy)
         }
         guard !counted.isEmpty else { return }
         let names = counted.map { "\"\($0.0.name)\"" }.joined(separator: ", ")
@@ -62,6 +66,12 @@ extension [SchemaLoss] {
             "cannot open \(path) with this model: it would drop \(counted.map { $0.0.text($0.1) }.joined(separator: ", ")). "
                 + "To keep what they hold, move it in a custom stage of a MigrationPlan; to drop it, pass allowsDataLoss: [\(names)]"
         )
+    }
+}
+
+extension SubentitySchema {
+    fileprivate func isNewlyAbstract(in entity: EntitySchema) -> Bool {
+        !isAbstract && entity.subentities.contains { $0.type == type && $0.isAbstract }
     }
 }
 
@@ -95,6 +105,31 @@ struct SchemaLosses {
         for (number, entity) in old.entities.enumerated() where successors[number] == nil && !entity.isOrder {
             all.append(SchemaLoss(subject: .objects(entity: number), name: entity.name, allowedBy: [entity.name]))
         }
+        for (number, entity) in old.entities.enumerated() {
+            guard let successor = successors[number], let column = entity.typeColumn else { continue }
+            let kept = Set(new.entities[successor].subentities.map(\.type))
+            for gone in entity.subentities where !kept.contains(gone.type) {
+                addSubentity(gone.name, .objectsOfType(entity: number, column: column, type: gone.type))
+            }
+            for gone in entity.subentities where gone.isNewlyAbstract(in: new.entities[successor]) {
+                addSubentity(gone.name, .objectsOfType(entity: number, column: column, type: gone.type))
+            }
+        }
+        for (number, entity) in old.entities.enumerated() where !entity.isAbstract {
+            guard let successor = successors[number], new.entities[successor].isAbstract else { continue }
+            let subject: SchemaLoss.Subject =
+                entity.typeColumn.map { .objectsOfType(entity: number, column: $0, type: 0) } ?? .objects(entity: number)
+            addSubentity(entity.name, subject)
+        }
+    }
+
+    /// Adds the objects of an entity that the new model cannot have any more. Objects of the other entities in its hierarchy stay.
+    private mutating func addSubentity(_ name: String, _ subject: SchemaLoss.Subject) {
+        var loss = SchemaLoss(subject: subject, name: name, allowedBy: [])
+        loss.reason = "the model has no such entity, or it is abstract"
+        loss.isContradiction = true
+        loss.remedy = "Delete these objects first, with the model of the file"
+        all.append(loss)
     }
 
     private mutating func addColumns() {
@@ -103,7 +138,8 @@ struct SchemaLosses {
             guard let successor = successors[number] else { continue }
             let kept = Set(evolution.entities[successor].columns.compactMap(\.source))
             // Without its order, a relationship keeps its members.
-            for (column, definition) in entity.columns.enumerated() where !kept.contains(column) && !entity.isPosition(column) {
+            for (column, definition) in entity.columns.enumerated()
+            where !kept.contains(column) && !entity.isPosition(column) && column != entity.typeColumn {
                 let name = "\(entity.name).\(definition.name)"
                 var loss = SchemaLoss(
                     subject: .values(entity: number, column: column), name: name,

@@ -150,6 +150,9 @@ struct SchemaPositions {
         switch subject {
         case .objects(let entity):
             return entities[entity].map { .objects(entity: $0) }
+        case .objectsOfType(let entity, let column, let type):
+            guard let place = entities[entity], let source = columns[entity][column] else { return nil }
+            return .objectsOfType(entity: place, column: source, type: type)
         case .values(let entity, let column):
             guard let place = entities[entity], let source = columns[entity][column] else { return nil }
             return .values(entity: place, column: source)

@@ -90,6 +90,11 @@ public struct EntitySchema: Sendable, Hashable, Codable {
     public var indexes: [IndexSchema]
     /// The name that the entity had in older models.
     public var renamedFrom: String?
+    /// The entities that inherit from this one, directly or indirectly. Their objects are objects of this entity, which therefore has
+    /// their columns too. Stores only keep this list.
+    public var subentities: [SubentitySchema] = []
+    /// Whether each object belongs to one of the subentities.
+    public var isAbstract = false
 
     /// Creates an entity. It must have at most ``maximumColumns`` columns.
     public init(name: String, columns: [ColumnSchema], indexes: [IndexSchema] = [], renamedFrom: String? = nil) {
@@ -99,14 +104,16 @@ public struct EntitySchema: Sendable, Hashable, Codable {
         self.renamedFrom = renamedFrom
     }
 
-    private enum CodingKeys: String, CodingKey { case name, columns, indexes }
+    private enum CodingKeys: String, CodingKey { case name, columns, indexes, subentities, isAbstract }
 
-    /// Decodes an entity. Files of models without compound indexes do not contain the key `indexes`.
+    /// Decodes an entity. Files of models without compound indexes or inheritance do not contain their keys.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         name = try container.decode(String.self, forKey: .name)
         columns = try container.decode([ColumnSchema].self, forKey: .columns)
         indexes = try container.decodeIfPresent([IndexSchema].self, forKey: .indexes) ?? []
+        subentities = try container.decodeIfPresent([SubentitySchema].self, forKey: .subentities) ?? []
+        isAbstract = try container.decodeIfPresent(Bool.self, forKey: .isAbstract) ?? false
     }
 
     /// Encodes the entity without the hints for migrating from older models.
@@ -115,6 +122,8 @@ public struct EntitySchema: Sendable, Hashable, Codable {
         try container.encode(name, forKey: .name)
         try container.encode(columns, forKey: .columns)
         if !indexes.isEmpty { try container.encode(indexes, forKey: .indexes) }
+        if !subentities.isEmpty { try container.encode(subentities, forKey: .subentities) }
+        if isAbstract { try container.encode(isAbstract, forKey: .isAbstract) }
     }
 
     /// The maximum number of columns per entity, which is the capacity of a ``ColumnSet``.
@@ -182,6 +191,9 @@ public struct StoreSchema: Sendable, Hashable, Codable {
         plain.migration = SchemaMigration()
         for entity in plain.entities.indices {
             plain.entities[entity].renamedFrom = nil
+            for subentity in plain.entities[entity].subentities.indices {
+                plain.entities[entity].subentities[subentity].renamedFrom = nil
+            }
             for column in plain.entities[entity].columns.indices {
                 plain.entities[entity].columns[column].defaultValue = .null
                 plain.entities[entity].columns[column].renamedFrom = nil

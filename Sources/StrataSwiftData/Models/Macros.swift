@@ -22,8 +22,10 @@ import ObjectGraph
 /// }
 /// ```
 @attached(
-    member, names: named(__$modelAnchor), named(managedObject), named(__$managedObject), named(entityDescription),
-    named(entityName), named(detachedEntity), named(columnsByKeyPath), named(PropertyNumbers), named(init))
+    member, conformances: PersistentModel, Sendable, names: named(__$modelAnchor), named(__$link), named(__$linked),
+    named(managedObject), named(__$managedObject), named(entityDescription), named(describedEntity), named(entityName),
+    named(detachedEntity), named(columnsByKeyPath), named(keyPaths), named(inheritableColumns), named(PropertyNumbers),
+    named(init))
 @attached(memberAttribute)
 @attached(extension, conformances: PersistentModel, Sendable)
 public macro Model() = #externalMacro(module: "StrataMacros", type: "SwiftDataModelMacro")

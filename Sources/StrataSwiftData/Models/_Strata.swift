@@ -22,6 +22,8 @@ public enum _Strata {
     public typealias PropertyDescription = ObjectGraph.PropertyDescription
     /// Strata's type of this name.
     public typealias PropertyNumber = ObjectGraph.PropertyNumber
+    /// Strata's type of this name.
+    public typealias SubclassAnchor = ObjectGraph.SubclassAnchor
 }
 
 extension PropertyDescription {

@@ -10,27 +10,65 @@ struct SwiftSource {
     /// The source of all classes, with imports.
     /// - Throws: ``ToolError`` for a name that no Swift source can contain.
     func text() throws -> String {
-        let needsFoundation = model.entities.contains { $0.attributes.contains { [.date, .data, .uuid].contains($0.type) } }
+        let needsFoundation = entities.contains { $0.attributes.contains { [.date, .data, .uuid].contains($0.type) } }
         let start = needsFoundation ? "import Foundation\nimport Strata\n" : "import Strata\n"
-        return try start + model.entities.map { "\n" + (try text(of: $0)) }.joined()
+        return try start + entities.map { "\n" + (try text(of: $0)) }.joined()
+    }
+
+    /// The entities that have a class: each with those that inherit from it directly after it.
+    var entities: [Entity] {
+        model.entities.flatMap { entity in
+            [model.entity(named: entity.name) ?? entity] + model.subentities.filter { $0.number == entity.number }
+        }
     }
 
     /// The source of one class.
     func text(of entity: Entity) throws -> String {
-        var lines = ["@Model final class \(try Self.quoted(entity.name)) {"]
-        let columns = try entity.columns.enumerated().map { number, column in try line(column, number, entity) }
-        lines += columns.map { "    " + $0 }
-        for relationship in entity.relationships {
+        var lines = [try header(of: entity)]
+        let inherited = entity.superentityName.flatMap(model.entity)
+        let columns = entity.columns.enumerated().filter { number, _ in
+            entity.hasProperty(inColumn: number) && inherited?.hasProperty(inColumn: number) != true
+        }
+        lines += try columns.map { number, column in "    " + (try line(column, number, entity)) }
+        for relationship in entity.relationships where inherited?.relationship(named: relationship.name) == nil {
             guard case .toMany(let relation) = relationship.kind else { continue }
             lines.append("    " + (try toMany(relationship, relation, entity)))
         }
-        let indexes = try entity.indexes.map { index in
+        if inherited != nil { lines += try initializer(of: entity) }
+        let indexes = try entity.indexes.filter { inherited?.indexes.contains($0) != true }.map { index in
             let paths = try index.columns.map { "\\." + (try Self.quoted(entity.columns[$0].name)) }
             return
                 "    #\(index.kind == .unique ? "Unique" : "Index")<\(try Self.quoted(entity.name))>([\(paths.joined(separator: ", "))])"
         }
         if !indexes.isEmpty { lines += [""] + indexes }
         return (lines + ["}", ""]).joined(separator: "\n")
+    }
+
+    private func header(of entity: Entity) throws -> String {
+        let isFinal = !model.subentities.contains { $0.superentityName == entity.name }
+        let superclass = try entity.superentityName.map { ": " + (try Self.quoted($0)) } ?? ""
+        let mark = entity.isAbstract ? "@Model(isAbstract: true)" : "@Model"
+        return "\(mark) \(isFinal ? "final " : "")class \(try Self.quoted(entity.name))\(superclass) {"
+    }
+
+    /// The initializer of a subclass, which the macro does not write. It has the attributes that need a value.
+    private func initializer(of entity: Entity) throws -> [String] {
+        let inherited = entity.superentityName.flatMap(model.entity)?.attributes.filter { !$0.isOptional }.map(\.name) ?? []
+        let needed = entity.attributes.filter { !$0.isOptional }
+        let parameters = try needed.map { "\(try Self.quoted($0.name)): \(Self.type($0.type))" }
+        let own = try needed.filter { !inherited.contains($0.name) }.map { attribute in
+            let name = try Self.quoted(attribute.name)
+            return "        self.\(name) = \(name)"
+        }
+        let arguments = try inherited.map { "\(try Self.quoted($0)): \(try Self.quoted($0))" }
+        return ["", "    init(\(parameters.joined(separator: ", "))) {"] + own
+            + ["        super.init(\(arguments.joined(separator: ", ")))", "    }"]
+    }
+
+    /// Returns the entity that declares a relationship of a store's entity.
+    private func owner(of relationship: Relationship, _ entity: Entity) -> Entity {
+        let members = [model.entity(named: entity.name) ?? entity] + model.subentities.filter { $0.number == entity.number }
+        return members.first { $0.relationship(named: relationship.name) != nil } ?? entity
     }
 
     private func line(_ column: ColumnSchema, _ number: Int, _ entity: Entity) throws -> String {
@@ -45,7 +83,8 @@ struct SwiftSource {
             case .indexed: "@Attribute(.indexed) "
             case .unique: "@Attribute(.unique) "
             }
-        return "\(mark)var \(name): \(Self.type(column.type))\(column.isOptional ? "?" : "")"
+        let isOptional = entity.attribute(named: column.name)?.isOptional ?? column.isOptional
+        return "\(mark)var \(name): \(Self.type(column.type))\(isOptional ? "?" : "")"
     }
 
     /// Returns the annotation of a to-one relationship. Of a one-to-one relationship, the second end names the first.
@@ -53,7 +92,8 @@ struct SwiftSource {
         guard let inverse = relationship.inverse, case .toOne = far.relationships[inverse].kind,
             entity.number > far.number || entity.number == far.number && relationship.number > inverse
         else { return attribute(relationship) }
-        return "@Relationship(inverse: \\\(try Self.quoted(far.name)).\(try Self.quoted(far.relationships[inverse].name))) "
+        let back = far.relationships[inverse]
+        return "@Relationship(inverse: \\\(try Self.quoted(owner(of: back, far).name)).\(try Self.quoted(back.name))) "
     }
 
     private func toMany(_ relationship: Relationship, _ relation: Relation, _ entity: Entity) throws -> String {
@@ -64,7 +104,8 @@ struct SwiftSource {
         // The inverse is named on one side only. A link is stored under the name of the end that comes first in the model.
         let isSecond = entity.number > far.number || entity.number == far.number && relationship.number > inverse
         if case .link = relation, !isSecond { return "@Relationship " + list }
-        let path = "\\\(try Self.quoted(far.name)).\(try Self.quoted(far.relationships[inverse].name))"
+        let back = far.relationships[inverse]
+        let path = "\\\(try Self.quoted(owner(of: back, far).name)).\(try Self.quoted(back.name))"
         return "@Relationship(inverse: \(path)) \(list)"
     }
 
@@ -116,5 +157,12 @@ struct SwiftSource {
                 "cannot write a class with the name \(name.debugDescription): Swift has no such names. Rename it")
         }
         return "`\(name)`"
+    }
+}
+
+extension Entity {
+    /// Whether a column is an attribute or a relationship of the entity.
+    fileprivate func hasProperty(inColumn number: Int) -> Bool {
+        attributes.contains { $0.column == number } || relationships.contains { $0.kind == .toOne(column: number) }
     }
 }

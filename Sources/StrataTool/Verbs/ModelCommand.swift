@@ -20,7 +20,7 @@ struct ModelCommand: AsyncParsableCommand {
         try await OpenedStore.with(file) { store in
             let source = SwiftSource(store.model)
             guard json else { return Console.current.write(try source.text()) }
-            let classes = try store.model.entities.map { entity in
+            let classes = try source.entities.map { entity in
                 JSON.object(["entity": .string(entity.name), "source": .string(try source.text(of: entity))])
             }
             Console.print(JSON.object(["version": .string(store.model.version.description), "classes": .array(classes)]).text)

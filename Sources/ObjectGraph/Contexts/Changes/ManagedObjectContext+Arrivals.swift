@@ -76,12 +76,18 @@ extension ManagedObjectContext {
         guard let entity = known ?? storedModel.entity(named: relations.entity.name) else {
             preconditionFailure("\(relations.entity.name) is not in the model of the context \(name)")
         }
+        precondition(!entity.isAbstract, "cannot insert \(entity.name): it is abstract. Insert an object of a subclass")
         // A detached object always has a row, created with it.
         guard var row = object.row else { preconditionFailure("a new object has lost its values") }
-        if row.columnCount < entity.columns.count { row = row.copy(columnCount: entity.columns.count) }
+        if let inheritance = entity.inheritance {
+            row = row.copy(to: inheritance.properties, of: entity.columns.count)
+        } else if row.columnCount < entity.columns.count {
+            row = row.copy(columnCount: entity.columns.count)
+        }
         claimModel(of: object, relations, entity)
         object.context = self
         object.entityNumber = Int32(entity.number)
+        note(entity, of: object)
         object.key = nextKey(entity.number)
         object.state = .registered
         noteProvisionalID(of: object, relations)
@@ -106,7 +112,7 @@ extension ManagedObjectContext {
     private func connect(_ inserted: some Collection<(object: ManagedObject, relations: DetachedState)>) {
         var claims: [(order: Int, set: (object: ManagedObject, relationship: Relationship, other: ManagedObject?))] = []
         for (object, relations) in inserted where relations.hasRelations {
-            let relationships = storedModel.entities[object.entity].relationships
+            let relationships = definition(of: object).relationships
             for (number, other) in relations.toOne { claims.append((other.order, (object, relationships[number], other.object))) }
             for (number, others) in relations.toMany {
                 for other in others { claims.append((other.order, (object, relationships[number], other.object))) }
@@ -126,7 +132,7 @@ extension ManagedObjectContext {
     /// Gives lists that were reordered before their objects had keys their last order. Others have it, because they were filled in it.
     private func arrange(_ inserted: some Collection<(object: ManagedObject, relations: DetachedState)>) {
         for (object, relations) in inserted where !relations.toMany.isEmpty {
-            let relationships = storedModel.entities[object.entity].relationships
+            let relationships = definition(of: object).relationships
             for (number, others) in relations.toMany where relationships[number].isOrdered {
                 guard zip(others, others.dropFirst()).contains(where: { $0.order > $1.order }) else { continue }
                 arrange(object, relationships[number], as: others.compactMap { $0.object?.key })

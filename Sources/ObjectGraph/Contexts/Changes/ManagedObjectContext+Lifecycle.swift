@@ -28,7 +28,7 @@ extension ManagedObjectContext {
 
     func lifecycle(_ object: ManagedObject) -> (any ManagedObjectLifecycle)? {
         guard traits.hasLifecycle[object.entity] else { return nil }
-        if object.model == nil, let type = storedModel.type(of: storedModel.entities[object.entity]) {
+        if object.model == nil, let type = storedModel.type(of: definition(of: object)) {
             let made = type.init(managedObject: object)
             object.claim(made)
             registry.didWrap(object)

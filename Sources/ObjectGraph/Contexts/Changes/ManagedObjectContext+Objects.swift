@@ -19,8 +19,10 @@ extension ManagedObjectContext {
     @discardableResult
     public func insert(_ entity: Entity) -> ManagedObject {
         checkIsolation()
+        let entity = entity.concrete()
         let key = nextKey(entity.number)
         let object = ManagedObject(context: self, entity: entity.number, key: key)
+        note(entity, of: object)
         let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: entity.columns.count)
         row.fill(with: entity.defaults)
         attach(object, row)
@@ -35,13 +37,15 @@ extension ManagedObjectContext {
     @discardableResult
     public func insert(_ entity: Entity, values: [Value]) -> ManagedObject {
         checkIsolation()
+        let entity = entity.concrete()
         let count = entity.columns.count
         precondition(
             values.count == entity.declaredColumnCount || values.count == count,
             "\(entity.name) has \(entity.declaredColumnCount) columns")
         let object = ManagedObject(context: self, entity: entity.number, key: nextKey(entity.number))
         let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: count)
-        row.fill(with: values.count == count ? values : values + entity.defaults[values.count...])
+        row.fill(with: values.count == count ? values : entity.row(of: values))
+        if values.count != count { note(entity, of: object) }
         attach(object, row)
         if !entity.orderedReferences.isEmpty { appendToLists(object) }
         if traits.hasLifecycle[entity.number] { awakeFromInsert(object) }
@@ -70,8 +74,9 @@ extension ManagedObjectContext {
             precondition(object.context === self, "an object belongs to one context; it cannot be inserted into another")
             return
         }
-        guard let entity = self.storedModel.entity(for: M.self) else {
-            preconditionFailure("\(M.self) is not in the model of the context \(name)")
+        // A reference to the superclass may refer to an object of a subclass.
+        guard let entity = self.storedModel.entity(for: Swift.type(of: model)) else {
+            preconditionFailure("\(Swift.type(of: model)) is not in the model of the context \(name)")
         }
         insertGraph(of: object, entity)
     }
@@ -138,7 +143,7 @@ extension ManagedObjectContext {
 
     private func typed(_ object: ManagedObject) -> (any PersistentModel)? {
         func wrap<M: PersistentModel>(_ type: M.Type) -> any PersistentModel { wrapped(object, as: type) }
-        return model.type(of: model.entities[object.entity]).map { wrap($0) }
+        return model.type(of: definition(of: object)).map { wrap($0) }
     }
 
     /// Returns the object with this id after checking that it exists (S005).
@@ -163,7 +168,9 @@ extension ManagedObjectContext {
         guard let entity = storedModel.entity(for: M.self), entity.number == id.entity else {
             throw ContextError.objectNotFound(id)
         }
-        return wrapped(try existingObject(with: id), as: M.self)
+        let object = try existingObject(with: id)
+        guard isObject(object, of: entity) else { throw ContextError.objectNotFound(id) }
+        return wrapped(object, as: M.self)
     }
 
     /// Returns the typed object with this id: the registered object, or a new fault.
@@ -194,9 +201,10 @@ extension ManagedObjectContext {
             if ObjectIdentifier(Swift.type(of: model)) == ObjectIdentifier(M.self) {
                 return unsafeDowncast(model as AnyObject, to: M.self)
             }
+            if storedModel.hasInheritance, let model = model as? M { return model }
             preconditionFailure("\(object.objectID) is a \(Swift.type(of: model)), not a \(M.self)")
         }
-        let model = M(managedObject: object)
+        let model = storedModel.hasInheritance ? wrappedMember(object, as: M.self) : M(managedObject: object)
         object.claim(model)
         registry.didWrap(object)
         return model

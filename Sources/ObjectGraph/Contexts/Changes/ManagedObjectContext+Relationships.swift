@@ -135,9 +135,14 @@ extension ManagedObjectContext {
     private func adopted(_ object: ManagedObject, by relationship: Relationship) -> ManagedObject {
         let object = adopted(object)
         precondition(
-            object.entity == relationship.destination,
-            "\(relationship.name) leads to \(storedModel.entities[relationship.destination].name), not to \(object.entityName)")
+            isDestination(object, of: relationship),
+            "\(relationship.name) leads to \(storedModel.destination(of: relationship).name), not to \(object.entityName)")
         return object
+    }
+
+    private func isDestination(_ object: ManagedObject, of relationship: Relationship) -> Bool {
+        object.entity == relationship.destination
+            && (relationship.member == 0 || isObject(object, of: storedModel.destination(of: relationship)))
     }
 
     private func relate(

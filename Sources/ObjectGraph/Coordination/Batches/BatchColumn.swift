@@ -28,10 +28,10 @@ struct BatchColumn: Sendable {
         if names.count == 1 {
             destination = nil
         } else {
-            guard let number = entity.columns[column].destination else {
+            guard let relationship = entity.relationship(named: names[0]) else {
                 throw FetchError.unknownProperty(entity: entity.name, property: name)
             }
-            destination = try model.entities[number].uniqueColumn(named: names[1])
+            destination = try model.destination(of: relationship).uniqueColumn(named: names[1])
         }
     }
 

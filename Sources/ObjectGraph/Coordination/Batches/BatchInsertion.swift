@@ -21,6 +21,7 @@ struct BatchInsertion: Sendable {
     var firstRow = 0
 
     init(_ entity: Entity, properties: [String], rule: UpsertRule, in model: Model) throws {
+        if entity.isAbstract { throw BatchError.abstractEntity(entity.name) }
         self.entity = entity
         self.rule = rule
         self.properties = try properties.map { try BatchColumn($0, of: entity, in: model) }
@@ -53,6 +54,8 @@ struct BatchInsertion: Sendable {
             var found: ObjectKey?
             if let values, let match, !values.contains(where: \.isNull) {
                 found = try met[values] ?? state.key(of: entity.number, match, values)
+                // An object of another entity in the hierarchy has the values. The save then reports the constraint.
+                if let other = found, try !entity.includes(other, layer, state) { found = nil }
             }
             if let found {
                 if let values { met[values] = found }
@@ -115,5 +118,13 @@ struct BatchInsertion: Sendable {
                 known[position][row[source]] = key
             }
         }
+    }
+}
+
+extension Entity {
+    /// Returns whether an object of the store's entity is one of this entity.
+    fileprivate func includes(_ key: ObjectKey, _ layer: Layer, _ state: StoreState) throws -> Bool {
+        guard let inheritance, !inheritance.isHead, layer.row(number, key)?.kind != .insert else { return true }
+        return try state.view.value(number, key, inheritance.typeColumn).map(inheritance.types.contains) ?? false
     }
 }

@@ -108,6 +108,8 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
     case noUniqueAttribute(entity: String, property: String, destination: String)
     /// A Swift value has a property of a type that its entity cannot store.
     case notStorable(entity: String, property: String, type: String)
+    /// An import into an abstract entity, which has no objects of its own.
+    case abstractEntity(String)
     /// A save of an import failed, or its task was cancelled. The saves before it stay.
     case importStopped(savedRows: Int, error: any Error)
 
@@ -130,6 +132,8 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
                 + "Declare one, or set the relationship in a context."
         case .notStorable(let entity, let property, let type):
             "cannot set \(entity).\(property): it cannot store a value of type \(type). Use a value of its type."
+        case .abstractEntity(let entity):
+            "cannot insert objects of \(entity): it is abstract. Insert objects of an entity that inherits from it."
         case .importStopped(let savedRows, let error) where error is CancellationError:
             "the import was cancelled after \(savedRows) rows, which are saved. Import the rows after them to continue."
         case .importStopped(let savedRows, let error):

@@ -16,7 +16,7 @@ extension PersistentStoreCoordinator {
     public func batchUpdate(
         _ request: EntityFetchRequest, set values: [String: Value], options: BatchOptions = BatchOptions()
     ) async throws -> BatchResult {
-        try await batchUpdate(request.storeQuery(in: requestScope), values, options)
+        try await batchUpdate(request.storeQuery(in: requestScope), model.entity(named: request.entityName), values, options)
     }
 
     /// Sets properties of all objects that a request selects, in one atomic save.
@@ -29,7 +29,7 @@ extension PersistentStoreCoordinator {
     public func batchUpdate<M: PersistentModel>(
         _ request: FetchRequest<M>, set values: [String: Value], options: BatchOptions = BatchOptions()
     ) async throws -> BatchResult {
-        try await batchUpdate(request.storeQuery(in: requestScope), values, options)
+        try await batchUpdate(request.storeQuery(in: requestScope), model.entity(for: M.self), values, options)
     }
 
     /// Deletes all objects that a request selects, following delete rules, in one atomic save.
@@ -82,9 +82,9 @@ extension PersistentStoreCoordinator {
     }
 
     private func batchUpdate(
-        _ query: StoreQuery, _ values: [String: Value], _ options: BatchOptions
+        _ query: StoreQuery, _ entity: Entity?, _ values: [String: Value], _ options: BatchOptions
     ) async throws -> BatchResult {
-        let entity = contextModel.entities[query.entity]
+        let entity = entity ?? contextModel.entities[query.entity]
         let changes = try values.map { name, value in
             let property = try BatchColumn(name, of: entity, in: model)
             guard entity.columns[property.column].derivation == nil else {

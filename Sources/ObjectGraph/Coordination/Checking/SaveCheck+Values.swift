@@ -46,8 +46,8 @@ extension SaveCheck {
             let columns = isValidated ? entityRules.references : entityRules.columns
             if columns.isEmpty { continue }
             for mask in [\LayerPage.inserted, \.updated] {
-                layer.forEachRow(of: entity, mask) { key, row in
-                    ValidationRules.check(columns, row, other: { _ in nil }) { rule, value in
+                try layer.forEachRow(of: entity, mask) { key, row in
+                    try ValidationRules.check(columns, row, other: { try type(of: entity, key, $0) }) { rule, value in
                         let violation = rule.violation(
                             value, entityRules.entity, ObjectID(store: store, entity: entity, key: key))
                         if let violation { errors.append(violation, listingAtMost: ValidationErrors.listedByWriter) }
@@ -62,6 +62,14 @@ extension SaveCheck {
                 errors.append(violation, listingAtMost: ValidationErrors.listedByWriter)
             }
         }
+    }
+}
+
+extension SaveCheck {
+    /// Returns the type of an object in its hierarchy; nil for another column than that of types.
+    fileprivate func type(of entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
+        guard column == writer.store.schema.entities[entity].typeColumn else { return nil }
+        return try state.view.value(entity, key, column)
     }
 }
 

@@ -11,7 +11,7 @@ extension Condition {
         case .not(let part): try part.checkNames(names, entity)
         case .compare(let name, _, _), .isNil(let name), .isIn(let name, _), .between(let name, _, _), .string(let name, _, _, _):
             guard names.contains(name) else { throw FetchError.unknownProperty(entity: entity, property: name) }
-        case .ids, .related, .relatedCount:
+        case .ids, .related, .relatedCount, .isKind:
             throw FetchError.unsupportedPredicate(part: "a condition on objects in having")
         }
     }
@@ -33,7 +33,7 @@ extension Condition {
                 && StorePredicate.compare(value(name), .lessOrEqual, upper)
         case .string(let name, let match, let pattern, let sensitivity):
             if case .string(let text) = value(name) { match.matches(text, pattern, sensitivity) } else { false }
-        case .ids, .related, .relatedCount, .tooDeep: false
+        case .ids, .related, .relatedCount, .isKind, .tooDeep: false
         }
     }
 }

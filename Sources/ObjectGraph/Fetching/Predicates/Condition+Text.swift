@@ -23,6 +23,8 @@ extension Condition: CustomStringConvertible {
         case .related(let name, let quantifier, let part): "\(Self.words(quantifier)) \(name) where \(part.text(isPart: true))"
         case .relatedCount(let name, let part, let comparison, let number):
             "count of \(name) where \(part.text(isPart: true)) \(RowText.symbol(comparison)) \(number)"
+        case .isKind(let name, let entity, let part):
+            "\(name.map { "\($0) " } ?? "")is \(entity)\(part.isRestrictive ? " where \(part.text(isPart: true))" : "")"
         case .tooDeep: "a condition of \(depth) levels"
         }
     }

@@ -34,6 +34,7 @@ public struct Condition: Sendable, Hashable {
         case ids([ObjectID])
         case related(String, StorePredicate.Quantifier, Condition)
         case relatedCount(String, Condition, StorePredicate.Comparison, Int)
+        case isKind(String?, of: String, Condition)
         /// Nested deeper than ``Condition/maximumDepth``. Every request throws before it evaluates this.
         case tooDeep
     }
@@ -116,17 +117,32 @@ extension Condition {
         Condition(.relatedCount(name, part, comparison, number), path: name, over: part.depth)
     }
 
+    /// Returns a condition that an object is of an entity, or of one that inherits from it, and satisfies another condition, which may
+    /// name properties of that entity (S182).
+    ///
+    /// ```swift
+    /// let costly = Condition.isKind(of: "BusinessTrip", where: .compare("perDiem", .greater, 100))
+    /// let request = EntityFetchRequest("Trip", matching: .any([costly, .equal("name", "Home")]))
+    /// ```
+    /// - Parameters:
+    ///   - name: A relationship to one object, or a path of such names; nil for the object that the condition tests.
+    ///   - entity: The name of the entity.
+    ///   - condition: The other condition.
+    public static func isKind(_ name: String? = nil, of entity: String, where condition: Condition = .always) -> Condition {
+        Condition(.isKind(name, of: entity, condition), path: name ?? "", over: condition.depth)
+    }
+
     private static func depth(over parts: [Condition]) -> Int { parts.reduce(0) { max($0, $1.depth) } + 1 }
 }
 
 extension Condition {
     func storePredicate(on entity: Entity, in scope: RequestScope) throws -> StorePredicate {
         try checkDepth(entity.name)
-        return try lowered(on: entity.number, ConditionLowering(lowering: PredicateLowering(scope)))
+        return try lowered(on: entity, ConditionLowering(lowering: PredicateLowering(scope)))
             .withoutDangling(on: entity.number, scope.model.storeSchema)
     }
 
-    private func lowered(on entity: Int, _ names: ConditionLowering) throws -> StorePredicate {
+    private func lowered(on entity: Entity, _ names: ConditionLowering) throws -> StorePredicate {
         let lowering = names.lowering
         switch form {
         case .always, .tooDeep: return .constant(true)
@@ -145,15 +161,25 @@ extension Condition {
             guard case .scalar(let scalar) = try names.value(name, on: entity) else { throw names.unknown(name, on: entity) }
             return try lowering.on(scalar, { .string($0, match, pattern, sensitivity) }, fallback: { _ in false })
         case .ids(let ids):
-            return try lowering.isIn(.objectID(PredicatePath(scope: 0, entity: entity)), .identities(ids))
+            return try lowering.isIn(.objectID(PredicatePath(scope: 0, entity: entity.number)), .identities(ids))
         case .related(let name, let quantifier, let part):
-            let collection = try names.collection(name, on: entity)
-            let inner = try part.lowered(on: collection.relation.entity, names)
+            let (collection, members) = try names.collection(name, on: entity)
+            let inner = try part.lowered(on: members, names)
             return try lowering.along(collection.path, .toMany(collection.relation, quantifier, inner))
         case .relatedCount(let name, let part, let comparison, let number):
-            let collection = try names.collection(name, on: entity)
-            let inner = try part.lowered(on: collection.relation.entity, names)
+            let (collection, members) = try names.collection(name, on: entity)
+            let inner = try part.lowered(on: members, names)
             return try lowering.along(collection.path, .toManyCount(collection.relation, inner, comparison, number))
+        case .isKind(let name, let kind, let part):
+            guard let wanted = lowering.model.entity(named: kind) else { throw FetchError.unknownEntity(kind) }
+            var path = PredicatePath(scope: 0, entity: entity.number)
+            if let name {
+                guard case .object(let found) = try names.term(name, on: entity) else { throw names.unknown(name, on: entity) }
+                path = found
+            }
+            guard let cast = lowering.cast(path, to: wanted) else { return .constant(false) }
+            let inner = try part.lowered(on: wanted, names)
+            return .all([try lowering.exists(cast), try lowering.along(cast, inner)])
         }
     }
 
@@ -176,22 +202,23 @@ extension Condition {
 private struct ConditionLowering {
     let lowering: PredicateLowering
 
-    func term(_ name: String, on entity: Int) throws -> PredicateTerm {
-        var path = PredicatePath(scope: 0, entity: entity)
-        if !name.utf8.contains(UInt8(ascii: ".")) { return try property(name, at: path) }
+    func term(_ name: String, on entity: Entity) throws -> PredicateTerm { try found(name, on: entity).term }
+
+    /// Returns a property, and the entity of the objects to which it leads if it is a relationship.
+    private func found(_ name: String, on entity: Entity) throws -> (term: PredicateTerm, destination: Entity?) {
+        let path = PredicatePath(scope: 0, entity: entity.number)
+        if !name.utf8.contains(UInt8(ascii: ".")) { return try property(name, of: entity, at: path) }
         let names = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-        var result: PredicateTerm?
-        for (index, part) in names.enumerated() {
-            let found = try property(part, at: path)
-            if case .object(let next) = found { path = next } else if index < names.count - 1 { throw unknown(name, on: entity) }
-            result = found
+        var result = (term: PredicateTerm.object(path), destination: Optional(entity))
+        for part in names {
+            guard case .object(let next) = result.term, let owner = result.destination else { throw unknown(name, on: entity) }
+            result = try property(part, of: owner, at: next)
         }
-        guard let result else { throw unknown(name, on: entity) }
         return result
     }
 
     /// Returns a column at the end of a path. A to-one relationship is represented by its reference.
-    func value(_ name: String, on entity: Int) throws -> PredicateTerm {
+    func value(_ name: String, on entity: Entity) throws -> PredicateTerm {
         let term = try term(name, on: entity)
         if case .object(var path) = term, let column = path.steps.popLast() {
             return .scalar(PredicateScalar(path: path, source: .column(column, isOptional: true)))
@@ -199,17 +226,25 @@ private struct ConditionLowering {
         return term
     }
 
-    func collection(_ name: String, on entity: Int) throws -> PredicateCollection {
-        guard case .collection(let collection) = try term(name, on: entity) else { throw unknown(name, on: entity) }
-        return collection
+    /// Returns a to-many relationship, and the entity of its objects.
+    func collection(_ name: String, on entity: Entity) throws -> (PredicateCollection, members: Entity) {
+        guard case (.collection(let collection), let members?) = try found(name, on: entity) else {
+            throw unknown(name, on: entity)
+        }
+        return (collection, members)
     }
 
-    func unknown(_ name: String, on entity: Int) -> FetchError {
-        .unknownProperty(entity: lowering.model.entities[entity].name, property: name)
+    func unknown(_ name: String, on entity: Entity) -> FetchError {
+        .unknownProperty(entity: entity.name, property: name)
     }
 
-    private func property(_ name: String, at path: PredicatePath) throws -> PredicateTerm {
-        guard let term = lowering.property(named: name, at: path) else { throw unknown(name, on: path.entity) }
-        return term
+    private func property(
+        _ name: String, of entity: Entity, at path: PredicatePath
+    ) throws -> (term: PredicateTerm, destination: Entity?) {
+        let relationship = entity.relationship(named: name)
+        guard relationship != nil || entity.column(named: name) != nil,
+            let term = lowering.property(named: name, at: path)
+        else { throw unknown(name, on: entity) }
+        return (term, relationship.map(lowering.model.destination))
     }
 }

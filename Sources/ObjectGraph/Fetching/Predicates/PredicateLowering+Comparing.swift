@@ -44,7 +44,7 @@ extension PredicateLowering {
 
     private func equal(_ a: PredicateScalar, _ b: PredicateScalar) throws -> StorePredicate {
         let both = try compare(a, .equal, b)
-        guard !a.path.steps.isEmpty else { return both }
+        guard !a.path.isCertain else { return both }
         return .any([.negating(try exists(a.path)), both])
     }
 
@@ -123,7 +123,7 @@ extension PredicateLowering {
     private func isOne(_ path: PredicatePath, of ids: [ObjectID]) throws -> StorePredicate {
         let keys = request.keys(ids, of: path.entity)
         guard !keys.isEmpty else { return .constant(false) }
-        guard let last = path.steps.last else { return try along(path, .keys(keys)) }
+        guard let last = path.steps.last, path.casts[path.steps.count] == nil else { return try along(path, .keys(keys)) }
         var prefix = path
         prefix.steps.removeLast()
         if keys.count == 1, let key = keys.first { return try along(prefix, .compare(last, .equal, .reference(key))) }

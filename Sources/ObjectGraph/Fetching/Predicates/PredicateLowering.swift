@@ -200,11 +200,18 @@ struct PredicateLowering {
         guard path.scope == scope else {
             throw FetchError.unsupportedPredicate(part: "a closure's condition on an object outside of the closure")
         }
-        return path.steps.reversed().reduce(condition) { .toOne($1, $0) }
+        guard !path.casts.isEmpty else { return path.steps.reversed().reduce(condition) { .toOne($1, $0) } }
+        var result = condition
+        for depth in stride(from: path.steps.count, through: 0, by: -1) {
+            if let cast = path.casts[depth] { result = .all([cast, result]) }
+            if depth > 0 { result = .toOne(path.steps[depth - 1], result) }
+        }
+        return result
     }
 
     /// Returns a condition that there is an object at the end of a path.
     func exists(_ path: PredicatePath) throws -> StorePredicate {
+        guard path.casts[path.steps.count] == nil else { return try along(path, .constant(true)) }
         guard let last = path.steps.last else { return .constant(true) }
         var prefix = path
         prefix.steps.removeLast()

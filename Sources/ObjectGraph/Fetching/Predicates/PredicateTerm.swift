@@ -22,9 +22,21 @@ struct PredicatePath: Equatable {
     var entity: Int
     /// The reference columns, in order.
     var steps: [Int] = []
+    /// Conditions on the types of objects on the path, by the number of steps that lead to the object: `as? BusinessTrip`.
+    var casts: [Int: StorePredicate] = [:]
+
+    /// Whether there always is an object at the end.
+    var isCertain: Bool { steps.isEmpty && casts.isEmpty }
 
     func appending(_ column: Int, entity: Int) -> PredicatePath {
-        PredicatePath(scope: scope, entity: entity, steps: steps + [column])
+        PredicatePath(scope: scope, entity: entity, steps: steps + [column], casts: casts)
+    }
+
+    /// Returns the path to the object at the end if it satisfies a condition on its type.
+    func casting(to selection: StorePredicate) -> PredicatePath {
+        var path = self
+        path.casts[steps.count] = .all([path.casts[steps.count], selection].compactMap(\.self))
+        return path
     }
 }
 
@@ -42,7 +54,7 @@ struct PredicateScalar {
 
     /// Whether the value can be nil in Swift.
     var mayBeNil: Bool {
-        if !path.steps.isEmpty { return true }
+        if !path.isCertain { return true }
         if case .column(_, let isOptional) = source { return isOptional }
         return false
     }

@@ -106,6 +106,7 @@ extension FetchRequest {
         if let predicate {
             parts.insert(try PredicateLowering.lower(predicate, entity: entity.number, in: scope), at: 0)
         }
+        if let selection = entity.selection { parts.append(selection) }
         return StoreQuery(
             entity: entity.number, predicate: .all(parts), sort: try sortBy.map { try $0.storeSort(on: entity, in: scope.model) },
             offset: max(0, offset), limit: limit.map { max(0, $0) })
@@ -116,8 +117,9 @@ extension EntityFetchRequest {
     /// Returns the request with column numbers. Takes microseconds; throws ``FetchError``.
     func storeQuery(in scope: RequestScope) throws -> StoreQuery {
         guard let entity = scope.model.entity(named: entityName) else { throw FetchError.unknownEntity(entityName) }
+        let predicate = try condition.storePredicate(on: entity, in: scope)
         return StoreQuery(
-            entity: entity.number, predicate: try condition.storePredicate(on: entity, in: scope),
+            entity: entity.number, predicate: entity.selection.map { .all([predicate, $0]) } ?? predicate,
             sort: try sortBy.map { try entity.storeSort($0.attribute, $0.direction, $0.comparison, in: scope.model) },
             offset: max(0, offset), limit: limit.map { max(0, $0) })
     }

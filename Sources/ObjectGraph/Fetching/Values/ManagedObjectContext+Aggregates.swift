@@ -35,7 +35,7 @@ extension ManagedObjectContext {
         _ column: ModelColumn<M>, of request: FetchRequest<M> = FetchRequest()
     ) throws -> Value {
         let query = try request.storeQuery(in: requestScope)
-        let name = storedModel.entities[query.entity].name
+        let name = storedModel.entity(for: M.self)?.name ?? storedModel.entities[query.entity].name
         return try aggregate(column.column, of: query, name, request.includesPendingChanges)
     }
 

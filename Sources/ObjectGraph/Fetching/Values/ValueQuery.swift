@@ -47,8 +47,9 @@ struct ValueQuery: Sendable {
         }
         self.request = request
         let condition = try request.condition.storePredicate(on: entity, in: scope)
+        let parts = [predicate, condition, entity.selection].compactMap(\.self)
         objects = StoreQuery(
-            entity: entity.number, predicate: predicate.map { .all([$0, condition]) } ?? condition,
+            entity: entity.number, predicate: .all(parts),
             offset: max(0, request.offset), limit: request.limit.map { max(0, $0) })
         isGrouped =
             request.returnsDistinctResults || !request.propertiesToGroupBy.isEmpty

@@ -158,7 +158,8 @@ extension ManagedObject {
 
     private func stopWithoutDestination(_ relationship: Int) -> Never {
         let name =
-            state == .registered ? "\(definition.name).\(definition.relationships[relationship].name)" : "the relationship"
+            state == .registered
+            ? "\(definition.name).\(definition.relationship(numbered: relationship)?.name ?? "")" : "the relationship"
         preconditionFailure(
             "cannot read \(name): the object to which it leads was deleted or never set. Make the property optional, or delete both "
                 + "with a cascade rule.")

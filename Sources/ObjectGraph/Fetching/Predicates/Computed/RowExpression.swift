@@ -254,17 +254,20 @@ extension PredicateLowering {
         let scope: Int
         let entity: Int
         let steps: [Int]
+        let casts: [Int: StorePredicate]
 
         /// Returns the object at the end; nil if a reference on the way is nil or its destination is missing.
         func object(_ row: EvaluatedRow) throws -> (reader: any ObjectReader, entity: Int, key: ObjectKey)? {
             guard let reader = row.reader else { return nil }
             var (entity, key) = (entity, row.key(in: scope))
-            for step in steps {
+            if let cast = casts[0], try !cast.matches(entity, key: key, in: reader) { return nil }
+            for (position, step) in steps.enumerated() {
                 guard let next = try reader.value(entity, key, step)?.referenceKey,
                     let destination = reader.schema.entities[entity].columns[step].destination,
                     try reader.exists(destination, next)
                 else { return nil }
                 (entity, key) = (destination, next)
+                if let cast = casts[position + 1], try !cast.matches(entity, key: key, in: reader) { return nil }
             }
             return (reader, entity, key)
         }
@@ -275,7 +278,7 @@ extension PredicateLowering {
         guard scopeEntities.indices.contains(path.scope) else {
             throw FetchError.unsupportedPredicate(part: "an object outside of its closure")
         }
-        return RowLocation(scope: path.scope, entity: scopeEntities[path.scope], steps: path.steps)
+        return RowLocation(scope: path.scope, entity: scopeEntities[path.scope], steps: path.steps, casts: path.casts)
     }
 
     /// Returns the names of a path's properties: `singer.name`.

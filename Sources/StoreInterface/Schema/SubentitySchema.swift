@@ -1,0 +1,94 @@
+/// An entity that inherits from another one. Its objects are objects of the entity at the head of the hierarchy, where a column says to
+/// which of the entities each object belongs.
+public struct SubentitySchema: Sendable, Hashable, Codable {
+    /// The name of the entity.
+    public var name: String
+    /// The name of the entity from which it inherits directly.
+    public var superentity: String
+    /// The value in the column of types of the entity's objects. It never changes.
+    public var type: Int64
+    /// Whether each object belongs to an entity that inherits from this one.
+    public var isAbstract: Bool
+    /// The names of the properties that the entity adds to the inherited ones.
+    public var properties: [String]
+    /// The names of the added attributes that need a value. Their columns can be null, because other objects have none.
+    public var requiredAttributes: [String]
+    /// The first name of the entity. A renamed entity keeps the type that this name gave it.
+    public var renamedFrom: String?
+
+    /// Creates a description of an entity that inherits from another one.
+    public init(
+        name: String, superentity: String, isAbstract: Bool = false, properties: [String], requiredAttributes: [String] = [],
+        renamedFrom: String? = nil
+    ) {
+        self.name = name
+        self.superentity = superentity
+        self.isAbstract = isAbstract
+        self.properties = properties
+        self.requiredAttributes = requiredAttributes
+        self.renamedFrom = renamedFrom
+        type = Self.type(of: renamedFrom ?? name)
+    }
+
+    /// Files do not store the former name.
+    private enum CodingKeys: String, CodingKey { case name, superentity, type, isAbstract, properties, requiredAttributes }
+
+    /// Returns the type of objects of an entity by its first name: a hash of the name that is positive, so that no table is needed.
+    /// Zero is the type of the entity at the head of a hierarchy.
+    public static func type(of name: String) -> Int64 {
+        let hash = name.utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 }
+        return max(1, Int64(hash & 0x7FFF_FFFF))
+    }
+}
+
+extension ColumnSchema {
+    /// The name of the column of types, which no property can have.
+    package static let typeName = "type of object"
+
+    /// The column that says to which entity of a hierarchy an object belongs. Objects that are older than the hierarchy belong to the
+    /// entity at its head.
+    package static let typeOfObject = ColumnSchema(name: typeName, type: .int32)
+}
+
+extension EntitySchema {
+    /// The number of the column of types, which is the last one; nil if no entity inherits from this one.
+    package var typeColumn: Int? { subentities.isEmpty ? nil : columns.count - 1 }
+}
+
+extension SchemaEvolution {
+    /// Checks that each object stays in its hierarchy, because keys of different hierarchies are independent of each other.
+    func checkInheritance(_ old: StoreSchema, _ new: StoreSchema) throws {
+        for (number, entity) in new.entities.enumerated() {
+            let before = entities[number].source.map { old.entities[$0] }
+            if before == nil, let head = old.entities.first(where: { $0.hasSubentity(named: entity.name) }) {
+                throw Self.independent(entity.name, "inherited from \(head.name) and inherits from no entity")
+            }
+            for subentity in entity.subentities where before?.subentities.contains(where: { $0.type == subentity.type }) != true {
+                let names = [subentity.name, subentity.renamedFrom].compactMap(\.self)
+                if let known = before?.subentities.first(where: { names.contains($0.name) }) {
+                    throw StoreError(
+                        .schemaMismatch,
+                        "\(subentity.name) was \(known.name), which had another name before. Set renamedFrom to the first name that the "
+                            + "entity had in this file")
+                }
+                if let head = old.entities.first(where: { names.contains($0.name) }) {
+                    throw Self.independent(head.name, "inherited from no entity and inherits from \(entity.name)")
+                }
+                if let head = old.entities.first(where: { head in names.contains(where: head.hasSubentity) }) {
+                    throw Self.independent(subentity.name, "inherited from \(head.name) and inherits from \(entity.name)")
+                }
+            }
+        }
+    }
+
+    private static func independent(_ name: String, _ change: String) -> StoreError {
+        StoreError(
+            .schemaMismatch,
+            "\(name) \(change), but its objects cannot move to keys of another hierarchy. Give the entity another name, and move its "
+                + "objects in a custom stage of a MigrationPlan")
+    }
+}
+
+extension EntitySchema {
+    fileprivate func hasSubentity(named name: String) -> Bool { subentities.contains { $0.name == name } }
+}

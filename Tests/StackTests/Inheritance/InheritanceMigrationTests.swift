@@ -1,0 +1,168 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// Changes of hierarchies in models of existing files (S186).
+@Suite struct InheritanceMigrationTests {
+    private static let stores: [StoreKind] = [.lmdb, .sqlite]
+
+    private static func trip(_ properties: [PropertyDescription] = [], isAbstract: Bool = false) -> EntityDescription {
+        EntityDescription(
+            name: "Trip", properties: [.attribute(.init(name: "name", type: .string))] + properties, isAbstract: isAbstract)
+    }
+
+    private static func business(
+        _ name: String = "BusinessTrip", _ properties: [PropertyDescription] = [code], renamedFrom: String? = nil,
+        superentity: String? = "Trip"
+    ) -> EntityDescription {
+        EntityDescription(name: name, properties: properties, renamedFrom: renamedFrom, superentity: superentity)
+    }
+
+    private static let code = PropertyDescription.attribute(.init(name: "code", type: .string, defaultValue: "none"))
+    private static let other = EntityDescription(name: "Other", properties: [code])
+
+    /// Opens the store with a model and runs `body` in a context, then saves and closes.
+    private static func with<R: Sendable>(
+        _ bed: TestBed, _ entities: [EntityDescription], _ version: Int = 1,
+        _ body: @Sendable (ManagedObjectContext) throws -> R
+    ) async throws -> R {
+        // A file that does not exist yet is never closed.
+        if FileManager.default.fileExists(atPath: bed.file.path) { try await bed.closed() }
+        let container = try await bed.container(model: Model(entities, version: .init(version)))
+        let worker = container.coordinator.newBackgroundContext()
+        let result = try await worker.perform { try body($0) }
+        try await worker.save()
+        #expect(try container.coordinator.store.verify() == [])
+        try await container.close()
+        return result
+    }
+
+    private static func insert(_ entity: String, _ name: String, _ context: ManagedObjectContext) {
+        context.insert(entity)["name"] = .string(name)
+    }
+
+    @Test(arguments: stores)
+    func `S186: an entity gets subentities, and they get properties, without a plan`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await Self.with(bed, [Self.trip()]) { Self.insert("Trip", "a", $0) }
+        try await Self.with(bed, [Self.trip(), Self.business()], 2) { context throws in
+            #expect(try context.count(EntityFetchRequest("Trip")) == 1)
+            #expect(try context.count(EntityFetchRequest("BusinessTrip")) == 0)
+            Self.insert("BusinessTrip", "b", context)
+        }
+        let fee = PropertyDescription.attribute(.init(name: "fee", type: .int64, defaultValue: 7))
+        let unique = PropertyDescription.attribute(.init(name: "number", type: .int64, index: .unique))
+        let deep = EntityDescription(name: "Conference", properties: [], superentity: "BusinessTrip")
+        try await Self.with(bed, [Self.trip(), Self.business("BusinessTrip", [Self.code, fee, unique]), deep], 3) {
+            context throws in
+            let business = try context.fetch(EntityFetchRequest("BusinessTrip"))
+            #expect(business.map { $0["fee"] } == [7] && business.map { $0["code"] } == ["none"])
+            business[0]["number"] = 1
+            let costly = Condition.isKind(of: "BusinessTrip", where: .equal("fee", 7))
+            #expect(try context.count(EntityFetchRequest("Trip", matching: costly)) == 1, "a trip has no fee")
+            Self.insert("Conference", "c", context)
+            #expect(try context.fetch(EntityFetchRequest("Trip")).map(\.entityName) == ["Trip", "BusinessTrip", "Conference"])
+        }
+    }
+
+    @Test(arguments: stores)
+    func `S186: an attribute moves between an entity and its superentity with its values`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await Self.with(bed, [Self.trip(), Self.business()]) { context throws in
+            Self.insert("Trip", "a", context)
+            let business = context.insert("BusinessTrip")
+            business["name"] = "b"
+            business["code"] = "B1"
+        }
+        try await Self.with(bed, [Self.trip([Self.code]), Self.business("BusinessTrip", [])], 2) { context throws in
+            let request = EntityFetchRequest("Trip", sortBy: [.init("name")])
+            #expect(try context.fetch(request).map { $0["code"] } == ["none", "B1"])
+        }
+        try await Self.with(bed, [Self.trip(), Self.business()], 3) { context throws in
+            #expect(try context.fetch(EntityFetchRequest("BusinessTrip")).map { $0["code"] } == ["B1"])
+        }
+    }
+
+    @Test(arguments: stores)
+    func `S186: an independent entity cannot become a subentity, nor a subentity an independent one`(
+        _ kind: StoreKind
+    ) async throws {
+        let bed = try TestBed(kind)
+        try await Self.with(bed, [Self.trip(), Self.business(superentity: nil), Self.other]) { context throws in
+            context.insert("BusinessTrip")["code"] = "x"
+        }
+        await Self.expectRefusal(bed, [Self.trip(), Self.business(), Self.other], "BusinessTrip inherited from no entity")
+        let bed2 = try TestBed(kind)
+        try await Self.with(bed2, [Self.trip(), Self.business(), Self.other]) { Self.insert("BusinessTrip", "a", $0) }
+        await Self.expectRefusal(
+            bed2, [Self.trip(), Self.business(superentity: nil), Self.other], "BusinessTrip inherited from Trip")
+        await Self.expectRefusal(
+            bed2, [Self.trip(), Self.business("BusinessTrip", [], superentity: "Other"), Self.other], "inherits from Other")
+    }
+
+    private static func expectRefusal(_ bed: TestBed, _ entities: [EntityDescription], _ text: String) async {
+        let error = await #expect(throws: StoreError.self) { try await Self.with(bed, entities, 9) { _ in } }
+        #expect(error?.code == .schemaMismatch)
+        #expect("\(String(describing: error))".contains(text), "\(String(describing: error))")
+    }
+
+    @Test(arguments: stores)
+    func `S186: an entity keeps its objects when it is renamed, and stays while it has any`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        try await Self.with(bed, [Self.trip(), Self.business()]) { context throws in
+            Self.insert("BusinessTrip", "b", context)
+            Self.insert("Trip", "a", context)
+        }
+        try await Self.with(bed, [Self.trip(), Self.business("Mission", renamedFrom: "BusinessTrip")], 2) { context throws in
+            #expect(try context.fetch(EntityFetchRequest("Mission")).map { $0["name"] } == ["b"])
+        }
+        await Self.expectRefusal(bed, [Self.trip(), Self.business("Errand", renamedFrom: "Mission")], "first name")
+        try await Self.with(bed, [Self.trip(), Self.business("Errand", renamedFrom: "BusinessTrip")], 3) { context throws in
+            #expect(try context.fetch(EntityFetchRequest("Errand")).map { $0["name"] } == ["b"])
+        }
+        if kind == .lmdb || kind == .sqlite {
+            let stored = try await Model(storedIn: bed.description)
+            #expect(stored.subentities.map(\.name) == ["Errand"])
+        }
+        await Self.expectRefusal(bed, [Self.trip([Self.code])], "Errand (1 object")
+        await Self.expectRefusal(
+            bed, [Self.trip(isAbstract: true), Self.business("Errand", renamedFrom: "BusinessTrip")], "Trip (1 object")
+        try await Self.with(bed, [Self.trip(), Self.business("Errand", renamedFrom: "BusinessTrip")], 3) { context throws in
+            for errand in try context.fetch(EntityFetchRequest("Errand")) { context.delete(errand) }
+        }
+        try await Self.with(bed, [Self.trip([Self.code])], 4) { context throws in
+            #expect(try context.fetch(EntityFetchRequest("Trip")).map { $0["name"] } == ["a"])
+        }
+    }
+
+    @Test(arguments: stores)
+    func `S186: a file shows its hierarchies without the model`(_ kind: StoreKind) async throws {
+        let bed = try TestBed(kind)
+        let model = try Trips.model()
+        let container = try await bed.container(model: model)
+        let worker = container.coordinator.newBackgroundContext()
+        await worker.perform { _ = Trips.insertAll($0) }
+        try await worker.save()
+        try await container.close()
+        try await bed.closed()
+        let stored = try await Model(storedIn: bed.description)
+        #expect(stored.subentities.map(\.name) == model.subentities.map(\.name))
+        #expect(stored.subentities.map(\.superentityName) == model.subentities.map(\.superentityName))
+        for entity in model.subentities {
+            let found = try #require(stored.entity(named: entity.name))
+            #expect(found.attributes.map { "\($0)" } == entity.attributes.map { "\($0)" })
+        }
+        #expect(stored.entity(named: "Vehicle")?.isAbstract == true)
+        let reader = try await PersistentContainer(model: stored, store: bed.description)
+        #expect(try await reader.read { try $0.kinds("Trip") } == Trips.kinds)
+        try await reader.close()
+    }
+
+    @Test func `S186: an entity without inheritance has no column of types`() throws {
+        let model = try Model([Self.trip(), Self.other])
+        #expect(model.storeSchema.entities.map { $0.columns.map(\.name) } == [["name"], ["code"]])
+        #expect(!String(reflecting: model.storeSchema).contains("type of object"))
+    }
+}
