@@ -36,27 +36,32 @@ extension EntitySchema {
             renamedFrom: former.map(orderName))
     }
 
-    /// A Boolean value that indicates whether this is a hidden entity with the order of a relationship.
-    package var isOrder: Bool {
+    /// A Boolean value that indicates whether this is a hidden entity with the order of a many-to-many relationship.
+    public var isOrder: Bool {
         name.hasPrefix(Self.orderPrefix)
             && columns.map(\.name) == ["owner", "member", ColumnSchema.positionName(in: "owner")]
             && columns.map(\.type) == [.reference, .reference, .data]
     }
 
     /// The name of the relationship whose order a hidden entity has, in the entity that it belongs to; nil for other entities.
-    package var orderedRelationship: String? {
+    public var orderedRelationship: String? {
         isOrder ? name.split(separator: ".", omittingEmptySubsequences: false).last.map(String.init) : nil
     }
 
-    /// Returns the column of the positions beside a reference; nil if its inverse is not ordered. These columns are the last ones.
-    package func position(in reference: Int) -> Int? {
-        guard let last = columns.last, last.type == .data, last.name.hasPrefix("position in ") else { return nil }
+    /// Returns the column of the positions beside a reference; nil if its inverse is not ordered.
+    /// - Parameter reference: The number of the reference's column.
+    public func position(in reference: Int) -> Int? {
+        // Only the types of a hierarchy's objects follow these columns.
+        let last = columns.count - (typeColumn == nil ? 1 : 2)
+        guard last > 0, columns[last].type == .data, columns[last].name.hasPrefix("position in ") else { return nil }
         let name = ColumnSchema.positionName(in: columns[reference].name)
         return columns.lastIndex { $0.name == name }
     }
 
-    /// Returns whether a column has positions beside a reference.
-    package func isPosition(_ column: Int) -> Bool {
+    /// Returns whether a column has the positions of objects in an ordered relationship. A reference of the same entity leads to the object
+    /// that has the list.
+    /// - Parameter column: The number of the column.
+    public func isPosition(_ column: Int) -> Bool {
         columns[column].type == .data
             && columns.contains { $0.type == .reference && ColumnSchema.positionName(in: $0.name) == columns[column].name }
     }

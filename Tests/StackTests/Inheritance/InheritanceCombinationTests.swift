@@ -95,6 +95,31 @@ import Testing
         try await container.close()
     }
 
+    /// Catches: positions that are not found beside the types of the objects.
+    @Test(arguments: StoreKind.allCases) @MainActor
+    func `S080: a live result of a hierarchy updates if only the order of a relationship changed`(_ kind: StoreKind) async throws
+    {
+        let bed = try TestBed(kind)
+        let container = try await bed.container(model: try Self.model())
+        let main = container.mainContext
+        let list = main.insert("Playlist")
+        list.setRelatedObjects("items", to: (0..<3).map { _ in main.insert("Song") })
+        try await main.save()
+        let results = try Results(EntityFetchRequest("Collection", sortBy: [AttributeSort("name")]), context: main)
+        var iterator = results.updates.makeAsyncIterator()
+        let id = list.objectID
+        let worker = container.newBackgroundContext()
+        try await worker.perform { context in
+            let list = try context.existingObject(with: id)
+            list.setRelatedObjects("items", to: list.relatedObjects("items").reversed())
+        }
+        try await worker.save()
+        main.refreshAllObjects()
+        let update = try #require(await iterator.next())
+        #expect(update.difference.updates.map { update.snapshot.ids[$0] } == [id])
+        try await container.close()
+    }
+
     @Test(arguments: [StoreKind.lmdb, .sqlite])
     func `S186: subentities are added where attributes are derived and relationships are ordered`(_ kind: StoreKind) async throws
     {
