@@ -53,8 +53,9 @@ struct SwiftSource {
 
     /// The initializer of a subclass, which the macro does not write. It has the attributes that need a value.
     private func initializer(of entity: Entity) throws -> [String] {
-        let inherited = entity.superentityName.flatMap(model.entity)?.attributes.filter { !$0.isOptional }.map(\.name) ?? []
-        let needed = entity.attributes.filter { !$0.isOptional }
+        let needed = entity.attributes.filter { !$0.isOptional && entity.columns[$0.column].derivation == nil }
+        let superentity = entity.superentityName.flatMap(model.entity)
+        let inherited = needed.map(\.name).filter { superentity?.attribute(named: $0) != nil }
         let parameters = try needed.map { "\(try Self.quoted($0.name)): \(Self.type($0.type))" }
         let own = try needed.filter { !inherited.contains($0.name) }.map { attribute in
             let name = try Self.quoted(attribute.name)
@@ -68,21 +69,32 @@ struct SwiftSource {
     /// Returns the entity that declares a relationship of a store's entity.
     private func owner(of relationship: Relationship, _ entity: Entity) -> Entity {
         let members = [model.entity(named: entity.name) ?? entity] + model.subentities.filter { $0.number == entity.number }
-        return members.first { $0.relationship(named: relationship.name) != nil } ?? entity
+        return members.first { member in
+            member.relationship(named: relationship.name) != nil
+                && member.superentityName.flatMap(model.entity)?.relationship(named: relationship.name) == nil
+        } ?? entity
+    }
+
+    /// Returns the class of the objects to which a relationship leads: the one that declares the inverse.
+    private func destination(of relationship: Relationship) -> Entity {
+        let far = model.entities[relationship.destination]
+        return relationship.inverse.map { owner(of: far.relationships[$0], far) } ?? far
     }
 
     private func line(_ column: ColumnSchema, _ number: Int, _ entity: Entity) throws -> String {
         let name = try Self.quoted(column.name)
         if let relationship = entity.relationships.first(where: { $0.kind == .toOne(column: number) }) {
             let far = model.entities[relationship.destination]
-            return "\(try toOneMark(relationship, entity, far))var \(name): \(try Self.quoted(far.name))?"
+            return
+                "\(try toOneMark(relationship, entity, far))var \(name): \(try Self.quoted(destination(of: relationship).name))?"
         }
-        let mark =
+        var mark =
             switch column.index {
             case .none: ""
             case .indexed: "@Attribute(.indexed) "
             case .unique: "@Attribute(.unique) "
             }
+        if let derivation = column.derivation { mark = try DerivationSource(model, entity, derivation).text() + mark }
         let isOptional = entity.attribute(named: column.name)?.isOptional ?? column.isOptional
         return "\(mark)var \(name): \(Self.type(column.type))\(isOptional ? "?" : "")"
     }
@@ -93,25 +105,28 @@ struct SwiftSource {
             entity.number > far.number || entity.number == far.number && relationship.number > inverse
         else { return attribute(relationship) }
         let back = far.relationships[inverse]
-        return "@Relationship(inverse: \\\(try Self.quoted(owner(of: back, far).name)).\(try Self.quoted(back.name))) "
+        return attribute(relationship, inverse: "\\\(try Self.quoted(owner(of: back, far).name)).\(try Self.quoted(back.name))")
     }
 
     private func toMany(_ relationship: Relationship, _ relation: Relation, _ entity: Entity) throws -> String {
         let far = model.entities[relationship.destination]
         let name = try Self.quoted(relationship.name)
-        let list = "var \(name): [\(try Self.quoted(far.name))]"
+        let list = "var \(name): [\(try Self.quoted(destination(of: relationship).name))]"
         guard let inverse = relationship.inverse else { return attribute(relationship) + list }
         // The inverse is named on one side only. A link is stored under the name of the end that comes first in the model.
         let isSecond = entity.number > far.number || entity.number == far.number && relationship.number > inverse
-        if case .link = relation, !isSecond { return "@Relationship " + list }
+        if case .link = relation, !isSecond { return attribute(relationship) + list }
         let back = far.relationships[inverse]
         let path = "\\\(try Self.quoted(owner(of: back, far).name)).\(try Self.quoted(back.name))"
-        return "@Relationship(inverse: \(path)) \(list)"
+        return attribute(relationship, inverse: path) + list
     }
 
-    /// Without an annotation, a relationship would be paired with one that leads back.
-    private func attribute(_ relationship: Relationship) -> String {
-        relationship.inverse == nil ? "@Relationship(inverse: nil) " : "@Relationship "
+    /// Returns the annotation of a relationship. Without one, it would be paired with a relationship that leads back.
+    private func attribute(_ relationship: Relationship, inverse: String? = nil) -> String {
+        var arguments = relationship.isOrdered ? [".ordered"] : []
+        if let inverse { arguments.append("inverse: \(inverse)") }
+        if relationship.inverse == nil { arguments.append("inverse: nil") }
+        return "@Relationship" + (arguments.isEmpty ? " " : "(\(arguments.joined(separator: ", "))) ")
     }
 
     private static func type(_ type: ColumnType) -> String {

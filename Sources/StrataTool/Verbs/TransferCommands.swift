@@ -106,7 +106,9 @@ struct ImportCommand: AsyncParsableCommand {
         let existing = replacing.existing
         let source = try await StoreFiles.anySource(
             input, nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) })
-        let classes = try swift.map { _ in try SwiftSource(source.model).text() }
+        // The model of a file has no names for the far ends of relationships.
+        let model = source is DatasetSource ? source.model : InverseNames.model(over: source.model)
+        let classes = try swift.map { _ in try SwiftSource(model).text() }
         let summary = try await StoreSink(path: store, kind: kind, existing: existing).fill(from: source)
         if let swift, let classes {
             let writer = try TextWriter(swift, existing: existing)
