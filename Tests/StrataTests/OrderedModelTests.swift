@@ -28,6 +28,16 @@ enum OrderedShapes {
         @Relationship var backup: Queue?
         var effort = 1
     }
+
+    @Model final class Mixtape {
+        var name: String
+        @Relationship(.ordered, inverse: \Tune.mixtapes) var tunes: [Tune]
+    }
+
+    @Model final class Tune {
+        var name: String
+        @Relationship(.ordered) var mixtapes: [Mixtape]
+    }
 }
 
 /// Ordered relationships of macro models (S046).
@@ -86,6 +96,35 @@ enum OrderedShapes {
             #expect(queue.jobs?.map(\.name) == ["1", "2", "3", "4"])
             #expect(queue.backups.map(\.name) == ["3", "2", "1", "0", "4"])
             #expect(jobs[4].effort == 1 && jobs[4].name == "4")
+        }
+    }
+
+    /// Catches: an order that is lost at a save, or that one end takes from the other.
+    @Test(arguments: TestStore.allCases)
+    func `S046: both ends of a many-to-many relationship have their own order`(_ store: TestStore) async throws {
+        try await store.use { description in
+            let container = try await PersistentContainer(
+                for: OrderedShapes.Mixtape.self, OrderedShapes.Tune.self, store: description)
+            let main = container.mainContext
+            let tunes = ["a", "b", "c"].map { OrderedShapes.Tune(name: $0, mixtapes: []) }
+            let first = OrderedShapes.Mixtape(name: "first", tunes: tunes.reversed())
+            let second = OrderedShapes.Mixtape(name: "second", tunes: [tunes[1], tunes[0]])
+            main.insert(first)
+            main.insert(second)
+            tunes[0].mixtapes = [second, first]
+            try await main.save()
+            first.tunes.move(from: 0, to: 2)
+            second.tunes.insert(tunes[2], at: 1)
+            try await main.save()
+            let stored = try await container.newBatchOperationContext().perform { context throws in
+                let mixtapes = try context.fetch(FetchRequest<OrderedShapes.Mixtape>(sortBy: [.init(\.name)]))
+                let tunes = try context.fetch(FetchRequest<OrderedShapes.Tune>(sortBy: [.init(\.name)]))
+                return mixtapes.map { $0.tunes.map(\.name) } + tunes.map { $0.mixtapes.map(\.name) }
+            }
+            #expect(stored[0] == ["b", "a", "c"] && stored[1] == ["b", "c", "a"])
+            #expect(stored[2] == ["second", "first"] && Set(stored[3]) == ["first", "second"])
+            #expect(stored[4] == ["first", "second"])
+            #expect(first.tunes.map(\.name) == stored[0] && tunes[0].mixtapes.map(\.name) == stored[2])
         }
     }
 }
