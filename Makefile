@@ -149,7 +149,7 @@ fuzz: setup ## run every fuzz target for 60 s (FUZZ_SECONDS=n)
 	done
 
 bench: strata-bench ## run every benchmark at its default size
-	@set -eu; for benchmark in shootout stall chat storage children scale readers compaction; do \
+	@set -eu; for benchmark in shootout stall chat storage children undo scale readers compaction; do \
 	    $(call say,"strata-bench $$benchmark"); $(STRATA_BENCH) $$benchmark; \
 	done
 
@@ -167,7 +167,7 @@ figures: strata-bench ## measure every table of Benchmarks/Results
 	measure storage storage --repeat 5; measure storage-deferred storage --repeat 5 --durability deferred; \
 	measure storage-million storage --repeat 3 --objects 1000000; \
 	measure storage-million-deferred storage --repeat 3 --objects 1000000 --durability deferred; \
-	measure children children --repeat 5 --store lmdb; \
+	measure children children --repeat 5 --store lmdb; measure undo undo --repeat 5; \
 	measure scale scale --store lmdb --repeat 1 --durability deferred --objects 10000000; \
 	measure readers readers --repeat 3; \
 	if [ -n "$$chinook" ]; then measure chinook shootout --repeat 3 --input "$$chinook"; fi; \

@@ -49,6 +49,23 @@ struct ChildrenCommand: BenchmarkCommand {
     }
 }
 
+struct UndoCommand: BenchmarkCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "undo", abstract: "Changes objects in one undo group, undoes and redoes it, beside a context without undo.")
+
+    static let read: Set<OptionUse> = [.store, .objects, .seed, .repeats]
+
+    @OptionGroup var options: BenchmarkOptions
+
+    func measure() async throws -> (rows: [Report.Row], notes: [String]) {
+        let progress = ProgressBar(steps: options.repeatsOrUsual * (try options.stores().count), style: options.progressStyle)
+        defer { progress.finish() }
+        let undoing = Undoing(objects: options.objects ?? 100_000, seed: options.seedOrUsual)
+        let rows = try await undoing.rows(try options.stores(), repeats: options.repeatsOrUsual, progress: progress)
+        return (rows, ["Nanoseconds are those of one change. Medians of \(options.repeatsOrUsual). Nothing is saved."])
+    }
+}
+
 struct ScaleCommand: BenchmarkCommand {
     static let configuration = CommandConfiguration(
         commandName: "scale", abstract: "What an object costs as the store grows tenfold from 10,000 objects: time, file, memory."

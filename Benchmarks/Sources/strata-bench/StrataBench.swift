@@ -21,7 +21,7 @@ struct StrataBench: ParsableCommand {
         version: version,
         subcommands: [
             ShootoutCommand.self, StallCommand.self, ChatCommand.self, StorageCommand.self, ChildrenCommand.self,
-            CompactionCommand.self, ScaleCommand.self, ReadersCommand.self, PeersCommand.self, ListCommand.self,
+            UndoCommand.self, CompactionCommand.self, ScaleCommand.self, ReadersCommand.self, PeersCommand.self, ListCommand.self,
         ])
 
     static func main() {

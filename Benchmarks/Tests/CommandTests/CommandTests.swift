@@ -8,7 +8,9 @@ import Testing
 
 /// The options that the command line accepts and refuses, and the exit status of a run.
 @Suite struct CommandTests {
-    private static let commands = ["shootout", "stall", "chat", "storage", "children", "compaction", "scale", "readers", "peers"]
+    private static let commands = [
+        "shootout", "stall", "chat", "storage", "children", "undo", "compaction", "scale", "readers", "peers",
+    ]
 
     private func message(_ arguments: [String]) throws -> String {
         let error = try #require(throws: (any Error).self) { _ = try StrataBench.parseAsRoot(arguments) }
@@ -36,7 +38,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ["children", "--input", "/nonexistent"], ["scale", "--input", "/nonexistent"], ["readers", "--input", "/nonexistent"],
+        ["children", "--input", "/nonexistent"], ["undo", "--input", "/nonexistent"], ["scale", "--input", "/nonexistent"],
+        ["readers", "--input", "/nonexistent"],
         ["children", "--durability", "deferred"], ["children", "--save-every", "5"], ["storage", "--stack", "nested"],
         ["scale", "--routing", "snapshot"], ["readers", "--stack", "all"], ["compaction", "--store", "lmdb"],
         ["compaction", "--repeat", "2"], ["peers", "--store", "lmdb"], ["peers", "--input", "x"],
