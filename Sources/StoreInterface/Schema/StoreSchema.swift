@@ -308,7 +308,7 @@ extension StoreSchema {
                     && entity.columns.allSatisfy { $0.derivation?.isSound(in: number, of: self) ?? true }
                     && entity.indexes.allSatisfy { index in
                         !index.columns.isEmpty && index.columns.allSatisfy(entity.columns.indices.contains)
-                    }
+                    } && entity.hasSoundHierarchy
             }
     }
 }

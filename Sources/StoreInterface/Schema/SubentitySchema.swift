@@ -53,6 +53,35 @@ extension ColumnSchema {
 extension EntitySchema {
     /// The number of the column of types, which is the last one; nil if no entity inherits from this one.
     package var typeColumn: Int? { subentities.isEmpty ? nil : columns.count - 1 }
+
+    /// Whether all entities of the hierarchy inherit from this one, and there is a column of their types. O(entities).
+    var hasSoundHierarchy: Bool {
+        guard !subentities.isEmpty else { return true }
+        guard let last = columns.last, last.name == ColumnSchema.typeName, last.type == .int32 else { return false }
+        var parents: [String: String] = [:]
+        for subentity in subentities {
+            guard subentity.name != name, parents.updateValue(subentity.superentity, forKey: subentity.name) == nil else {
+                return false
+            }
+        }
+        var known: Set<String> = [name]
+        for subentity in subentities {
+            var passed: Set<String> = []
+            var next = subentity.name
+            while !known.contains(next) {
+                guard passed.insert(next).inserted, let parent = parents[next] else { return false }
+                next = parent
+            }
+            known.formUnion(passed)
+        }
+        return Set(subentities.map(\.type)).count == subentities.count
+    }
+
+    /// Returns the name of the entity of the hierarchy that has all of these properties and declares one of them.
+    package func entity(declaring properties: [String]) -> String {
+        let declaring = subentities.filter { $0.properties.contains(where: properties.contains) }
+        return declaring.first { entity in !declaring.contains { $0.superentity == entity.name } }?.name ?? name
+    }
 }
 
 extension SchemaEvolution {

@@ -64,6 +64,21 @@ import Testing
         try await writer.close()
     }
 
+    /// Entities that inherit from each other, from none, or twice; and a hierarchy without a column of types.
+    private static var wrongHierarchies: [StoreSchema] {
+        func schema(_ parents: [(name: String, parent: String)], column: String = "type of object") -> StoreSchema {
+            var entity = EntitySchema(name: "A", columns: [ColumnSchema(name: column, type: .int32)])
+            entity.subentities = parents.map { SubentitySchema(name: $0.name, superentity: $0.parent, properties: []) }
+            return StoreSchema(entities: [entity])
+        }
+        var empty = schema([("B", "A")])
+        empty.entities[0].columns = []
+        return [
+            schema([("B", "C"), ("C", "B")]), schema([("B", "X")]), schema([("B", "A"), ("B", "A")]), schema([("A", "A")]),
+            schema([("B", "A")], column: "kind"), empty,
+        ]
+    }
+
     @Test func `a store without a stored model is an error`() async throws {
         let bed = try TestBed(.lmdb)
         for readOnly in [false, true] {
@@ -81,17 +96,18 @@ import Testing
 
     @Test func `a schema with numbers that lead nowhere is refused`() throws {
         let column = ColumnSchema(name: "a", type: .reference, isOptional: true, index: .indexed, destination: 7)
-        let schemas = [
-            StoreSchema(entities: [EntitySchema(name: "A", columns: [column])]),
-            StoreSchema(
-                entities: [EntitySchema(name: "A", columns: [])], links: [LinkSchema(name: "A.b", source: 0, destination: 1)]),
-            StoreSchema(
-                entities: [EntitySchema(name: "A", columns: [], indexes: [IndexSchema(columns: [3])])]),
-            StoreSchema(entities: [EntitySchema(name: "A", columns: []), EntitySchema(name: "a", columns: [])]),
-            // A link under a name that no model gives to it.
-            StoreSchema(
-                entities: [EntitySchema(name: "A", columns: [])], links: [LinkSchema(name: "b", source: 0, destination: 0)]),
-        ]
+        let schemas =
+            [
+                StoreSchema(entities: [EntitySchema(name: "A", columns: [column])]),
+                StoreSchema(
+                    entities: [EntitySchema(name: "A", columns: [])], links: [LinkSchema(name: "A.b", source: 0, destination: 1)]),
+                StoreSchema(
+                    entities: [EntitySchema(name: "A", columns: [], indexes: [IndexSchema(columns: [3])])]),
+                StoreSchema(entities: [EntitySchema(name: "A", columns: []), EntitySchema(name: "a", columns: [])]),
+                // A link under a name that no model gives to it.
+                StoreSchema(
+                    entities: [EntitySchema(name: "A", columns: [])], links: [LinkSchema(name: "b", source: 0, destination: 0)]),
+            ] + Self.wrongHierarchies
         for schema in schemas {
             let error = #expect(throws: StoreError.self) { try Model(stored: schema) }
             #expect(error?.code == .schemaMismatch)

@@ -95,6 +95,14 @@ import Testing
         try await container.close()
     }
 
+    @Test func `S200: a subentity with a derived attribute is refused`() {
+        let attribute = AttributeDescription(name: "upper", type: .string, derivation: .lowercased("name"))
+        let error = #expect(throws: ModelError.self) {
+            try Trips.model { $0[1].properties.append(.attribute(attribute)) }
+        }
+        #expect(error?.description.contains("head of a hierarchy") == true)
+    }
+
     /// Catches: positions that are not found beside the types of the objects.
     @Test(arguments: StoreKind.allCases) @MainActor
     func `S080: a live result of a hierarchy updates if only the order of a relationship changed`(_ kind: StoreKind) async throws

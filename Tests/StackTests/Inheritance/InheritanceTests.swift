@@ -243,7 +243,8 @@ import Testing
             context.insert("Conference")["code"] = "X1"
             context.insert("BusinessTrip")["code"] = "X1"
         }
-        await #expect(throws: SaveError.self) { try await worker.save() }
+        let double = await #expect(throws: SaveError.self) { try await worker.save() }
+        #expect(double?.description.contains("BusinessTrip.code must be unique") == true, "\(String(describing: double))")
         await worker.perform { $0.rollback() }
         let updated = try await container.coordinator.batchUpdate(
             EntityFetchRequest("Holiday"), set: ["place": "Oslo", "days": 7])
@@ -280,6 +281,12 @@ import Testing
         #expect(reason { $0[3].properties.append(.attribute(.init(name: "perDiem", type: .int64))) } == .conflictingProperty)
         #expect(reason { $0[3].properties.append(.attribute(.init(name: "perDiem", type: .double))) } == nil)
         #expect(reason { $0[1].indexes = [.unique("name")] } == .wrongIndex)
-        #expect(reason { $0[1].indexes = [.unique("name", "place")] } == nil)
+        #expect(reason { $0[1].indexes = [.unique("name", "perDiem")] } == nil)
+        // Holidays have a place too, and would have to be unique with business trips.
+        #expect(reason { $0[1].indexes = [.unique("name", "place")] } == .wrongIndex)
+        let code = PropertyDescription.attribute(.init(name: "code", type: .string, isOptional: true))
+        #expect(reason { $0[3].properties.append(code) } == .conflictingProperty)
+        let unique = PropertyDescription.attribute(.init(name: "perDiem", type: .double, index: .unique))
+        #expect(reason { $0[3].properties.append(unique) } == .conflictingProperty)
     }
 }

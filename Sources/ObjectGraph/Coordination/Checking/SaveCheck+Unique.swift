@@ -189,10 +189,11 @@ extension SaveCheck {
 
     private func duplicate(_ values: [Value], _ constraint: UniqueConstraint, _ keys: [ObjectKey]) -> SaveError {
         let schema = writer.store.schema.entities[constraint.entity]
-        UniqueDates.note(
-            constraint.columns.lazy.map { schema.columns[$0] }.filter { $0.type == .date }.map(\.name), of: schema.name)
+        let properties = constraint.columns.map { schema.columns[$0].name }
+        let entity = schema.entity(declaring: properties)
+        UniqueDates.note(constraint.columns.lazy.map { schema.columns[$0] }.filter { $0.type == .date }.map(\.name), of: entity)
         return .uniqueConstraint(
-            entity: schema.name, properties: constraint.columns.map { schema.columns[$0].name }, values: values,
+            entity: entity, properties: properties, values: values,
             objects: keys.map { ObjectID(store: writer.store.identity, entity: constraint.entity, key: $0) })
     }
 }

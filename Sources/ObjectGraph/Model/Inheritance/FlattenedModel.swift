@@ -62,10 +62,11 @@ struct FlattenedModel {
         // Positions of a stored model come after all other columns.
         let positions = head.properties.filter { $0.name.hasPrefix(ColumnSchema.positionName(in: "")) }
         whole.properties.removeAll { positions.contains($0) }
+        let shared = Self.sharedNames(inheriting)
         for entity in inheriting {
             try checkInherited(entity)
             for property in entity.properties { try whole.add(property, of: entity) }
-            for index in entity.indexes { whole.indexes.append(try checked(index, of: entity)) }
+            for index in entity.indexes { whole.indexes.append(try checked(index, of: entity, shared)) }
             var subentity = SubentitySchema(
                 name: entity.name, superentity: entity.superentity ?? "", isAbstract: entity.isAbstract,
                 properties: entity.properties.map(\.name), requiredAttributes: entity.requiredAttributes,
@@ -96,16 +97,25 @@ struct FlattenedModel {
         }
     }
 
-    /// Returns an index that contains a property which only the entity and its subentities have. Values of other objects are null
-    /// there, so that they do not count.
-    private func checked(_ index: IndexDescription, of entity: EntityDescription) throws(ModelError) -> IndexDescription {
+    /// Returns the names of properties that several entities declare, in lowercase.
+    private static func sharedNames(_ entities: [EntityDescription]) -> Set<String> {
+        var known: Set<String> = []
+        return Set(entities.flatMap(\.properties).map { $0.name.lowercased() }.filter { !known.insert($0).inserted })
+    }
+
+    /// Returns an index that, if it is unique, contains a property which only the entity and its subentities have. Values of other objects
+    /// are null there, so that they do not count.
+    private func checked(
+        _ index: IndexDescription, of entity: EntityDescription, _ shared: Set<String>
+    ) throws(ModelError) -> IndexDescription {
         guard index.kind == .unique else { return index }
-        guard index.properties.contains(where: { name in entity.properties.contains { $0.name == name } }) else {
+        let own = entity.properties.map(\.name).filter { !shared.contains($0.lowercased()) }
+        guard index.properties.contains(where: own.contains) else {
             throw ModelError(
                 .wrongIndex, entity: entity.name, property: index.properties.first,
                 remedy:
-                    "a unique constraint needs a property that \(entity.name) declares; or declare the constraint in the superentity"
-            )
+                    "a unique constraint needs a property that \(entity.name) declares and that no entity beside it declares; or "
+                    + "declare the constraint in the superentity")
         }
         return index
     }
@@ -139,8 +149,12 @@ extension EntityDescription {
         try attribute.makeNullable(isUnique: entity.isUnique(attribute))
         guard let known else { return properties.append(.attribute(attribute)) }
         guard case .attribute(let other) = properties[known], other.name == attribute.name, other.type == attribute.type,
-            (other.index == .unique) == (attribute.index == .unique)
-        else { throw conflict(property, entity, "give both the same type and the same constraints, or rename one") }
+            other.index != .unique, attribute.index != .unique
+        else {
+            throw conflict(
+                property, entity,
+                "give both the same name and type and no unique constraint, rename one, or declare it in a superentity")
+        }
         if other.index != .none { attribute.index = other.index }
         attribute.preservesValueOnDeletion = attribute.preservesValueOnDeletion || other.preservesValueOnDeletion
         if other.defaultValue != attribute.defaultValue { attribute.defaultValue = .null }
