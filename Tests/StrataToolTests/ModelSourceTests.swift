@@ -1,3 +1,4 @@
+import Foundation
 import ObjectGraph
 import StoreInterface
 import TestSupport
@@ -43,6 +44,64 @@ import Testing
             name: "Guest",
             properties: [.relationship(.init(name: "trips", destination: "Trip", inverse: "guests", cardinality: .toMany))])
         return try Model([trip, conference, business, stop, company, guest])
+    }
+
+    @Sendable private static func fill(_ context: ManagedObjectContext) {
+        let conference = context.insert("Conference")
+        (conference["name"], conference["topic"], conference["perDiem"]) = ("Köln", "pages", 20.0)
+        let trip = context.insert("Trip")
+        trip["name"] = "Home"
+        let stops = (1...3).map { price in
+            let stop = context.insert("Stop")
+            stop["price"] = .double(Double(price))
+            return stop
+        }
+        conference.setRelatedObjects("stops", to: stops.reversed())
+        conference.setRelatedObjects("guests", to: (0..<2).map { _ in context.insert("Guest") }.reversed())
+        conference.setRelatedObject("company", to: context.insert("Company"))
+    }
+
+    /// Catches: verbs that ask for the columns of types and positions, or for those of another entity.
+    @Test(arguments: fileKinds) func `every verb shows hierarchies, orders and derived values`(_ kind: StoreKind) async throws {
+        let folder = try ToolFolder()
+        try await folder.fill("trips", kind, try Self.model(), Self.fill)
+        let trips = folder.path("trips")
+        let all = try await ToolRun("query", trips, "trip", "--sort", "name", "--json").list()
+        #expect(all.map { $0["name"] as? String } == ["Home", "Köln"])
+        #expect(Set(all[1].keys) == ["$key", "name", "stopCount", "cost", "searchName"])
+        #expect(all[1]["cost"] as? Double == 6 && all[1]["searchName"] as? String == "koln")
+        let conferences = try await ToolRun("query", trips, "conference", "topic = 'pages' and perDiem > 5", "--json").list()
+        #expect(conferences.count == 1 && conferences[0]["topic"] as? String == "pages")
+        #expect(await ToolRun("query", trips, "Trip", "perDiem > 5").isRefused(naming: "perDiem"))
+        let key = try #require(conferences[0]["$key"] as? Int)
+        let found = try await ToolRun("get", trips, "Trip", "\(key)", "--json").object()
+        #expect(found["$entity"] as? String == "Conference" && found["topic"] as? String == "pages")
+        let stops = try #require(found["stops"] as? [Int])
+        #expect(stops == stops.sorted(by: >) && stops.count == 3)
+        let text = await ToolRun("get", trips, "Conference", "\(key)")
+        #expect(text.status == 0 && text.output.contains("3 of Stop: "))
+        let info = try await ToolRun("info", trips, "--json").object()
+        let entities = try #require(info["entities"] as? [[String: Any]])
+        #expect(entities.map { $0["name"] as? String } == ["Trip", "Stop", "Company", "Guest"])
+        #expect(entities.map { $0["objects"] as? Int } == [2, 3, 1, 2])
+        let history = await ToolRun("history", trips, "--json")
+        #expect(history.status == 0 && history.output.contains("Trip"))
+        #expect(await ToolRun("verify", trips).status == 0)
+        for (copy, arguments) in [("lines", ["lines.jsonl"]), ("tables", ["--format", "csv", "tables"])] {
+            let path = folder.path(arguments.last ?? "")
+            let export = await ToolRun(["export", trips] + arguments.dropLast() + [path])
+            #expect(export.status == 0, "\(export)")
+            let back = await ToolRun(
+                "import", path, folder.path(copy + "-store"), "--kind", kind == .lmdb ? "lmdb" : "sqlite", "--swift",
+                folder.path(copy + ".swift"))
+            #expect(back.status == 0, "\(back)")
+            #expect(await ToolRun("diff", trips, folder.path(copy + "-store")).lines == ["no differences"])
+            #expect(await ToolRun("verify", folder.path(copy + "-store")).status == 0)
+            let model = await ToolRun("model", trips)
+            #expect(try String(contentsOfFile: folder.path(copy + ".swift"), encoding: .utf8) == model.output)
+        }
+        #expect(await ToolRun("repair", trips, folder.path("repaired")).status == 0)
+        #expect(await ToolRun("diff", trips, folder.path("repaired")).lines == ["no differences"])
     }
 
     /// Catches: a printed model that drops the order, the derivations or the classes of a file that is opened with it.

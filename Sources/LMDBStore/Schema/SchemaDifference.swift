@@ -39,7 +39,7 @@ enum SchemaDifference {
             }
             return "\(wanted.name).\(column.name) has another index, destination or optionality"
         }
-        if wanted.subentities != found.subentities { return "other entities inherit from \(found.name), or with other properties" }
+        if wanted.subentities != found.subentities { return "other entities inherit from \(found.name)" }
         if wanted.columns.count == found.columns.count { return "\(found.name) has other indexes over several columns" }
         return "\(found.name).\(found.columns[wanted.columns.count].name) is missing in the model"
     }

@@ -76,8 +76,11 @@ public final class Entity: Sendable {
         inheritance?.properties.count ?? columns.count - orderedReferences.count - (hasTypes ? 1 : 0)
     }
 
-    /// The columns of attributes and to-one relationships, in declaration order.
-    var declaredColumns: some RandomAccessCollection<Int> { inheritance?.properties ?? Array(0..<declaredColumnCount) }
+    /// The numbers of the columns of attributes and to-one relationships in declaration order, inherited ones first.
+    ///
+    /// The other columns are for positions in ordered relationships, for the types of objects in a hierarchy, and for properties of other
+    /// entities of it.
+    public var declaredColumns: [Int] { inheritance?.properties ?? Array(0..<declaredColumnCount) }
 
     /// Returns the attribute with this name, or nil.
     public func attribute(named name: String) -> Attribute? { attributes.first { $0.name == name } }

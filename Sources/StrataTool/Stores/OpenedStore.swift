@@ -100,8 +100,8 @@ struct OpenedStore: Sendable {
     /// - Throws: ``ToolError`` with the names that exist.
     func entity(_ name: String) throws -> Entity {
         if let exact = model.entity(named: name) { return exact }
-        if let near = model.entities.first(where: { $0.name.lowercased() == name.lowercased() }) { return near }
-        let known = model.entities.map(\.name)
+        let known = model.entities.map(\.name) + model.subentities.map(\.name)
+        if let near = known.first(where: { $0.lowercased() == name.lowercased() }).flatMap(model.entity) { return near }
         throw ToolError.wrongInput("\(path) has no entity \(name)\(Suggestion.hint(for: name, among: known))")
     }
 

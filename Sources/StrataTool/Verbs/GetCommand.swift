@@ -22,8 +22,8 @@ struct GetCommand: AsyncParsableCommand {
         let (words, json) = (object, output.json)
         try await OpenedStore.with(file) { store in
             let id = try Self.id(words, in: store)
-            let entity = store.model.entities[id.entity]
-            let found = try await store.read { context -> (values: [Value], related: [(name: String, keys: [ObjectKey])])? in
+            let model = store.model
+            let found = try await store.read { context -> Found? in
                 let object: ManagedObject
                 do {
                     object = try context.existingObject(with: id)
@@ -32,17 +32,20 @@ struct GetCommand: AsyncParsableCommand {
                 } catch {
                     return nil
                 }
+                guard let entity = model.entity(named: object.entityName) else { return nil }
                 let related = entity.relationships.compactMap { relationship -> (name: String, keys: [ObjectKey])? in
                     guard case .toMany = relationship.kind else { return nil }
                     return (relationship.name, object.relatedObjects(relationship.name).map(\.objectID.key))
                 }
-                return (entity.columns.map { object[$0.name] }, related)
+                let columns = entity.declaredColumns.map { entity.columns[$0] }
+                return Found(id: id, entity: entity.name, values: columns.map { ($0, object[$0.name]) }, related: related)
             }
             guard let found else {
                 throw ToolError.failed(
-                    "\(store.path) has no \(entity.name) with the key \(id.key). List keys with `strata query`")
+                    "\(store.path) has no \(model.entities[id.entity].name) with the key \(id.key). List keys with `strata query`"
+                )
             }
-            Self.show(id, entity, found.values, found.related, store.model, asJSON: json)
+            Self.show(found, model, asJSON: json)
         }
     }
 
@@ -64,32 +67,40 @@ struct GetCommand: AsyncParsableCommand {
         return ObjectID(store: identity, entity: try store.entity(words[0]).number, key: key)
     }
 
-    private static func show(
-        _ id: ObjectID, _ entity: Entity, _ values: [Value], _ related: [(name: String, keys: [ObjectKey])], _ model: Model,
-        asJSON: Bool
-    ) {
+    private static func show(_ found: Found, _ model: Model, asJSON: Bool) {
+        let (id, related) = (found.id, found.related)
         if asJSON {
             var members = [
-                JSON.Member(name: "$entity", value: .string(entity.name)), JSON.Member(name: "$key", value: .number(id.key)),
+                JSON.Member(name: "$entity", value: .string(found.entity)), JSON.Member(name: "$key", value: .number(id.key)),
                 JSON.Member(name: "$id", value: .string(id.description)),
             ]
-            members += zip(entity.columns, values).map { JSON.Member(name: $0.name, value: ValueText.json($1, $0.type)) }
+            members += found.values.map { JSON.Member(name: $0.name, value: ValueText.json($1, $0.type)) }
             members += related.map { JSON.Member(name: $0.name, value: .array($0.keys.map { .number($0) })) }
             return Console.print(JSON.object(members).text)
         }
-        Console.print("\(entity.name) \(id.key)   \(id)")
-        let width = ((entity.columns.map(\.name) + related.map(\.name)).map(\.count).max() ?? 0) + 2
+        Console.print("\(found.entity) \(id.key)   \(id)")
+        let width = ((found.values.map(\.column.name) + related.map(\.name)).map(\.count).max() ?? 0) + 2
         func line(_ name: String, _ text: String) {
             Console.print("  " + name + String(repeating: " ", count: width - name.count) + text)
         }
-        for (column, value) in zip(entity.columns, values) {
+        for (column, value) in found.values {
             let shown = ValueText.shown(value, column.type)
             line(column.name, column.destination.map { value.isNull ? shown : "\(model.entities[$0].name) \(shown)" } ?? shown)
         }
+        let entity = model.entity(named: found.entity)
         for (name, keys) in related {
-            let destination = entity.relationship(named: name).map { model.entities[$0.destination].name } ?? ""
+            let destination = entity?.relationship(named: name).map { model.entities[$0.destination].name } ?? ""
             let list = keys.prefix(Self.shown).map { "\($0)" }.joined(separator: ", ")
             line(name, keys.isEmpty ? "none" : "\(keys.count) of \(destination): \(list)\(keys.count > Self.shown ? ", …" : "")")
         }
     }
+}
+
+/// An object as it is shown.
+private struct Found: Sendable {
+    var id: ObjectID
+    /// The entity of the object, which may inherit from the one that was asked for.
+    var entity: String
+    var values: [(column: ColumnSchema, value: Value)]
+    var related: [(name: String, keys: [ObjectKey])]
 }

@@ -116,7 +116,7 @@ struct Query: Sendable {
         } else {
             columns =
                 [(ResultColumn.objectID.named("$key"), .reference)]
-                + entity.columns.map { (ResultColumn.property($0.name), $0.type) }
+                + entity.declaredColumns.map { (ResultColumn.property(entity.columns[$0].name), entity.columns[$0].type) }
         }
         guard !columns.isEmpty else { throw ToolError.wrongInput("no columns. Name at least one, separated by commas") }
         types = columns.map(\.1)
