@@ -28,8 +28,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
-        // Used by the command line tool only. Packages that use the libraries do not build it.
+        // Used by the command line tool only. Packages that use the libraries do not build them.
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     ],
     targets: [
         // Layer 0: C libraries.
@@ -79,11 +80,18 @@ let package = Package(
         // Layer 6: data of other programs as tables, for imports and benchmarks: SQLite files, Core Data stores, CSV folders.
         .target(name: "Datasets", dependencies: ["ObjectGraph", "SQLiteStore", "StoreInterface"]),
 
+        // Layer 7: the page in a browser that `strata studio` serves. Like any program, it can use the public API only.
+        .target(
+            name: "StrataStudio",
+            dependencies: [
+                "ObjectGraph", "StoreInterface", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+            ], packageAccess: false),
         // Layer 7: the verbs of the command line tool. Like any program, they can use the public API only.
         .target(
             name: "StrataTool",
             dependencies: [
-                "Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface",
+                "Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface", "StrataStudio",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], packageAccess: false),
         // The program `strata`. Its module is named otherwise than the product: `strata` and `Strata` would be one file name on macOS.
@@ -149,6 +157,11 @@ let package = Package(
             dependencies: [
                 "strata-tool", "StrataTool", "Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface",
                 "TestSupport",
+            ]),
+        .testTarget(
+            name: "StrataStudioTests",
+            dependencies: [
+                "StrataStudio", "StrataTool", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface", "TestSupport",
             ]),
         .testTarget(name: "ArchitectureTests", exclude: ["Fixtures"]),
 

@@ -23,7 +23,10 @@ enum LayerTable {
             outside: ["Logging", "CoreMetrics", "Tracing", "DequeModule", "HashTreeCollections", "OrderedCollections"]),
         Module(name: "Datasets", below: ["ObjectGraph", "SQLiteStore", "StoreInterface"]),
         Module(
-            name: "StrataTool", below: ["Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface"],
+            name: "StrataStudio", below: ["ObjectGraph", "StoreInterface"], outside: ["NIOCore", "NIOPosix", "NIOHTTP1"]),
+        Module(
+            name: "StrataTool",
+            below: ["Datasets", "ObjectGraph", "LMDBStore", "SQLiteStore", "StoreInterface", "StrataStudio"],
             outside: ["ArgumentParser"]),
         Module(name: "strata-tool", below: ["StrataTool"]),
         Module(

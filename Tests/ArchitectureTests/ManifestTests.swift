@@ -52,7 +52,7 @@ extension SourceFile {
     /// The command line tool shows that the public API is enough for programs.
     @Test func theToolCannotUseWhatIsNotPublic() {
         let lines = Repository.manifest.lines
-        for name in ["StrataTool", "strata-tool"] {
+        for name in ["StrataStudio", "StrataTool", "strata-tool"] {
             let start = lines.firstIndex { $0.contains("name: \"\(name)\", dependencies") || $0.contains("name: \"\(name)\",") }
             let target = start.map { lines[$0...].prefix(8).joined() } ?? ""
             #expect(target.contains("packageAccess: false"), "\(name)")
@@ -67,6 +67,14 @@ extension SourceFile {
             targets.filter { $0.dependencies.contains("StrataTool") && !$0.name.hasSuffix("Tests") }.map(\.name) == [
                 "strata-tool"
             ])
+    }
+
+    /// Programs that use a library do not build the server of the tool's page.
+    @Test func `only the page of the tool needs a server`() {
+        let users = targets.filter { $0.products.contains { $0.hasPrefix("NIO") } }.map(\.name)
+        #expect(users == ["StrataStudio"])
+        let above = targets.filter { $0.dependencies.contains("StrataStudio") && !$0.name.hasSuffix("Tests") }.map(\.name)
+        #expect(above == ["StrataTool"])
     }
 
     @Test func importingStrataBuildsNoSQLite() throws {

@@ -72,7 +72,7 @@ struct StrataCommand: AsyncParsableCommand {
         subcommands: [
             InfoCommand.self, ModelCommand.self, QueryCommand.self, GetCommand.self, ExportCommand.self, ImportCommand.self,
             HistoryCommand.self, DiffCommand.self, WatchCommand.self, VerifyCommand.self, RepairCommand.self, CompactCommand.self,
-            BackupCommand.self, MigrateCommand.self, ShellCommand.self,
+            BackupCommand.self, MigrateCommand.self, StudioCommand.self, ShellCommand.self,
         ])
 
     /// The names of the verbs.

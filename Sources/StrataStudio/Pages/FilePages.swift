@@ -1,0 +1,87 @@
+import ObjectGraph
+import StoreInterface
+
+/// The file of a store: its size, its tables, and the states of it that are in use.
+struct FilePages: Sendable {
+    struct Summary: Encodable, Sendable {
+        struct Count: Encodable, Sendable {
+            var name: String
+            var count: Int
+        }
+
+        var file: String
+        var id: String
+        var version: String
+        var isWritable: Bool
+        var bytes: Int
+        var save: Generation
+        var entities: [Count]
+        /// The reason why saves of other processes are noticed late.
+        var note: String?
+    }
+
+    struct Snapshots: Encodable, Sendable { var snapshots: [SnapshotText] }
+
+    struct SnapshotText: Encodable, Sendable {
+        var owners: [String]
+        var process: Int32
+        var seconds: Int64?
+        var save: Generation?
+        var bytes: Int?
+        var isNewest: Bool
+    }
+
+    struct FileMap: Encodable, Sendable {
+        var bytes: Int
+        var tables: [Table]
+        /// The bytes of no table: free pages, and pages that older states keep. nil if the store does not know its tables.
+        var otherBytes: Int?
+        /// The most bytes that one older state keeps from reuse.
+        var retainedBytes: Int?
+    }
+
+    struct Table: Encodable, Sendable {
+        var name: String
+        var content: String
+        var entries: Int
+        var bytes: Int
+    }
+
+    private let store: StudioStore
+    private let feed: LiveFeed
+
+    init(_ store: StudioStore, _ feed: LiveFeed) {
+        self.store = store
+        self.feed = feed
+    }
+
+    func store() async throws -> Summary {
+        let snapshot = try store.coordinator.snapshot(owner: "studio")
+        let names = store.model.entities.map(\.name)
+        let counts = try await store.read(snapshot) { context in try names.map { try context.count(EntityFetchRequest($0)) } }
+        return Summary(
+            file: store.file, id: store.coordinator.storeIdentity.uuid.uuidString, version: store.model.version.description,
+            isWritable: store.options.isWritable, bytes: try store.coordinator.fileBytes(), save: snapshot.generation,
+            entities: zip(names, counts).map { Summary.Count(name: $0, count: $1) }, note: await feed.failure)
+    }
+
+    func snapshots() throws -> Snapshots {
+        Snapshots(
+            snapshots: try store.coordinator.snapshots().map { snapshot in
+                SnapshotText(
+                    owners: snapshot.owners, process: snapshot.processID, seconds: snapshot.age?.components.seconds,
+                    save: snapshot.generation, bytes: snapshot.bytesRetained, isNewest: snapshot.isNewest)
+            })
+    }
+
+    func map() async throws -> FileMap {
+        let bytes = try store.coordinator.fileBytes()
+        let sizes = try await store.coordinator.tableSizes()
+        let used = sizes.reduce(0) { $0 + $1.bytes }
+        return FileMap(
+            bytes: bytes,
+            tables: sizes.map { Table(name: $0.name, content: $0.content.rawValue, entries: $0.entries, bytes: $0.bytes) },
+            otherBytes: sizes.isEmpty ? nil : max(bytes - used, 0),
+            retainedBytes: try store.coordinator.snapshots().compactMap(\.bytesRetained).max())
+    }
+}

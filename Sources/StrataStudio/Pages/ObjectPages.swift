@@ -1,0 +1,167 @@
+import NIOHTTP1
+import ObjectGraph
+import StoreInterface
+
+/// One object with its values, the objects that it is related to, and the saves that changed it.
+struct ObjectPages: Sendable {
+    struct Page: Encodable, Sendable {
+        var entity: String
+        var key: String
+        var id: String
+        var label: String?
+        /// The newest save that the shown state contains.
+        var save: Generation
+        var properties: [Property]
+        var relationships: [Related]
+        /// The newest saves that changed the object, newest first.
+        var history: [Change]
+    }
+
+    struct Property: Encodable, Sendable {
+        var name: String
+        var type: String
+        var destination: String?
+        var cell: Cell
+    }
+
+    /// The objects of a to-many relationship.
+    struct Related: Encodable, Sendable {
+        struct Member: Encodable, Sendable {
+            var key: String
+            var label: String?
+        }
+
+        var name: String
+        var destination: String
+        /// nil if the relationship has no name at the other end, by which its objects are found.
+        var total: Int?
+        var offset: Int
+        var members: [Member]
+        /// The filter of a table with the same objects.
+        var filter: String?
+    }
+
+    struct Change: Encodable, Sendable {
+        var save: Generation
+        var date: String
+        var author: String?
+        var kind: String
+    }
+
+    private static let shownCharacters = 20_000
+    /// The number of related objects that are listed at once, and of saves that are read to find those of the object.
+    private static let (listed, readSaves, listedSaves) = (50, 500, 10)
+
+    private let store: StudioStore
+
+    init(_ store: StudioStore) { self.store = store }
+
+    func page(_ query: [String: String]) async throws -> Page {
+        let entity = try store.entity(query["entity"])
+        let key = try store.key(query["key"])
+        let id = store.id(entity, key)
+        let snapshot = try store.coordinator.snapshot(owner: "studio")
+        let store = store
+        let (values, labels, related) = try await store.read(snapshot) { context in
+            let values = try Self.values(id, entity, in: context)
+            let labels = try entity.columns.indices.map { column -> String? in
+                guard let key = values[column].referenceKey, let far = entity.columns[column].destination else { return nil }
+                return try Self.label(key, store.model.entities[far], store, in: context)
+            }
+            let related = try entity.relationships.compactMap { try Self.related(id, $0, 0, store, in: context) }
+            return (values, labels, related)
+        }
+        var properties = zip(entity.columns, values).map { column, value in
+            Property(
+                name: column.name, type: column.typeText(in: store.model),
+                destination: column.destination.map { store.model.entities[$0].name },
+                cell: store.cell(value, column.type, limit: Self.shownCharacters))
+        }
+        for (column, label) in labels.enumerated() { properties[column].cell.label = label }
+        let name = store.label(of: entity).flatMap { entity.column(named: $0) }.flatMap { properties[$0].cell.text }
+        return Page(
+            entity: entity.name, key: "\(key)", id: id.description, label: name.map { String($0.prefix(200)) },
+            save: snapshot.generation, properties: properties, relationships: related, history: await changes(of: id))
+    }
+
+    /// Returns further objects of a to-many relationship.
+    func related(_ query: [String: String]) async throws -> Related {
+        let entity = try store.entity(query["entity"])
+        let id = store.id(entity, try store.key(query["key"]))
+        let offset = max(query["offset"].flatMap(Int.init) ?? 0, 0)
+        let store = store
+        guard let relationship = entity.relationship(named: query["name"] ?? ""),
+            let found = try await store.read({ try Self.related(id, relationship, offset, store, in: $0) })
+        else { throw PageError(.notFound, "\(entity.name) has no to-many relationship \(query["name"] ?? ""). Reload the page") }
+        return found
+    }
+
+    /// Returns the values of an object by requests, whose errors do not stop the program if a page of the store is damaged.
+    static func values(_ id: ObjectID, _ entity: Entity, in context: ManagedObjectContext) throws -> [Value] {
+        let columns = entity.columns.map { ResultColumn.property($0.name) }
+        let request = EntityValueRequest(entity.name, fetching: [.objectID] + columns, matching: .ids([id]))
+        guard let row = try context.fetch(request).first else {
+            throw PageError(.notFound, "the store has no \(entity.name) with the key \(id.key): it was deleted, or never saved")
+        }
+        return Array(row.values.dropFirst())
+    }
+
+    private static func label(
+        _ key: ObjectKey, _ entity: Entity, _ store: StudioStore, in context: ManagedObjectContext
+    ) throws -> String? {
+        guard let name = store.label(of: entity) else { return nil }
+        let request = EntityValueRequest(
+            entity.name, fetching: [.property(name)], matching: .ids([store.id(entity, key)]))
+        return try context.fetch(request).first.flatMap { store.cell($0.values[0], .string, limit: 200).text }
+    }
+
+    private static func related(
+        _ id: ObjectID, _ relationship: Relationship, _ offset: Int, _ store: StudioStore, in context: ManagedObjectContext
+    ) throws -> Related? {
+        guard case .toMany = relationship.kind else { return nil }
+        let far = store.model.entities[relationship.destination]
+        var found = Related(name: relationship.name, destination: far.name, total: nil, offset: offset, members: [], filter: nil)
+        guard let inverse = relationship.inverse.map({ far.relationships[$0] }) else { return found }
+        let condition: Condition
+        if case .toOne = inverse.kind {
+            condition = .compare(inverse.name, .equal, .reference(id.key))
+            found.filter = "`\(inverse.name)` = \(id.key)"
+        } else {
+            condition = .related(inverse.name, .any, .ids([id]))
+        }
+        let label = store.label(of: far)
+        let request = EntityValueRequest(
+            far.name, fetching: [.objectID] + (label.map { [.property($0)] } ?? []), matching: condition, limit: listed,
+            offset: offset)
+        found.total = try context.count(EntityFetchRequest(far.name, matching: condition))
+        found.members = try context.fetch(request).map { row in
+            Related.Member(
+                key: "\(row.values[0].referenceKey ?? 0)",
+                label: label == nil ? nil : store.cell(row.values[1], .string, limit: 200).text)
+        }
+        return found
+    }
+
+    /// The newest saves that changed an object, among the last saves of the store.
+    private func changes(of id: ObjectID) async -> [Change] {
+        let newest = store.coordinator.currentHistoryToken
+        let start = newest.generation > UInt64(Self.readSaves) ? newest.generation - UInt64(Self.readSaves) : 0
+        let token = HistoryToken(store: newest.store, incarnation: newest.incarnation, generation: start)
+        var request = HistoryRequest(after: start == 0 ? nil : token)
+        var saves = try? await store.coordinator.history(request)
+        if saves == nil {
+            // The kept history begins after the position.
+            request.after = nil
+            saves = try? await store.coordinator.history(request)
+        }
+        let bit: UInt64 = 1 << UInt64(PageAddress.slot(of: id.key))
+        let found = (saves ?? []).reversed().lazy.compactMap { save -> Change? in
+            let pages = save.changeSet.change(of: id.entity)?.pages
+            guard let page = pages?.first(where: { $0.number == PageAddress.page(of: id.key) }) else { return nil }
+            let kinds = [("insert", page.inserted), ("update", page.updated), ("delete", page.deleted)]
+            guard let kind = kinds.first(where: { $0.1 & bit != 0 })?.0 else { return nil }
+            return Change(save: save.id, date: store.dateText(save.date), author: save.author, kind: kind)
+        }
+        return Array(found.prefix(Self.listedSaves))
+    }
+}

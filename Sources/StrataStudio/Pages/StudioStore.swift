@@ -1,0 +1,95 @@
+import NIOHTTP1
+import ObjectGraph
+import StoreInterface
+
+/// The store of a page, and how its values are written.
+struct StudioStore: Sendable {
+    let container: PersistentContainer
+    let file: String
+    let language: StudioLanguage
+    let options: Studio.Options
+
+    var coordinator: PersistentStoreCoordinator { container.coordinator }
+    var model: Model { container.model }
+
+    /// Returns an entity by its name.
+    func entity(_ name: String?) throws -> Entity {
+        guard let name, let entity = model.entity(named: name) else {
+            throw PageError(.notFound, "the store has no entity \(name ?? "without a name"). Choose one of the schema")
+        }
+        return entity
+    }
+
+    /// Returns the key that a text names.
+    func key(_ text: String?) throws -> ObjectKey {
+        guard let text, let key = ObjectKey(text) else {
+            throw PageError(.badRequest, "\(text ?? ""): no key of an object. Write a whole number")
+        }
+        return key
+    }
+
+    func id(_ entity: Entity, _ key: ObjectKey) -> ObjectID {
+        ObjectID(store: coordinator.storeIdentity, entity: entity.number, key: key)
+    }
+
+    /// Returns the condition of a filter's text.
+    func condition(_ text: String?, _ entity: Entity) throws -> Condition {
+        do { return try language.condition(text ?? "", entity, model) } catch {
+            throw PageError(.badRequest, language.sentence(error))
+        }
+    }
+
+    /// Reads one state.
+    func read<T: Sendable>(_ snapshot: Snapshot, _ body: @Sendable (ManagedObjectContext) throws -> T) async throws -> T {
+        let context = coordinator.newBackgroundContext(name: "studio", reading: snapshot)
+        return try await context.perform { try body($0) }
+    }
+
+    /// Reads the newest state.
+    func read<T: Sendable>(_ body: @Sendable (ManagedObjectContext) throws -> T) async throws -> T {
+        try await read(coordinator.snapshot(owner: "studio"), body)
+    }
+
+    /// The attribute that stands for an object where only one is shown: a name or title, or else the first text.
+    func label(of entity: Entity) -> String? {
+        let texts = entity.attributes.filter { $0.type == .string }
+        return (texts.first { ["name", "title"].contains($0.name.lowercased()) } ?? texts.first)?.name
+    }
+
+    // MARK: Values
+
+    /// Returns a value as the page shows it. Long texts are cut, and data is shown by its length.
+    func cell(_ value: Value, _ type: ColumnType, limit: Int) -> Cell {
+        switch value {
+        case .null: return Cell()
+        case .data(let data): return Cell(text: "\(data.count) bytes")
+        default:
+            var cell = Cell(text: language.text(value, type))
+            if let text = cell.text, let end = text.index(text.startIndex, offsetBy: limit, limitedBy: text.endIndex),
+                end < text.endIndex
+            {
+                cell.text = String(text[..<end])
+                cell.length = text.count
+            }
+            if case .reference(let key) = value { cell.key = "\(key)" }
+            return cell
+        }
+    }
+}
+
+/// A value as the page shows it. Numbers are texts, because a script's numbers are less exact.
+struct Cell: Encodable, Sendable {
+    /// nil for null.
+    var text: String?
+    /// The number of characters of the whole text, if it is cut.
+    var length: Int?
+    /// The key of the object to which a reference leads.
+    var key: String?
+    /// The text that stands for that object.
+    var label: String?
+}
+
+extension ColumnSchema {
+    /// The type, and for a reference the entity to which it leads.
+    func typeText(in model: Model) -> String { destination.map { model.entities[$0].name } ?? type.rawValue }
+}

@@ -1,0 +1,75 @@
+import ArgumentParser
+import Dispatch
+import Foundation
+import ObjectGraph
+import StoreInterface
+import StrataStudio
+
+/// `strata studio`: a page in a browser that shows a store.
+struct StudioCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "studio", abstract: "Serves a page for a browser that shows a store.",
+        discussion: """
+            Prints the address to open. The page is served to this computer only, and its address has a token. It shows the schema, tables, \
+            objects, history, snapshots and the parts of the file, and follows the saves of other processes. Ends when it is interrupted.
+            """)
+
+    @Argument(help: "The store.")
+    var file: String
+
+    @Flag(help: "Allow the page to change objects.")
+    var write = false
+
+    @Option(help: "Listen on this port; any free one without it.")
+    var port = 0
+
+    @OptionGroup var output: OutputOptions
+
+    mutating func validate() throws {
+        guard (0...65_535).contains(port) else { throw ValidationError("--port is a number from 0 to 65535") }
+    }
+
+    mutating func run() async throws {
+        let options = self
+        try await OpenedStore.with(file, write ? .writing : .reading) { store in
+            let studio: Studio
+            do {
+                studio = try await Studio(
+                    store.container, file: URL(fileURLWithPath: store.path).lastPathComponent, language: Self.language,
+                    options: Studio.Options(isWritable: options.write, port: options.port))
+            } catch {
+                throw ToolError.failed("cannot listen on port \(options.port): \(error). Choose another port with --port")
+            }
+            let address = studio.address
+            Console.print(options.output.json ? JSON.object(["address": .string(address)]).text : address)
+            await Interruption.run { try? await studio.run() }
+        }
+    }
+
+    /// The texts of conditions and values are those of the other verbs.
+    private static let language = StudioLanguage(
+        condition: { try ConditionParser.condition($0, on: $1, in: $2) }, text: { ValueText.text($0, $1) },
+        value: { ValueText.value($0, $1) }, sentence: { ToolError($0).description })
+}
+
+/// Work that ends when the process is interrupted or asked to end.
+private enum Interruption {
+    /// Runs `body`, and cancels it at the first SIGINT or SIGTERM.
+    static func run(_ body: @escaping @Sendable () async -> Void) async {
+        let task = Task { await body() }
+        let sources = [SIGINT, SIGTERM].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler { task.cancel() }
+            source.resume()
+            return source
+        }
+        await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            task.cancel()
+        }
+        for source in sources { source.cancel() }
+        for number in [SIGINT, SIGTERM] { signal(number, SIG_DFL) }
+    }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import ObjectGraph
+import StoreInterface
+import TestSupport
+import Testing
+
+/// The answers of the pages that read.
+@Suite struct PageTests {
+    @Test(arguments: fileKinds)
+    func `the schema and the numbers of objects are those of the store`(_ kind: StoreKind) async throws {
+        let run = try await StudioRun(kind)
+        let store = try await run.json("store")
+        let entities = try #require(store["entities"] as? [[String: Any]])
+        let counts = Dictionary(uniqueKeysWithValues: entities.map { ($0["name"] as? String, $0["count"] as? Int) })
+        #expect(counts == ["Artist": 2, "Profile": 0, "Album": 1, "Track": 120, "Playlist": 1])
+        #expect(store["isWritable"] as? Bool == false && store["save"] as? Int == 1)
+        let schema = try #require(try await run.json("schema")["entities"] as? [[String: Any]])
+        let track = try #require(schema.first { $0["name"] as? String == "Track" }?["properties"] as? [[String: Any]])
+        let kinds = Dictionary(uniqueKeysWithValues: track.map { ($0["name"] as? String, $0["kind"] as? String) })
+        #expect(kinds["title"] == "attribute" && kinds["album"] == "to-one" && kinds["playlists"] == "to-many")
+        #expect(track.first { $0["name"] as? String == "isrc" }?["index"] as? String == "unique")
+        #expect(try await run.stop() == 0)
+    }
+
+    @Test(arguments: fileKinds)
+    func `a table is filtered, sorted and cut into pages, and shows the query's plan`(_ kind: StoreKind) async throws {
+        let run = try await StudioRun(kind)
+        let query = ["entity": "Track", "filter": "plays >= 100 and album.title = 'Parklife'", "sort": "-plays", "limit": "8"]
+        let first = try await run.json("table", query)
+        #expect(first["total"] as? Int == 20)
+        #expect((first["plan"] as? String)?.isEmpty == false)
+        var titles: [String?] = []
+        for offset in stride(from: 0, to: 24, by: 8) {
+            let page = try await run.json(
+                "table", query.merging(["offset": "\(offset)", "view": first["view"] as? String ?? ""]) { $1 })
+            let rows = try #require(page["rows"] as? [[String: Any]])
+            titles += rows.map { ($0["cells"] as? [[String: Any]])?.first?["text"] as? String }
+        }
+        #expect(titles == (100..<120).reversed().map { "Track \($0)" })
+        // A reference is shown by a text of its object.
+        let album = try #require((first["rows"] as? [[String: Any]])?.first?["cells"] as? [[String: Any]])[4]
+        #expect(album["label"] as? String == "Parklife" && album["key"] as? String == album["text"] as? String)
+        let plan = try await run.json("plan", ["entity": "Track", "filter": "plays = 5"])
+        #expect((plan["plan"] as? String)?.contains("index on plays") == (kind == .lmdb))
+        // The number of rows of a page is bounded.
+        #expect(try await run.json("table", ["entity": "Track", "limit": "100000"])["limit"] as? Int == 500)
+        try await run.stop()
+    }
+
+    @Test func `a wrong filter or sort is answered with one line that names it`() async throws {
+        let run = try await StudioRun(.lmdb)
+        let filter = try await run.get("/api/table", ["entity": "Track", "filter": "plays > long"])
+        #expect(filter.status == 400)
+        #expect(filter.error?.contains("at character 9") == true && filter.error?.contains("\n") == false)
+        let name = try await run.get("/api/table", ["entity": "Track", "filter": "playz = 1"])
+        #expect(name.error?.contains("did you mean plays?") == true, "\(name.text)")
+        let sort = try await run.get("/api/table", ["entity": "Track", "sort": "nothing"])
+        #expect(sort.status == 400 && sort.error?.contains("nothing") == true, "\(sort.text)")
+        try await run.stop()
+    }
+
+    @Test(arguments: fileKinds)
+    func `all pages of a table show one state while another context saves`(_ kind: StoreKind) async throws {
+        let run = try await StudioRun(kind)
+        let first = try await run.json("table", ["entity": "Track", "limit": "50"])
+        let view = try #require(first["view"] as? String)
+        let container = try await run.container()
+        try await container.write { context in
+            for track in try context.fetch(EntityFetchRequest("Track", matching: .compare("plays", .less, .int(60)))) {
+                context.delete(track)
+            }
+            context.insert("Track")["title"] = "new"
+        }
+        var titles: [String?] = []
+        for offset in [0, 50, 100] {
+            let page = try await run.json("table", ["entity": "Track", "limit": "50", "offset": "\(offset)", "view": view])
+            #expect(page["total"] as? Int == 120)
+            titles += try #require(page["rows"] as? [[String: Any]]).map {
+                ($0["cells"] as? [[String: Any]])?.first?["text"] as? String
+            }
+        }
+        #expect(titles == (0..<120).map { "Track \($0)" })
+        // A new view shows the newest state.
+        let fresh = try await run.json("table", ["entity": "Track"])
+        #expect(fresh["total"] as? Int == 61 && (fresh["save"] as? Int ?? 0) > (first["save"] as? Int ?? 0))
+        // The kept state is shown among the snapshots, with what it keeps.
+        let snapshots = try #require(try await run.json("snapshots")["snapshots"] as? [[String: Any]])
+        let kept = try #require(snapshots.first { ($0["owners"] as? [String])?.contains("studio: table Track") == true })
+        #expect(kept["isNewest"] as? Bool == false && kept["save"] as? Int == first["save"] as? Int)
+        // Only a few states are kept: the oldest is released.
+        for _ in 0..<8 { _ = try await run.json("table", ["entity": "Album"]) }
+        let gone = try await run.get("/api/table", ["entity": "Track", "view": view])
+        #expect(gone.status == 410 && gone.error?.contains("Refresh") == true)
+        try await container.close()
+        try await run.stop()
+    }
+
+    @Test(arguments: fileKinds)
+    func `an object is shown with the objects at both kinds of relationships`(_ kind: StoreKind) async throws {
+        let run = try await StudioRun(kind)
+        let list = try await run.keys("Playlist")[0]
+        let page = try await run.json("object", ["entity": "Playlist", "key": list])
+        let related = try #require(page["relationships"] as? [[String: Any]])
+        #expect(related.count == 1 && related[0]["total"] as? Int == 60)
+        let members = try #require(related[0]["members"] as? [[String: Any]])
+        #expect(members.count == 50 && members[0]["label"] as? String == "Track 0")
+        let rest = try await run.json("related", ["entity": "Playlist", "key": list, "name": "tracks", "offset": "50"])
+        #expect((rest["members"] as? [[String: Any]])?.last?["label"] as? String == "Track 59")
+        // The filter of a to-one relationship's other end shows the same objects as a table.
+        let album = try await run.keys("Album")[0]
+        let tracks = try #require(
+            try await run.json("object", ["entity": "Album", "key": album])["relationships"] as? [[String: Any]])
+        let filter = try #require(tracks.first { $0["name"] as? String == "tracks" }?["filter"] as? String)
+        #expect(try await run.keys("Track", filter: filter).count == 120)
+        // The history of the object.
+        #expect((page["history"] as? [[String: Any]])?.map { $0["kind"] as? String } == ["insert"])
+        try await run.stop()
+    }
+
+    @Test(arguments: fileKinds)
+    func `the file's parts are shown where the store knows them`(_ kind: StoreKind) async throws {
+        let run = try await StudioRun(kind)
+        let map = try await run.json("file")
+        let tables = try #require(map["tables"] as? [[String: Any]])
+        #expect((map["bytes"] as? Int ?? 0) > 0)
+        #expect(tables.isEmpty == (kind == .sqlite))
+        if kind == .lmdb {
+            #expect(Set(tables.compactMap { $0["content"] as? String }).isSuperset(of: ["objects", "index", "link", "history"]))
+            let sum = tables.reduce(0) { $0 + ($1["bytes"] as? Int ?? 0) }
+            #expect(sum + (map["otherBytes"] as? Int ?? -1) == map["bytes"] as? Int)
+        }
+        try await run.stop()
+    }
+
+    @Test func `large values are cut, and the page says how long they are`() async throws {
+        let run = try await StudioRun(.lmdb) { context in
+            context.insert("Artist")["name"] = .string(String(repeating: "é", count: 50_000))
+        }
+        let table = try await run.json("table", ["entity": "Artist"])
+        let cell = try #require((table["rows"] as? [[String: Any]])?[0]["cells"] as? [[String: Any]])[0]
+        #expect((cell["text"] as? String)?.count == 120 && cell["length"] as? Int == 50_000)
+        let key = try await run.keys("Artist")[0]
+        let object = try await run.json("object", ["entity": "Artist", "key": key])
+        let shown = try #require((object["properties"] as? [[String: Any]])?[0]["cell"] as? [String: Any])
+        #expect((shown["text"] as? String)?.count == 20_000 && shown["length"] as? Int == 50_000)
+        try await run.stop()
+    }
+
+    @Test(arguments: ["INT", "TERM"])
+    func `the program ends with status 0 at a signal`(_ signal: String) async throws {
+        let bed = try TestBed(.lmdb)
+        try await bed.container().close()
+        let process = try StudioProcess([bed.file.path], signal: signal, in: bed.folder)
+        _ = try await process.address()
+        let result = try await process.stop()
+        #expect(result.status == 0, "\(result)")
+    }
+}

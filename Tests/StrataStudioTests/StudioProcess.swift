@@ -1,0 +1,60 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The program `strata studio` in another process. It ends with the test, or with the process of the tests.
+final class StudioProcess: Sendable {
+    private let folder: URL
+    private let running: Task<ChildProgram.Result, any Error>
+
+    /// Starts the program.
+    ///
+    /// - Parameters:
+    ///   - signal: The signal that ends it.
+    ///   - folder: A folder for the texts that the two processes exchange.
+    init(_ arguments: [String], signal: String = "TERM", in folder: URL) throws {
+        let script = """
+            folder=$1; shift
+            "$@" > "$folder/address.txt" & studio=$!
+            until [ -e "$folder/stop" ]; do
+              kill -0 $PPID && kill -0 $studio || break
+              sleep 0.05
+            done
+            kill -\(signal) $studio
+            wait $studio
+            """
+        let command = ["-c", script, "studio", folder.path, try Self.tool(), "studio"] + arguments
+        self.folder = folder
+        running = Task { try await HTTPClient.blocking { try ChildProgram.run("/bin/bash", command) } }
+    }
+
+    /// Waits for the line that the program prints.
+    func address() async throws -> String {
+        var text = ""
+        try await until("the address") {
+            text = (try? String(contentsOf: folder.appending(path: "address.txt"), encoding: .utf8)) ?? ""
+            return text.hasSuffix("\n")
+        }
+        return text.trimmingCharacters(in: .newlines)
+    }
+
+    /// Ends the program and waits for it.
+    func stop() async throws -> ChildProgram.Result {
+        try Data().write(to: folder.appending(path: "stop"))
+        return try await running.value
+    }
+
+    /// Runs the program with arguments that it refuses.
+    static func refused(_ arguments: String...) async throws -> ChildProgram.Result {
+        let tool = try tool()
+        return try await HTTPClient.blocking { try ChildProgram.run(tool, ["studio"] + arguments) }
+    }
+
+    /// The path of the program, which is built beside the tests.
+    private static func tool() throws -> String {
+        let executable = Bundle.main.executableURL ?? URL(filePath: CommandLine.arguments[0])
+        let tool = executable.resolvingSymlinksInPath().deletingLastPathComponent().appending(path: "strata").path
+        try #require(FileManager.default.fileExists(atPath: tool), "the tool is built beside the tests")
+        return tool
+    }
+}
