@@ -17,25 +17,28 @@ final class StudioProcess: Sendable {
             folder=$1; shift
             "$@" > "$folder/address.txt" & studio=$!
             until [ -e "$folder/stop" ]; do
-              kill -0 $PPID && kill -0 $studio || break
+              kill -0 $PPID && kill -0 $studio 2> /dev/null || break
               sleep 0.05
             done
-            kill -\(signal) $studio
+            kill -\(signal) $studio 2> /dev/null
             wait $studio
+            status=$?
+            touch "$folder/ended"
+            exit $status
             """
         let command = ["-c", script, "studio", folder.path, try Self.tool(), "studio"] + arguments
         self.folder = folder
         running = Task { try await HTTPClient.blocking { try ChildProgram.run("/bin/bash", command) } }
     }
 
-    /// Waits for the line that the program prints.
-    func address() async throws -> String {
+    /// Waits for the line that the program prints. Returns nil if it ends instead.
+    func address() async throws -> String? {
         var text = ""
-        try await until("the address") {
+        try await until("the address, or the end of the program") {
             text = (try? String(contentsOf: folder.appending(path: "address.txt"), encoding: .utf8)) ?? ""
-            return text.hasSuffix("\n")
+            return text.hasSuffix("\n") || FileManager.default.fileExists(atPath: folder.appending(path: "ended").path)
         }
-        return text.trimmingCharacters(in: .newlines)
+        return text.hasSuffix("\n") ? text.trimmingCharacters(in: .newlines) : nil
     }
 
     /// Ends the program and waits for it.

@@ -20,7 +20,7 @@ final class StudioRun: Sendable {
     var host: String { "127.0.0.1:\(client.port)" }
 
     /// Fills a store and starts the tool. Returns when it has printed the address.
-    init(
+    convenience init(
         _ kind: StoreKind, _ options: String...,
         fill: @escaping @Sendable (ManagedObjectContext) throws -> Void = StudioRun.fill
     ) async throws {
@@ -28,9 +28,22 @@ final class StudioRun: Sendable {
         let container = try await Self.container(bed)
         try await container.write { try fill($0) }
         try await container.close()
-        process = try StudioProcess([bed.file.path] + options, in: bed.folder)
-        let line = try await process.address()
+        let process = try StudioProcess([bed.file.path] + options, in: bed.folder)
+        let line = try #require(try await process.address(), "the tool has ended")
+        try self.init(process, bed, line)
+    }
+
+    /// Waits for the address of a started tool. Returns nil if it ends instead.
+    ///
+    /// - Parameter bed: The folder of the tool's file.
+    convenience init?(_ process: StudioProcess, _ bed: TestBed) async throws {
+        guard let line = try await process.address() else { return nil }
+        try self.init(process, bed, line)
+    }
+
+    private init(_ process: StudioProcess, _ bed: TestBed, _ line: String) throws {
         let url = try #require(URLComponents(string: line), "\(line)")
+        self.process = process
         self.bed = bed
         address = line
         token = try #require(url.queryItems?.first { $0.name == "token" }?.value)

@@ -166,8 +166,15 @@ extension Assets {
           document.getElementById('live').textContent = text || mode + ', save ' + shared.save + (note ? '; ' + note : '');
         }
 
+        let events = null;
+
+        // Hidden pages do not listen, because a browser has few connections to one program. They catch up when they are shown.
         function follow() {
-          const events = new EventSource('/api/events');
+          if (document.hidden || events) {
+            if (document.hidden && events) { events.close(); events = null; }
+            return;
+          }
+          events = new EventSource('/api/events');
           events.addEventListener('save', saved);
           events.onopen = () => showStatus();
           events.onerror = () => showStatus('not connected: strata does not answer');
@@ -178,6 +185,7 @@ extension Assets {
     /// The beginning: after all pages are known.
     static let startScript = #"""
         addEventListener('hashchange', () => show());
+        document.addEventListener('visibilitychange', follow);
         addEventListener('keydown', event => {
           if (event.key !== '/' || /INPUT|TEXTAREA|SELECT/.test(document.activeElement.tagName)) return;
           const filter = document.getElementById('filter');
