@@ -142,6 +142,46 @@ struct BrowserTests {
         }
     }
 
+    @Test func `an edit that is left without a word keeps no state of the store`() async throws {
+        try await browse(.lmdb) { run, browser in
+            func editStates() async throws -> Int {
+                let snapshots = try #require(try await run.json("snapshots")["snapshots"] as? [[String: Any]])
+                return snapshots.count { ($0["owners"] as? [String])?.contains("studio: edit") == true }
+            }
+            let key = try await run.keys("Track")[0]
+            try await browser.wait(for: title("Schema"))
+            _ = try await browser.value("location.hash = '#/edit/Track/\(key)'")
+            try await browser.wait(for: "document.querySelector('#field-title')")
+            #expect(try await editStates() == 1)
+            try await browser.click("nav a", "History")
+            try await until("the end of the edit") { try await editStates() == 0 }
+        }
+    }
+
+    @Test func `the keyboard alone leads from the schema to an object and back`() async throws {
+        try await browse(.lmdb) { run, browser in
+            /// Presses the tab key until an element with a text has the focus.
+            func tab(to text: String) async throws {
+                for _ in 0..<200 where try await browser.value("document.activeElement.textContent.trim()") != text {
+                    try await browser.press("Tab", code: 9)
+                }
+                #expect(try await browser.value("document.activeElement.matches(':focus-visible')") == "true")
+                #expect(try await browser.value("getComputedStyle(document.activeElement).outlineStyle") == "solid", "\(text)")
+                try await browser.press("Enter", code: 13, text: "\r")
+            }
+            try await browser.wait(for: title("Schema"))
+            try await tab(to: "Artist")
+            try await browser.wait(for: title("Artist"))
+            let key = try await run.keys("Artist")[0]
+            try await tab(to: key)
+            try await browser.wait(for: "document.title.includes('Blur')")
+            try await tab(to: "Parklife")
+            try await browser.wait(for: "document.title.includes('Parklife')")
+            _ = try await browser.value("history.back()")
+            try await browser.wait(for: "document.title.includes('Blur')")
+        }
+    }
+
     @Test func `every page fits 400 pixels, by day and by night, and has a heading that has the focus`() async throws {
         try await browse(.lmdb) { run, browser in
             let key = try await run.keys("Track")[0]

@@ -75,6 +75,13 @@ struct HTTPClient: Sendable {
     final class Connection: Sendable {
         private let descriptor: Int32
 
+        /// Writing to a closed connection is an error and no signal.
+        #if canImport(Darwin)
+            private static let flags: Int32 = 0
+        #else
+            private static let flags = Int32(MSG_NOSIGNAL)
+        #endif
+
         init(_ port: Int) throws {
             #if canImport(Darwin)
                 let type = SOCK_STREAM
@@ -104,7 +111,7 @@ struct HTTPClient: Sendable {
             var rest = data
             while !rest.isEmpty {
                 // A server may close the connection before it has read all. Its answer can still be read.
-                let count = rest.withUnsafeBytes { Foundation.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+                let count = rest.withUnsafeBytes { Foundation.send(descriptor, $0.baseAddress, $0.count, Self.flags) }
                 guard count > 0 else { return }
                 rest = rest.dropFirst(count)
             }

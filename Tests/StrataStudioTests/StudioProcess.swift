@@ -26,7 +26,7 @@ final class StudioProcess: Sendable {
             touch "$folder/ended"
             exit $status
             """
-        let command = ["-c", script, "studio", folder.path, try Self.tool(), "studio"] + arguments
+        let command = ["-c", script, "studio", folder.path, try ChildProgram.built("strata"), "studio"] + arguments
         self.folder = folder
         running = Task { try await HTTPClient.blocking { try ChildProgram.run("/bin/bash", command) } }
     }
@@ -49,15 +49,7 @@ final class StudioProcess: Sendable {
 
     /// Runs the program with arguments that it refuses.
     static func refused(_ arguments: String...) async throws -> ChildProgram.Result {
-        let tool = try tool()
+        let tool = try ChildProgram.built("strata")
         return try await HTTPClient.blocking { try ChildProgram.run(tool, ["studio"] + arguments) }
-    }
-
-    /// The path of the program, which is built beside the tests.
-    private static func tool() throws -> String {
-        let executable = Bundle.main.executableURL ?? URL(filePath: CommandLine.arguments[0])
-        let tool = executable.resolvingSymlinksInPath().deletingLastPathComponent().appending(path: "strata").path
-        try #require(FileManager.default.fileExists(atPath: tool), "the tool is built beside the tests")
-        return tool
     }
 }

@@ -17,10 +17,7 @@ import Testing
     ) async throws -> ChildProgram.Result {
         let folder = try ToolFolder()
         try await folder.fill("shop", kind, Shop.model, Shop.fill)
-        let executable = Bundle.main.executableURL ?? URL(filePath: CommandLine.arguments[0])
-        let tool = executable.resolvingSymlinksInPath().deletingLastPathComponent().appending(path: "strata").path
-        try #require(FileManager.default.fileExists(atPath: tool), "the tool is built beside the tests")
-        let command = arguments(tool, folder.path("shop"))
+        let command = arguments(try ChildProgram.built("strata"), folder.path("shop"))
         let hasEnded = Mutex(false)
         async let running = withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {

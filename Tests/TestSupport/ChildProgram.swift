@@ -46,6 +46,16 @@ public enum ChildProgram {
             output: String(decoding: (try? Data(contentsOf: printed)) ?? Data(), as: UTF8.self))
     }
 
+    /// Returns the path of a program that is built beside the tests.
+    public static func built(_ name: String) throws -> String {
+        let executable = Bundle.main.executableURL ?? URL(filePath: CommandLine.arguments[0])
+        let program = executable.resolvingSymlinksInPath().deletingLastPathComponent().appending(path: name).path
+        guard FileManager.default.fileExists(atPath: program) else {
+            throw Failure(description: "\(program) is missing: build it beside the tests")
+        }
+        return program
+    }
+
     /// Calls `body` with a list of C strings that ends with nil.
     private static func withTexts<R>(_ texts: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> R) -> R {
         let copies = texts.map { strdup($0) }

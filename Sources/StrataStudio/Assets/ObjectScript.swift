@@ -61,6 +61,7 @@ extension Assets {
 
         async function editPage(title, entity, key) {
           const form = await request('edit/begin', key === undefined ? { entity } : { entity, key });
+          shared.edit = form.edit;
           const inputs = form.fields.map(field => new Field(field));
           const result = h('div', { id: 'preview', 'aria-live': 'polite' });
           const preview = async event => {
@@ -71,22 +72,16 @@ extension Assets {
           };
           const back = key === undefined ? tableAddress(entity) : objectAddress(entity, key);
           return { nodes: [heading(title), h('form', { onsubmit: preview }, inputs.map(input => input.node),
-            h('p', { class: 'bar' }, h('button', { type: 'submit' }, 'Preview'), cancel(form.edit, back))), result] };
+            h('p', { class: 'bar' }, h('button', { type: 'submit' }, 'Preview'), h('a', { class: 'button', href: back }, 'Cancel'))), result] };
         }
 
         pages.delete = async ([entity, key]) => {
           const form = await request('edit/begin', { entity, key });
+          shared.edit = form.edit;
           const result = h('div', { id: 'preview', 'aria-live': 'polite' });
           await showPreview(result, { edit: form.edit, values: {}, isDeletion: true }, entity, key);
-          return { nodes: [heading('Delete ' + entity + ' ' + key), result, h('p', {}, cancel(form.edit, objectAddress(entity, key)))] };
+          return { nodes: [heading('Delete ' + entity + ' ' + key), result, h('p', {}, h('a', { class: 'button', href: objectAddress(entity, key) }, 'Cancel'))] };
         };
-
-        function cancel(edit, back) {
-          return h('button', { type: 'button', onclick: () => {
-            request('edit/cancel', { edit }).catch(() => {});
-            location.hash = back;
-          } }, 'Cancel');
-        }
 
         // One property of the form.
         class Field {
@@ -105,7 +100,8 @@ extension Assets {
             } else {
               this.input = h('input', { type: 'text', id, value: text, spellcheck: 'false', autocomplete: 'off' });
             }
-            const type = field.destination ? 'key of ' + field.destination : field.type;
+            const forms = { data: 'data, as Base64', date: 'date, such as 2013-01-31T10:00:00Z' };
+            const type = field.destination ? 'key of ' + field.destination : forms[field.type] || field.type;
             const parts = [h('label', { for: id }, field.name, h('span', { class: 'quiet' }, ' ' + type)), this.input];
             if (field.isOptional || field.text === undefined) {
               this.nil = h('input', { type: 'checkbox', id: id + '-nil' });
@@ -135,6 +131,7 @@ extension Assets {
             save.disabled = true;
             try {
               const saved = await request('edit/save', { edit: body.edit });
+              shared.edit = null;
               shared.message = body.isDeletion ? entity + ' ' + key + ' was deleted by save ' + saved.save + '.' : 'Saved as save ' + saved.save + '.';
               location.hash = body.isDeletion ? tableAddress(entity) : objectAddress(entity, saved.key);
             } catch (error) {

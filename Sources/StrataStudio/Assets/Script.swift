@@ -3,7 +3,7 @@ extension Assets {
     static let script = #"""
         'use strict';
 
-        const shared = { store: null, schema: null, save: 0, onSave: null, lastTable: null, message: null };
+        const shared = { store: null, schema: null, save: 0, onSave: null, lastTable: null, message: null, edit: null };
         const main = document.getElementById('main');
 
         // Makes an element. Children that are no elements become text.
@@ -86,6 +86,12 @@ extension Assets {
           return { parts: path.split('/').slice(1).map(decodeURIComponent), parameters: Object.fromEntries(new URLSearchParams(query || '')) };
         }
 
+        // An edit that is left keeps no state of the store.
+        function leaveEdit() {
+          if (shared.edit) request('edit/cancel', { edit: shared.edit }).catch(() => {});
+          shared.edit = null;
+        }
+
         let shown = 0;
 
         // Shows the page of the address. A page that was asked for later wins over a slower one.
@@ -96,7 +102,10 @@ extension Assets {
           const { parts, parameters } = place();
           const name = parts[0] || 'schema';
           const page = pages[name];
-          if (!quietly) shared.onSave = null;
+          if (!quietly) {
+            shared.onSave = null;
+            leaveEdit();
+          }
           if (name !== 'table') shared.lastTable = null;
           for (const link of document.querySelectorAll('nav a')) {
             const isHere = link.hash === '#/' + name || link.hash === tableAddress(parts[1] || '') && name === 'table';

@@ -11,6 +11,10 @@ final class Edit: Sendable {
     struct State {
         /// Whether the changes in the child were previewed, and can be saved.
         var isReady = false
+        /// Whether a save is running. Until it ends, the changes in the child stay as they are.
+        var isSaving = false
+        /// The number of previews. Of several at one time, only the last one makes the changes ready.
+        var previews = 0
         /// The new object of the last preview.
         var inserted: ObjectID?
     }
@@ -29,6 +33,33 @@ final class Edit: Sendable {
         self.parent = parent
         self.child = child
     }
+
+    /// Begins a preview, whose changes are not ready before it ends.
+    ///
+    /// - Returns: The number of the preview.
+    func beginPreview() throws -> Int {
+        try state.withLock { state in
+            guard !state.isSaving else { throw PageError(.conflict, "the changes are being saved. Wait for the end of the save") }
+            state.isReady = false
+            state.previews += 1
+            return state.previews
+        }
+    }
+
+    func endPreview(_ number: Int, isReady: Bool) {
+        state.withLock { if $0.previews == number { $0.isReady = isReady } }
+    }
+
+    /// Returns false if the changes of the last preview are not ready, or are being saved.
+    func beginSave() -> Bool {
+        state.withLock { state in
+            guard state.isReady, !state.isSaving else { return false }
+            (state.isReady, state.isSaving) = (false, true)
+            return true
+        }
+    }
+
+    func endSave() { state.withLock { $0.isSaving = false } }
 
     /// Returns the value that a text of the form stands for.
     func value(_ text: String?, of name: String, _ store: StudioStore) throws -> (ColumnSchema, Value) {

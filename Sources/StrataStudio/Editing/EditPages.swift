@@ -60,7 +60,7 @@ struct EditPages: Sendable {
     private func begin(_ target: EditTarget) async throws -> EditForm {
         let entity = try store.entity(target.entity)
         let id = try target.key.map { store.id(entity, try store.key($0)) }
-        let parent = store.coordinator.newBackgroundContext(name: "studio")
+        let parent = store.coordinator.newBackgroundContext(name: "studio: edit")
         let values = try await parent.perform { context in
             context.transactionAuthor = Edit.author
             return try id.map { try ObjectPages.values($0, entity, in: context) } ?? entity.defaults
@@ -74,28 +74,25 @@ struct EditPages: Sendable {
 
     private func preview(_ request: EditRequest) async throws -> EditPreview {
         let edit = try edit(request.edit)
-        edit.state.withLock { $0.isReady = false }
+        let number = try edit.beginPreview()
         let values = try request.values.sorted { $0.key < $1.key }.map { try edit.value($0.value, of: $0.key, store) }
         let changes = try await edit.child.perform { context in
             try edit.apply(values, isDeletion: request.isDeletion ?? false, store, in: context)
         }
         let found = await edit.child.previewSave()
         let isReady = found.failure == nil && !found.changes.isEmpty
-        edit.state.withLock { $0.isReady = isReady }
+        edit.endPreview(number, isReady: isReady)
         return EditPreview(
             changes: changes, others: others(found.changes, edit), isReady: isReady, failure: found.failure.map(sentence))
     }
 
     private func save(_ request: EditReference) async throws -> EditResult {
         let edit = try edit(request.edit)
-        let isReady = edit.state.withLock { state in
-            defer { state.isReady = false }
-            return state.isReady
-        }
-        guard isReady else {
+        guard edit.beginSave() else {
             throw PageError(
                 .conflict, "nothing was saved: the changes were not previewed, or the preview failed. Preview them first")
         }
+        defer { edit.endSave() }
         do {
             try await edit.child.save(through: .store)
         } catch {

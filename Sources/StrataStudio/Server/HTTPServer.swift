@@ -13,7 +13,7 @@ struct HTTPServer: Sendable {
     /// The greatest number of connections at one time. A browser uses at most six, and one more per page for events.
     private static let maximumConnections = 64
     /// The time after which a connection without any traffic is closed.
-    private static let idleTime = TimeAmount.seconds(60)
+    private static let idleTime = TimeAmount.minutes(5)
 
     private let channel: NIOAsyncChannel<Connection, Never>
     let port: Int
