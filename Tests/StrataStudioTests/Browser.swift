@@ -83,7 +83,7 @@ final class Browser: Sendable {
     /// Waits until an expression is true.
     func wait(for expression: String) async throws {
         do {
-            try await until(expression, atMost: .seconds(120)) {
+            try await until(expression) {
                 // While the page is loaded, parts of it may be missing.
                 ((try? await value("Boolean(\(expression))")) ?? "") == "true"
             }

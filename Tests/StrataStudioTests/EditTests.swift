@@ -96,6 +96,14 @@ import Testing
             #expect((preview["failure"] as? String)?.contains(text) == true, "\(preview)")
             #expect(try await run.post("edit/save", ["edit": edit]).status == 409)
         }
+        // Without a preview, or after one that failed in the middle, nothing is saved.
+        let other = try await begin(run, "Track", keys[2])
+        #expect(try await run.post("edit/save", ["edit": other]).status == 409)
+        _ = try await run.posted("edit/preview", ["edit": other, "values": ["rating": "3.5"]])
+        #expect(
+            try await run.post("edit/preview", ["edit": other, "values": ["rating": "1.5", "album": "424242"]]).status == 400)
+        #expect(try await run.post("edit/save", ["edit": other]).status == 409)
+        #expect(try await run.keys("Track", filter: "rating != 2.5").isEmpty)
         // A refused value of an earlier preview is not saved with a later one.
         let good = try await run.posted("edit/preview", ["edit": edit, "values": ["rating": "4.5"]])
         #expect((good["changes"] as? [[String: Any]])?.map { $0["name"] as? String } == ["rating"])

@@ -95,15 +95,22 @@ import Testing
     func `a history whose oldest saves are deleted is shown from the oldest kept one`(_ kind: StoreKind) async throws {
         let run = try await StudioRun(kind)
         let container = try await run.container()
+        // More saves than the page reads at once.
+        for number in 1...520 {
+            try await container.write(.deferred) { $0.insert("Playlist")["name"] = .string("\(number)") }
+        }
+        try await container.flush()
+        let start = container.coordinator.currentHistoryToken.generation
         for number in 1...5 { try await container.write { $0.insert("Artist")["name"] = .string("\(number)") } }
         let newest = container.coordinator.currentHistoryToken
         try await container.coordinator.deleteHistory(
-            before: HistoryToken(store: newest.store, incarnation: newest.incarnation, generation: 4))
+            before: HistoryToken(store: newest.store, incarnation: newest.incarnation, generation: start + 3))
         let page = try await run.json("history")
-        #expect((page["saves"] as? [[String: Any]])?.map { $0["save"] as? Int } == [6, 5] && page["next"] == nil)
+        #expect(
+            (page["saves"] as? [[String: Any]])?.map { $0["save"] as? UInt64 } == [start + 5, start + 4] && page["next"] == nil)
         let key = try await run.keys("Artist", filter: "name = '5'")[0]
         let object = try await run.json("object", ["entity": "Artist", "key": key])
-        #expect((object["history"] as? [[String: Any]])?.map { $0["save"] as? Int } == [6])
+        #expect((object["history"] as? [[String: Any]])?.map { $0["save"] as? UInt64 } == [start + 5])
         try await container.close()
         try await run.stop()
     }
