@@ -10,9 +10,11 @@ import Testing
         let cookie = "strata-studio-\(run.client.port)"
         let attempts: [(String, [(String, String)])] = [
             ("GET /", []), ("GET /studio.js", []), ("GET /api/store", []), ("GET /?token=", []), ("GET /?token=\(other)", []),
-            ("GET /api/store", [("Cookie", "\(cookie)=\(other)")]), ("GET /api/store", [("Cookie", "\(cookie)=\(run.token)0")]),
-            ("GET /api/store", [("Cookie", "\(cookie)=\(run.token.dropLast())")]),
-            ("GET /api/store", [("Cookie", "other=\(run.token)")]),
+            ("GET /", [("Cookie", "\(cookie)=\(other)")]), ("GET /", [("Cookie", "\(cookie)=\(run.token)")]),
+            ("GET /api/store", [("X-Strata-Token", other)]), ("GET /api/store", [("X-Strata-Token", run.token + "0")]),
+            ("GET /api/store", [("X-Strata-Token", "\(run.token.dropLast())")]),
+            ("GET /api/store", [("X-Strata-Token", ""), ("Cookie", "\(cookie)=\(run.token)")]),
+            ("GET /api/events?token=\(other)", []),
         ]
         for (head, headers) in attempts {
             let response = try await run.client.send(head, [("Host", run.host)] + headers)
@@ -23,12 +25,18 @@ import Testing
         #expect(try await run.stop() == 0)
     }
 
-    @Test func `the token of the address becomes a cookie that scripts and other sites cannot use`() async throws {
+    @Test func `the address sets a cookie that opens the files of the page, but no data`() async throws {
         let run = try await StudioRun(.lmdb)
         let response = try await run.client.send("GET /?token=\(run.token)", [("Host", run.host)])
         #expect(response.status == 200 && response.text.contains("<!doctype html>"))
         let cookie = try #require(response.headers["set-cookie"])
-        #expect(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains(run.token))
+        #expect(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && !cookie.contains(run.token))
+        // Browsers send it to each port of the computer, so it must not open the store.
+        let pair = String(cookie.prefix { $0 != ";" })
+        for (path, status) in [("/", 200), ("/studio.js", 200), ("/api/store", 403), ("/api/events", 403)] {
+            let answer = try await run.client.send("GET \(path)", [("Host", run.host), ("Cookie", pair)])
+            #expect(answer.status == status, "\(path)")
+        }
         #expect(response.headers["content-security-policy"]?.hasPrefix("default-src 'self'; ") == true)
         #expect(response.headers["x-content-type-options"] == "nosniff")
         // The page loads nothing from other places.
@@ -43,12 +51,12 @@ import Testing
 
     @Test func `another name of the host, or another origin of a change, is refused`() async throws {
         let run = try await StudioRun(.lmdb, "--write")
-        let cookie = run.headers[1]
+        let token = run.headers[1]
         for host in ["evil.example", "evil.example:\(run.client.port)", "127.0.0.1", "127.0.0.1:1", ""] {
-            let response = try await run.client.send("GET /api/store", [("Host", host), cookie])
+            let response = try await run.client.send("GET /api/store", [("Host", host), token])
             #expect(response.status == 403, "\(host)")
         }
-        let localhost = try await run.client.send("GET /api/store", [("Host", "localhost:\(run.client.port)"), cookie])
+        let localhost = try await run.client.send("GET /api/store", [("Host", "localhost:\(run.client.port)"), token])
         #expect(localhost.status == 200)
         let body = Data(#"{"entity":"Artist"}"#.utf8)
         for origin in [nil, "null", "http://evil.example", "http://127.0.0.1:1", "https://\(run.host)"] {
@@ -84,6 +92,12 @@ import Testing
     @Test func `only this computer is listened to, and a used port is refused with a remedy`() async throws {
         let run = try await StudioRun(.sqlite)
         #expect(run.address.hasPrefix("http://127.0.0.1:\(run.client.port)/?token="))
+        #if os(Linux)
+            // Another address of this computer.
+            await #expect(throws: HTTPClient.Failure.self) {
+                try await HTTPClient.blocking { _ = try HTTPClient.Connection(run.client.port, address: "127.0.0.2") }
+            }
+        #endif
         let second = try await StudioProcess.refused(run.bed.file.path, "--port", "\(run.client.port)")
         #expect(second.status == 1)
         #expect(second.output.contains("port \(run.client.port)") && second.output.contains("--port"))

@@ -82,7 +82,7 @@ struct HTTPClient: Sendable {
             private static let flags = Int32(MSG_NOSIGNAL)
         #endif
 
-        init(_ port: Int) throws {
+        init(_ port: Int, address name: String = "127.0.0.1") throws {
             #if canImport(Darwin)
                 let type = SOCK_STREAM
             #else
@@ -93,7 +93,7 @@ struct HTTPClient: Sendable {
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_port = in_port_t(port).bigEndian
-            address.sin_addr.s_addr = inet_addr("127.0.0.1")
+            address.sin_addr.s_addr = inet_addr(name)
             let code = withUnsafePointer(to: &address) { pointer in
                 pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                     connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))

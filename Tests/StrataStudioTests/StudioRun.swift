@@ -63,7 +63,7 @@ final class StudioRun: Sendable {
 
     // MARK: Requests
 
-    var headers: [(String, String)] { [("Host", host), ("Cookie", "strata-studio-\(client.port)=\(token)")] }
+    var headers: [(String, String)] { [("Host", host), ("X-Strata-Token", token)] }
 
     /// Asks for a page of the program, with parameters.
     func get(_ path: String, _ parameters: [String: String] = [:]) async throws -> HTTPClient.Response {

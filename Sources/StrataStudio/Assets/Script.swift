@@ -6,6 +6,11 @@ extension Assets {
         const shared = { store: null, schema: null, save: 0, onSave: null, lastTable: null, message: null, edit: null };
         const main = document.getElementById('main');
 
+        // The token of the address. The storage of a page is that of its port, so that other programs cannot read it.
+        const given = new URLSearchParams(location.search).get('token');
+        if (given) localStorage.setItem('token', given);
+        const token = given || localStorage.getItem('token') || '';
+
         // Makes an element. Children that are no elements become text.
         function h(tag, attributes, ...children) {
           const element = document.createElement(tag);
@@ -19,8 +24,12 @@ extension Assets {
         }
 
         async function request(path, body) {
-          const options = body === undefined ? {} : {
-            method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
+          const options = { headers: { 'X-Strata-Token': token } };
+          if (body !== undefined) {
+            options.method = 'POST';
+            options.headers['Content-Type'] = 'application/json';
+            options.body = JSON.stringify(body);
+          }
           let response;
           try {
             response = await fetch('/api/' + path, options);
@@ -183,7 +192,7 @@ extension Assets {
             if (document.hidden && events) { events.close(); events = null; }
             return;
           }
-          events = new EventSource('/api/events');
+          events = new EventSource('/api/events?token=' + encodeURIComponent(token));
           events.addEventListener('save', saved);
           events.onopen = () => showStatus();
           events.onerror = () => showStatus('not connected: strata does not answer');
@@ -201,7 +210,7 @@ extension Assets {
           if (filter) { filter.focus(); event.preventDefault(); }
         });
         (async () => {
-          // The cookie has the token from now on. The address does not need to show it.
+          // The token is kept. The address does not need to show it.
           if (location.search) history.replaceState(null, '', '/' + location.hash);
           try {
             await showStore();

@@ -2,13 +2,21 @@ import NIOHTTP1
 
 /// Decides which requests come from the user of this computer who has seen the address.
 ///
-/// The token keeps out other users and programs. The Host header keeps out pages of other sites whose names were changed to lead to this
-/// computer. The Origin header keeps other sites from sending changes with the browser's cookie.
+/// The token keeps out other users and programs. The page's script keeps it, and sends it with each request for data. Browsers send a cookie
+/// to every port of a computer, and so to programs of other users. So the cookie is another secret, which opens only the files of the page.
+/// The Host header keeps out pages of other sites whose names were changed to lead to this
+/// computer. The Origin header keeps other sites from sending changes.
 struct AccessCheck: Sendable {
     let token: String
     let port: Int
+    private let cookieSecret = AccessCheck.makeToken()
 
-    /// The name has the port, because browsers send a cookie to every port of a computer.
+    init(token: String, port: Int) {
+        self.token = token
+        self.port = port
+    }
+
+    /// The name has the port, so that several programs can be open at once.
     private var cookie: String { "strata-studio-\(port)" }
 
     /// 128 bits of the system's generator, in hexadecimal.
@@ -28,7 +36,10 @@ struct AccessCheck: Sendable {
             return .text(
                 .forbidden, "refused: the host of the address is not this computer. Open the address that strata printed")
         }
-        let isKnown = [request.cookie(cookie), request.query["token"]].contains { $0.map(isToken) == true }
+        let isFile = !request.path.hasPrefix("/api/")
+        let isKnown =
+            [request.query["token"], request.headers.first(name: "X-Strata-Token")].contains { Self.areEqual($0, token) }
+            || isFile && Self.areEqual(request.cookie(cookie), cookieSecret)
         guard isKnown else {
             return .text(.forbidden, "refused: the address has no valid token. Open the whole address that strata printed")
         }
@@ -39,7 +50,7 @@ struct AccessCheck: Sendable {
         return nil
     }
 
-    /// Adds the headers that every answer has. After a valid token in the address, the browser keeps it in a cookie that scripts cannot read.
+    /// Adds the headers that every answer has. After a valid token in the address, the browser gets the cookie.
     func complete(_ response: inout StudioResponse, to request: StudioRequest?) {
         let headers = [
             (
@@ -50,15 +61,16 @@ struct AccessCheck: Sendable {
             ("Cross-Origin-Resource-Policy", "same-origin"), ("Cache-Control", "no-store"),
         ]
         for (name, value) in headers { response.headers.replaceOrAdd(name: name, value: value) }
-        if request?.query["token"].map(isToken) == true {
-            response.headers.add(name: "Set-Cookie", value: "\(cookie)=\(token); HttpOnly; SameSite=Strict; Path=/")
+        if let request, request.path == "/", Self.areEqual(request.query["token"], token) {
+            response.headers.add(name: "Set-Cookie", value: "\(cookie)=\(cookieSecret); HttpOnly; SameSite=Strict; Path=/")
         }
     }
 
     /// Compares in a time that does not depend on the place of the first difference.
-    private func isToken(_ text: String) -> Bool {
-        let (given, wanted) = (Array(text.utf8), Array(token.utf8))
-        guard given.count == wanted.count else { return false }
-        return zip(given, wanted).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
+    private static func areEqual(_ given: String?, _ wanted: String) -> Bool {
+        guard let given else { return false }
+        let (one, other) = (Array(given.utf8), Array(wanted.utf8))
+        guard one.count == other.count else { return false }
+        return zip(one, other).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
     }
 }
