@@ -132,6 +132,23 @@ import Testing
         try await run.stop()
     }
 
+    @Test func `the state that another process reads is shown with its process and what it keeps`() async throws {
+        let run = try await StudioRun(.lmdb)
+        let container = try await run.container()
+        let old = try container.coordinator.snapshot(owner: "test")
+        try await container.write { context in
+            for track in try context.fetch(EntityFetchRequest("Track")) { track["title"] = "changed" }
+        }
+        let snapshots = try #require(try await run.json("snapshots")["snapshots"] as? [[String: Any]])
+        let process = Int(ProcessInfo.processInfo.processIdentifier)
+        let other = snapshots.filter { $0["process"] as? Int == process && $0["isNewest"] as? Bool == false }
+        #expect(other.contains { ($0["bytes"] as? Int ?? 0) > 0 }, "\(snapshots)")
+        #expect(((try await run.json("file"))["retainedBytes"] as? Int ?? 0) > 0)
+        withExtendedLifetime(old) {}
+        try await container.close()
+        try await run.stop()
+    }
+
     @Test func `large values are cut, and the page says how long they are`() async throws {
         let run = try await StudioRun(.lmdb) { context in
             context.insert("Artist")["name"] = .string(String(repeating: "é", count: 50_000))

@@ -82,6 +82,7 @@ extension Assets {
         thead th { background: var(--raised); white-space: nowrap; font-weight: 600; }
         tbody th { font-weight: 500; }
         .rows td, .rows tbody th { white-space: nowrap; max-width: 340px; overflow: hidden; text-overflow: ellipsis; }
+        th.number { text-align: right; }
         td.number { text-align: right; font-variant-numeric: tabular-nums; }
         td.value { white-space: pre-wrap; overflow-wrap: anywhere; }
         .null { color: var(--quiet); font-style: italic; }

@@ -74,9 +74,13 @@ extension Assets {
           return h('div', { class: 'scroll', role: 'region', 'aria-label': label, tabindex: 0 }, ...children);
         }
 
+        // Columns of numbers, whose headings stand right like the numbers.
+        const numbers = new Set(['process', 'save', 'age', 'keeps', 'size', 'entries']);
+
         function table(label, columns, rows, kind) {
           return box(label, h('table', { class: kind },
-            h('thead', {}, h('tr', {}, columns.map(column => column instanceof Node ? column : h('th', { scope: 'col' }, column)))),
+            h('thead', {}, h('tr', {}, columns.map(column => column instanceof Node ? column
+              : h('th', { scope: 'col', class: numbers.has(column) ? 'number' : null }, column)))),
             h('tbody', {}, rows)));
         }
 
