@@ -13,7 +13,7 @@ struct HTTPClient: Sendable {
 
         var text: String { String(decoding: body, as: UTF8.self) }
         func object() throws -> [String: Any] {
-            guard let object = try JSONSerialization.jsonObject(with: body) as? [String: Any] else {
+            guard let object = try? JSONSerialization.jsonObject(with: body) as? [String: Any] else {
                 throw Failure(description: "no object of JSON: \(text)")
             }
             return object
@@ -99,10 +99,8 @@ struct HTTPClient: Sendable {
                     connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
                 }
             }
-            guard code == 0 else {
-                close(descriptor)
-                throw Failure(description: "no connection to port \(port): error \(errno)")
-            }
+            // The deinitializer closes the socket also if this throws.
+            guard code == 0 else { throw Failure(description: "no connection to port \(port): error \(errno)") }
         }
 
         deinit { close(descriptor) }
@@ -121,7 +119,8 @@ struct HTTPClient: Sendable {
         func read() throws -> Data {
             var buffer = [UInt8](repeating: 0, count: 65_536)
             let count = recv(descriptor, &buffer, buffer.count, 0)
-            return Data(buffer.prefix(max(count, 0)))
+            guard count >= 0 else { throw Failure(description: "the connection failed: error \(errno)") }
+            return Data(buffer.prefix(count))
         }
 
         func readToEnd() throws -> Data {

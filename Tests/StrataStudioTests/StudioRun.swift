@@ -21,11 +21,11 @@ final class StudioRun: Sendable {
 
     /// Fills a store and starts the tool. Returns when it has printed the address.
     convenience init(
-        _ kind: StoreKind, _ options: String...,
+        _ kind: StoreKind, _ options: String..., model: Model = Music.model,
         fill: @escaping @Sendable (ManagedObjectContext) throws -> Void = StudioRun.fill
     ) async throws {
         let bed = try TestBed(kind)
-        let container = try await Self.container(bed)
+        let container = try await Self.container(bed, model)
         try await container.write { try fill($0) }
         try await container.close()
         let process = try StudioProcess([bed.file.path] + options, in: bed.folder)
@@ -57,8 +57,8 @@ final class StudioRun: Sendable {
     /// Opens the store beside the tool.
     func container() async throws -> PersistentContainer { try await Self.container(bed) }
 
-    private static func container(_ bed: TestBed) async throws -> PersistentContainer {
-        try await PersistentContainer(model: Music.model, store: bed.kind == .sqlite ? .sqlite(bed.file) : .lmdb(bed.file))
+    private static func container(_ bed: TestBed, _ model: Model = Music.model) async throws -> PersistentContainer {
+        try await PersistentContainer(model: model, store: bed.kind == .sqlite ? .sqlite(bed.file) : .lmdb(bed.file))
     }
 
     // MARK: Requests

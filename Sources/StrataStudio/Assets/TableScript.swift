@@ -95,7 +95,8 @@ extension Assets {
         pages.schema = async () => {
           const entities = shared.schema.entities;
           const details = entities.map(entity => h('details', {},
-            h('summary', {}, entity.name, h('span', { class: 'quiet' }, ' – ' + entity.properties.length + ' properties')),
+            h('summary', {}, entity.name, h('span', { class: 'quiet' }, ' – ' + entity.properties.length + ' properties'
+              + (entity.superentity ? ', inherits from ' + entity.superentity : ''))),
             table('Properties of ' + entity.name, ['property', 'type', 'kind', 'index', 'inverse'], entity.properties.map(property =>
               h('tr', {}, h('th', { scope: 'row' }, property.name),
                 h('td', {}, property.type + (property.isOptional && property.kind === 'attribute' ? ' or nil' : '')),
@@ -103,7 +104,9 @@ extension Assets {
                 h('td', {}, property.inverse || '')))),
             entity.indexes.length ? h('p', {}, 'Indexes: ' + entity.indexes.join('; ')) : null,
             h('p', {}, h('a', { href: tableAddress(entity.name) }, 'Objects of ' + entity.name))));
-          const total = shared.store.entities.reduce((sum, entity) => sum + entity.count, 0);
+          // An entity's objects are counted with those of the entity from which it inherits.
+          const inheriting = new Set(entities.filter(entity => entity.superentity).map(entity => entity.name));
+          const total = shared.store.entities.reduce((sum, entity) => sum + (inheriting.has(entity.name) ? 0 : entity.count), 0);
           return { nodes: [
             heading('Schema'),
             h('p', { class: 'quiet' }, entities.length + ' entities, ' + whole(total) + ' objects, ' + bytes(shared.store.bytes)

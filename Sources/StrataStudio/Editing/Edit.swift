@@ -63,7 +63,9 @@ final class Edit: Sendable {
 
     /// Returns the value that a text of the form stands for.
     func value(_ text: String?, of name: String, _ store: StudioStore) throws -> (ColumnSchema, Value) {
-        guard let number = entity.column(named: name), entity.columns[number].derivation == nil else {
+        guard let number = entity.column(named: name), entity.declaredColumns.contains(number),
+            entity.columns[number].derivation == nil
+        else {
             throw PageError(.badRequest, "\(entity.name) has no property \(name) that can be set. Edit the object again")
         }
         let column = entity.columns[number]
@@ -93,7 +95,7 @@ final class Edit: Sendable {
         if isDeletion, id != nil {
             let before = object.committedValues()
             context.delete(object)
-            return entity.columns.compactMap { column in
+            return store.columns(of: entity).compactMap { column in
                 guard let value = before[column.name], !value.isNull else { return nil }
                 return .init(name: column.name, before: store.cell(value, column.type, limit: 500), after: Cell())
             }
@@ -104,7 +106,7 @@ final class Edit: Sendable {
         }
         let before = object.committedValues()
         let after = object.changedValues
-        return entity.columns.compactMap { column in
+        return store.columns(of: entity).compactMap { column in
             guard let value = after[column.name] else { return nil }
             let old = id == nil ? .null : before[column.name] ?? .null
             guard old.order(value) != 0 else { return nil }

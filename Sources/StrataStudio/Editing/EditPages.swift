@@ -58,18 +58,24 @@ struct EditPages: Sendable {
     // MARK: Steps
 
     private func begin(_ target: EditTarget) async throws -> EditForm {
-        let entity = try store.entity(target.entity)
-        let id = try target.key.map { store.id(entity, try store.key($0)) }
+        let store = store
+        let asked = try store.entity(target.entity)
+        let id = try target.key.map { store.id(asked, try store.key($0)) }
+        if id == nil, asked.isAbstract {
+            throw PageError(.badRequest, "\(asked.name) is abstract. Insert an object of an entity that inherits from it")
+        }
         let parent = store.coordinator.newBackgroundContext(name: "studio: edit")
-        let values = try await parent.perform { context in
+        let (entity, values) = try await parent.perform { context in
             context.transactionAuthor = Edit.author
-            return try id.map { try ObjectPages.values($0, entity, in: context) } ?? entity.defaults
+            guard let id else { return (asked, asked.declaredColumns.map { asked.defaults[$0] }) }
+            let entity = try store.entity(of: id, asked: asked, in: context)
+            return (entity, try ObjectPages.values(id, entity, store, in: context))
         }
         let child = await parent.newBackgroundChild(name: "studio edit")
         await child.perform { $0.transactionAuthor = Edit.author }
         let edit = Edit(entity: entity, id: id, parent: parent, child: child)
         return EditForm(
-            edit: kept.add(edit), fields: zip(entity.columns, values).map { EditForm.Field($0, $1, store) })
+            edit: kept.add(edit), fields: zip(store.columns(of: entity), values).map { EditForm.Field($0, $1, store) })
     }
 
     private func preview(_ request: EditRequest) async throws -> EditPreview {
@@ -113,7 +119,10 @@ struct EditPages: Sendable {
             ("inserts", changes.insertedIDs(in: identity)),
         ]
         let lines = kinds.flatMap { verb, ids in
-            ids.filter { $0 != edited }.map { "\(verb) \(store.model.entities[$0.entity].name) \($0.key)" }
+            // Hidden entities have the positions of ordered relationships.
+            ids.filter { $0 != edited }.compactMap { id in
+                store.entity(numbered: id.entity).map { "\(verb) \($0.name) \(id.key)" }
+            }
         }
         let shown = 20
         return lines.count <= shown ? lines : lines.prefix(shown) + ["… and \(lines.count - shown) more objects"]

@@ -122,9 +122,12 @@ actor LiveFeed {
         let found = await Comparison(store: store, limit: Self.comparedObjects).differences(of: saves, before, after)
         differences.merge(found) { $1 }
         for save in differences.keys.sorted().dropLast(Self.rememberedSaves) { differences[save] = nil }
-        let names = saves.count == Self.batch || saves.isEmpty ? store.model.entities.map(\.name) : entities(of: saves)
+        let names = saves.count == Self.batch || saves.isEmpty ? self.names.map(\.name) : entities(of: saves)
         send(Self.text(SaveEvent(save: after.generation, entities: names)))
     }
+
+    /// The entities that pages show.
+    private var names: [Entity] { store.model.entities + store.model.subentities }
 
     private func entities(of saves: [HistoryTransaction]) -> [String] {
         var numbers: Set<Int> = []
@@ -135,7 +138,7 @@ actor LiveFeed {
                 numbers.formUnion([links[change.link].source, links[change.link].destination])
             }
         }
-        return store.model.entities.filter { numbers.contains($0.number) }.map(\.name)
+        return names.filter { numbers.contains($0.number) }.map(\.name)
     }
 }
 
@@ -171,13 +174,15 @@ private struct Comparison: Sendable {
         }
         var found: [Generation: [ObjectID: ObjectDifference]] = [:]
         for (number, ids) in Dictionary(grouping: changes.keys, by: \.entity) {
-            let entity = store.model.entities[number]
-            guard let old = try? await values(entity, ids, before), let new = try? await values(entity, ids, after) else {
+            guard let entity = store.entity(numbered: number), let old = try? await values(entity, ids, before),
+                let new = try? await values(entity, ids, after)
+            else {
                 continue
             }
             for id in ids {
                 guard let change = changes[id] else { continue }
-                let properties = entity.columns.enumerated().compactMap { column, schema -> ObjectDifference.Property? in
+                let properties = store.columns(of: entity).enumerated().compactMap {
+                    column, schema -> ObjectDifference.Property? in
                     let (one, other) = (old[id.key]?[column] ?? .null, new[id.key]?[column] ?? .null)
                     guard one.order(other) != 0 else { return nil }
                     return ObjectDifference.Property(
@@ -194,7 +199,7 @@ private struct Comparison: Sendable {
     private func values(
         _ entity: Entity, _ ids: [ObjectID], _ snapshot: Snapshot
     ) async throws -> [ObjectKey: [Value]] {
-        let columns = entity.columns.map { ResultColumn.property($0.name) }
+        let columns = store.columns(of: entity).map { ResultColumn.property($0.name) }
         let request = EntityValueRequest(
             entity.name, fetching: [ResultColumn.objectID.named("$key")] + columns, matching: .ids(ids))
         let rows = try await store.read(snapshot) { try $0.fetch(request).map(\.values) }

@@ -57,7 +57,7 @@ struct FilePages: Sendable {
 
     func store() async throws -> Summary {
         let snapshot = try store.coordinator.snapshot(owner: "studio")
-        let names = store.model.entities.map(\.name)
+        let names = store.model.entities.map(\.name) + store.model.subentities.map(\.name)
         let counts = try await store.read(snapshot) { context in try names.map { try context.count(EntityFetchRequest($0)) } }
         return Summary(
             file: store.file, id: store.coordinator.storeIdentity.uuid.uuidString, version: store.model.version.description,

@@ -57,28 +57,33 @@ struct ObjectPages: Sendable {
     init(_ store: StudioStore) { self.store = store }
 
     func page(_ query: [String: String]) async throws -> Page {
-        let entity = try store.entity(query["entity"])
+        let asked = try store.entity(query["entity"])
         let key = try store.key(query["key"])
-        let id = store.id(entity, key)
+        let id = store.id(asked, key)
         let snapshot = try store.coordinator.snapshot(owner: "studio")
         let store = store
-        let (values, labels, related) = try await store.read(snapshot) { context in
-            let values = try Self.values(id, entity, in: context)
-            let labels = try entity.columns.indices.map { column -> String? in
-                guard let key = values[column].referenceKey, let far = entity.columns[column].destination else { return nil }
-                return try Self.label(key, store.model.entities[far], store, in: context)
+        let (entity, values, labels, related) = try await store.read(snapshot) { context in
+            let entity = try store.entity(of: id, asked: asked, in: context)
+            let values = try Self.values(id, entity, store, in: context)
+            let labels = try zip(store.columns(of: entity), values).map { column, value -> String? in
+                guard let key = value.referenceKey, let far = column.destination.flatMap({ store.entity(numbered: $0) }) else {
+                    return nil
+                }
+                return try Self.label(key, far, store, in: context)
             }
             let related = try entity.relationships.compactMap { try Self.related(id, $0, 0, store, in: context) }
-            return (values, labels, related)
+            return (entity, values, labels, related)
         }
-        var properties = zip(entity.columns, values).map { column, value in
+        let columns = store.columns(of: entity)
+        var properties = zip(columns, values).map { column, value in
             Property(
                 name: column.name, type: column.typeText(in: store.model),
                 destination: column.destination.map { store.model.entities[$0].name },
                 cell: store.cell(value, column.type, limit: Self.shownCharacters))
         }
         for (column, label) in labels.enumerated() { properties[column].cell.label = label }
-        let name = store.label(of: entity).flatMap { entity.column(named: $0) }.flatMap { properties[$0].cell.text }
+        let label = store.label(of: entity)
+        let name = properties.first { $0.name == label }?.cell.text
         return Page(
             entity: entity.name, key: "\(key)", id: id.description, label: name.map { String($0.prefix(200)) },
             save: snapshot.generation, properties: properties, relationships: related, history: await changes(of: id))
@@ -97,8 +102,10 @@ struct ObjectPages: Sendable {
     }
 
     /// Returns the values of an object by requests, whose errors do not stop the program if a page of the store is damaged.
-    static func values(_ id: ObjectID, _ entity: Entity, in context: ManagedObjectContext) throws -> [Value] {
-        let columns = entity.columns.map { ResultColumn.property($0.name) }
+    static func values(
+        _ id: ObjectID, _ entity: Entity, _ store: StudioStore, in context: ManagedObjectContext
+    ) throws -> [Value] {
+        let columns = store.columns(of: entity).map { ResultColumn.property($0.name) }
         let request = EntityValueRequest(entity.name, fetching: [.objectID] + columns, matching: .ids([id]))
         guard let row = try context.fetch(request).first else {
             throw PageError(.notFound, "the store has no \(entity.name) with the key \(id.key): it was deleted, or never saved")
@@ -119,9 +126,13 @@ struct ObjectPages: Sendable {
         _ id: ObjectID, _ relationship: Relationship, _ offset: Int, _ store: StudioStore, in context: ManagedObjectContext
     ) throws -> Related? {
         guard case .toMany = relationship.kind else { return nil }
-        let far = store.model.entities[relationship.destination]
+        let head = store.model.entities[relationship.destination]
+        guard let inverse = relationship.inverse.map({ head.relationships[$0] }),
+            let far = store.entity(declaring: inverse.name, numbered: head.number)
+        else {
+            return Related(name: relationship.name, destination: head.name, total: nil, offset: offset, members: [], filter: nil)
+        }
         var found = Related(name: relationship.name, destination: far.name, total: nil, offset: offset, members: [], filter: nil)
-        guard let inverse = relationship.inverse.map({ far.relationships[$0] }) else { return found }
         let condition: Condition
         if case .toOne = inverse.kind {
             condition = .compare(inverse.name, .equal, .reference(id.key))

@@ -5,6 +5,8 @@ import StoreInterface
 struct SchemaPage: Encodable, Sendable {
     struct EntityText: Encodable, Sendable {
         var name: String
+        /// The entity from which this one inherits.
+        var superentity: String?
         var properties: [Property]
         /// Indexes over several properties.
         var indexes: [String]
@@ -28,8 +30,9 @@ struct SchemaPage: Encodable, Sendable {
 
     init(_ store: StudioStore) {
         let model = store.model
-        entities = model.entities.map { entity in
-            var properties = entity.columns.map { column in
+        let entities = model.entities.compactMap { model.entity(named: $0.name) } + model.subentities
+        self.entities = entities.map { entity in
+            var properties = store.columns(of: entity).map { column in
                 Property(
                     name: column.name, type: column.typeText(in: model), kind: column.destination == nil ? "attribute" : "to-one",
                     isOptional: column.isOptional, isDerived: column.derivation != nil,
@@ -39,17 +42,18 @@ struct SchemaPage: Encodable, Sendable {
             }
             for relationship in entity.relationships {
                 guard case .toMany = relationship.kind else { continue }
-                let far = model.entities[relationship.destination].name
+                let inverse = Self.inverse(relationship, model)
+                let declaring = inverse.flatMap { store.entity(declaring: $0, numbered: relationship.destination) }
+                let far = declaring?.name ?? model.entities[relationship.destination].name
                 properties.append(
                     Property(
-                        name: relationship.name, type: far, kind: "to-many", destination: far,
-                        inverse: Self.inverse(relationship, model)))
+                        name: relationship.name, type: far, kind: "to-many", destination: far, inverse: inverse))
             }
             let indexes = entity.indexes.map { index in
                 let names = index.columns.map { entity.columns[$0].name }.joined(separator: ", ")
                 return index.kind == .unique ? "\(names) (unique)" : names
             }
-            return EntityText(name: entity.name, properties: properties, indexes: indexes)
+            return EntityText(name: entity.name, superentity: entity.superentityName, properties: properties, indexes: indexes)
         }
     }
 

@@ -20,6 +20,44 @@ struct StudioStore: Sendable {
         return entity
     }
 
+    /// Returns the entity with a number. If others inherit from it, it is the one at the head of the hierarchy; nil for the hidden entities
+    /// of orders and keyed values, which follow those of the model.
+    func entity(numbered number: Int) -> Entity? {
+        guard model.entities.indices.contains(number) else { return nil }
+        return model.entity(named: model.entities[number].name)
+    }
+
+    /// The entities of the hierarchy of an entity, each after the one that it inherits from directly or not; or the entity alone.
+    private func hierarchy(of number: Int) -> [Entity] {
+        let inheriting = model.subentities.filter { $0.number == number }
+        return (entity(numbered: number).map { [$0] } ?? []) + inheriting
+    }
+
+    /// Returns the entity that declares a relationship of the entity with this number.
+    func entity(declaring relationship: String, numbered number: Int) -> Entity? {
+        hierarchy(of: number).first { entity in
+            entity.relationship(named: relationship) != nil
+                && entity.superentityName.flatMap(model.entity)?.relationship(named: relationship) == nil
+        }
+    }
+
+    /// Returns the entity of an object, which inherits from the one that was asked for or is that one.
+    ///
+    /// - Throws: An error if there is no such object.
+    func entity(of id: ObjectID, asked entity: Entity, in context: ManagedObjectContext) throws -> Entity {
+        let found = try hierarchy(of: entity.number).filter { entity in
+            try context.count(EntityFetchRequest(entity.name, matching: .ids([id]))) == 1
+        }
+        let deepest = found.first { entity in !found.contains { $0.superentityName == entity.name } }
+        guard let deepest, found.contains(where: { $0.name == entity.name }) else {
+            throw PageError(.notFound, "the store has no \(entity.name) with the key \(id.key): it was deleted, or never saved")
+        }
+        return deepest
+    }
+
+    /// The columns of an entity's attributes and to-one relationships.
+    func columns(of entity: Entity) -> [ColumnSchema] { entity.declaredColumns.map { entity.columns[$0] } }
+
     /// Returns the key that a text names.
     func key(_ text: String?) throws -> ObjectKey {
         guard let text, let key = ObjectKey(text) else {

@@ -54,10 +54,11 @@ struct TablePages: Sendable {
         let limit = min(max(query["limit"].flatMap(Int.init) ?? 50, 1), Self.maximumRows)
         let offset = max(query["offset"].flatMap(Int.init) ?? 0, 0)
         let (view, snapshot) = try view(query["view"], entity)
-        let labels = labels(of: entity)
+        let columns = store.columns(of: entity)
+        let labels = labels(of: columns)
         let values = EntityValueRequest(
             entity.name,
-            fetching: [ResultColumn.objectID.named("$key")] + entity.columns.map { .property($0.name) }
+            fetching: [ResultColumn.objectID.named("$key")] + columns.map { .property($0.name) }
                 + labels.map { .property($0.path) },
             matching: condition, sortBy: sort, limit: limit, offset: offset)
         let objects = EntityFetchRequest(entity.name, matching: condition, sortBy: sort, limit: limit, offset: offset)
@@ -65,10 +66,10 @@ struct TablePages: Sendable {
         let (total, plan, rows) = try await store.read(snapshot) { context in
             let total = try context.count(EntityFetchRequest(entity.name, matching: condition))
             let rows = try context.fetch(values).map { row -> Row in
-                var cells = zip(entity.columns, row.values.dropFirst()).map { column, value in
+                var cells = zip(columns, row.values.dropFirst()).map { column, value in
                     store.cell(value, column.type, limit: Self.shownCharacters)
                 }
-                for (label, value) in zip(labels, row.values.dropFirst(1 + entity.columns.count)) {
+                for (label, value) in zip(labels, row.values.dropFirst(1 + columns.count)) {
                     cells[label.column].label = store.cell(value, .string, limit: Self.shownCharacters).text
                 }
                 return Row(key: "\(row.values[0].referenceKey ?? 0)", cells: cells)
@@ -77,7 +78,7 @@ struct TablePages: Sendable {
         }
         return Page(
             entity: entity.name, view: view, save: snapshot.generation, total: total, offset: offset, limit: limit,
-            columns: entity.columns.map { column($0) }, rows: rows, plan: plan)
+            columns: columns.map { column($0) }, rows: rows, plan: plan)
     }
 
     /// The plan of a query, as `strata query --explain` prints it.
@@ -109,9 +110,10 @@ struct TablePages: Sendable {
     }
 
     /// The paths to the texts that stand for the objects of to-one relationships.
-    private func labels(of entity: Entity) -> [(column: Int, path: String)] {
-        entity.columns.enumerated().compactMap { number, column in
-            column.destination.flatMap { store.label(of: store.model.entities[$0]) }.map { (number, "\(column.name).\($0)") }
+    private func labels(of columns: [ColumnSchema]) -> [(column: Int, path: String)] {
+        columns.enumerated().compactMap { number, column in
+            column.destination.flatMap { store.entity(numbered: $0) }.flatMap { store.label(of: $0) }
+                .map { (number, "\(column.name).\($0)") }
         }
     }
 

@@ -15,6 +15,9 @@ struct HTTPServer: Sendable {
     /// The time after which a connection without any traffic is closed.
     private static let idleTime = TimeAmount.minutes(5)
 
+    /// The time that a client has to read the last answer of its connection.
+    private static let lingerTime = TimeAmount.seconds(5)
+
     private let channel: NIOAsyncChannel<Connection, Never>
     let port: Int
 
@@ -32,7 +35,8 @@ struct HTTPServer: Sendable {
                     try pipeline.addHandler(IdleStateHandler(allTimeout: idleTime))
                     try pipeline.addHandler(IdleConnectionCloser())
                     try pipeline.addHandler(ResponsePartConverter())
-                    return try Connection(wrappingChannelSynchronously: channel)
+                    return try Connection(
+                        wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
                 }
             }
         return HTTPServer(channel: channel, port: channel.channel.localAddress?.port ?? port)
@@ -102,9 +106,23 @@ struct HTTPServer: Sendable {
                     for await event in events { try await outbound.write(.body(ByteBuffer(string: event))) }
                     return try await outbound.write(.end(nil))
                 }
-                if !isKept { return }
+                if !isKept {
+                    outbound.finish()
+                    return try await linger(connection, &parts)
+                }
             }
         }
+    }
+
+    /// Reads the rest of a connection whose sending end is closed, until the client closes it. Closing it with unread bytes, or before all bytes
+    /// are sent, would cost the client the answer.
+    private static func linger(
+        _ connection: Connection, _ parts: inout NIOAsyncChannelInboundStream<HTTPServerRequestPart>.AsyncIterator
+    ) async throws {
+        let channel = connection.channel
+        let end = channel.eventLoop.scheduleTask(in: lingerTime) { channel.close(promise: nil) }
+        defer { end.cancel() }
+        while try await parts.next() != nil {}
     }
 
     private static func head(
