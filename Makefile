@@ -93,11 +93,11 @@ test: setup ## run the tests of the package and of the benchmarks
 	    $(call run_tests,--package-path Benchmarks,$(NO_MACROS)); \
 	fi
 
-# Each example is a package of its own. Server needs macros and Hummingbird, which take ten minutes and more the first time.
+# Each example is a package of its own. Server and TodoCLI need macros, Server also Hummingbird, which takes ten minutes the first time.
 test-examples: setup ## build every example as its own package and run its tests
 	@for example in $(notdir $(wildcard Examples/*)); do \
 	    $(call say,"Example $$example"); \
-	    if [ $$example = Server ]; then unset STRATA_NO_MACROS; else export $(NO_MACROS); fi; \
+	    case $$example in Server|TodoCLI) unset STRATA_NO_MACROS;; *) export $(NO_MACROS);; esac; \
 	    if [ -d Examples/$$example/Tests ]; then $(call run_tests,--package-path Examples/$$example); \
 	    else swift build $(QUIET) --package-path Examples/$$example || exit 1; fi; \
 	done

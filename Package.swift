@@ -118,6 +118,13 @@ let package = Package(
         .testTarget(
             name: "EditSheetTests", dependencies: ["EditSheet", "ObjectGraph", "MemoryStore"],
             path: "Examples/EditSheet/Tests/EditSheetTests"),
+        // The example of a large import, which also has a separate manifest. Like any program, examples can use the public API only.
+        .executableTarget(
+            name: "import-geonames", dependencies: ["ObjectGraph", "LMDBStore", "StoreInterface"],
+            path: "Examples/ImportGeonames/Sources/import-geonames", packageAccess: false),
+        .testTarget(
+            name: "ImportGeonamesTests", dependencies: ["import-geonames"],
+            path: "Examples/ImportGeonames/Tests/ImportGeonamesTests"),
         .testTarget(name: "PlatformTests", dependencies: ["Platform", "StoreContract", "StoreInterface"]),
         .testTarget(name: "LMDBTests", dependencies: ["LMDB", "StoreContract"]),
         .testTarget(name: "StoreInterfaceTests", dependencies: ["StoreContract", "StoreInterface", "TestSupport"]),
@@ -206,6 +213,10 @@ if withMacros {
         .testTarget(
             name: "StrataTests", dependencies: ["Strata", "StrataSwiftData", "StrataTool", "SQLiteStore", "TestSupport"]),
         .testTarget(name: "StrataSwiftDataTests", dependencies: ["StrataSwiftData"]),
+        // The example of a program with typed models, which also has a separate manifest.
+        .executableTarget(
+            name: "todo", dependencies: ["Strata"], path: "Examples/TodoCLI/Sources/todo", packageAccess: false),
+        .testTarget(name: "TodoTests", dependencies: ["todo"], path: "Examples/TodoCLI/Tests/TodoTests"),
     ]
 }
 

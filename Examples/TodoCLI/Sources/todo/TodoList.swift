@@ -1,0 +1,146 @@
+import Foundation
+import Strata
+
+/// A mistake in what a person typed, in one line.
+struct BadInput: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// The commands, which work with the objects of one context.
+@MainActor struct TodoList {
+    private let context: ManagedObjectContext
+    private let history = UndoHistory(levels: 100)
+
+    init(_ context: ManagedObjectContext) {
+        self.context = context
+        context.undoHistory = history
+    }
+
+    /// Runs one command and saves its changes. If it fails, nothing is changed.
+    func run(_ command: String, _ words: ArraySlice<String>) async throws {
+        context.refreshAllObjects()  // Shows what other processes have saved.
+        do {
+            switch command {
+            case "add": try await add(Words(words))
+            case "edit": try edit(todo(words.first), Words(words.dropFirst()))
+            case "done": try todo(words.first).isDone = true
+            case "remove": context.delete(try todo(words.first))
+            case "list": try show(context.fetch(request(Words(words))))
+            case "search": try show(context.fetch(search(words.joined(separator: " "))))
+            case "tags": try showTags()
+            case "watch": try await watch(updates: words.first.flatMap { Int($0) } ?? .max)
+            case "undo": try undo()
+            default:
+                throw BadInput(
+                    description:
+                        "unknown command \(command). Commands are add, edit, done, remove, list, search, tags, watch, undo")
+            }
+            try await context.save()
+        } catch {
+            if context.hasChanges { context.rollback() }
+            throw error
+        }
+    }
+
+    private func add(_ words: Words) async throws {
+        guard !words.title.isEmpty else { throw BadInput(description: "a todo needs a title: add Buy milk +food due:2026-12-01") }
+        let todo = Todo(number: 0, title: words.title, due: words.due ?? nil, tags: try tags(words.added))
+        context.insert(todo)
+        while true {
+            todo.number = try (context.maximum(\.number, of: FetchRequest<Todo>()) ?? 0) + 1
+            do {
+                try await context.save()
+                return show("added \(todo.line)")
+            } catch SaveError.uniqueConstraint {
+                context.refreshAllObjects()  // Another process took the number.
+            }
+        }
+    }
+
+    private func edit(_ todo: Todo, _ words: Words) throws {
+        if !words.title.isEmpty { todo.title = words.title }
+        if let due = words.due { todo.due = due }
+        todo.tags =
+            try todo.tags.filter { !words.removed.contains($0.name) && !words.added.contains($0.name) } + tags(words.added)
+        show(todo.line)
+    }
+
+    /// Undoes the last command of this session. The save that follows stores it.
+    private func undo() throws {
+        guard history.canUndo else { throw BadInput(description: "nothing to undo: only commands of this session can be undone") }
+        try history.undo()
+    }
+
+    private func todo(_ word: String?) throws -> Todo {
+        guard let number = word.flatMap({ Int($0) }) else { throw BadInput(description: "a number of a todo is missing: done 3") }
+        if let todo = try context.find(unique: \Todo.number, number) { return todo }
+        throw BadInput(description: "there is no todo \(number). `list all` shows the numbers")
+    }
+
+    private func tags(_ names: [String]) throws -> [Tag] {
+        try names.map { name in try context.upsert(unique: \Tag.name, name) { _ in } }
+    }
+
+    /// Todos that are not done, or all of them, also by tag. Todos without a due date are first.
+    private func request(_ words: Words) throws -> FetchRequest<Todo> {
+        guard ["", "all"].contains(words.title) else {
+            throw BadInput(description: "list takes `all` and one +tag, not \(words.title)")
+        }
+        let (isAll, tag) = (words.title == "all", words.added.first ?? "")
+        return FetchRequest(
+            where: #Predicate { todo in
+                (isAll || !todo.isDone) && (tag.isEmpty || todo.tags.contains { $0.name == tag })
+            }, sortBy: [.init(\.due), .init(\.number)])
+    }
+
+    private func search(_ text: String) throws -> FetchRequest<Todo> {
+        FetchRequest(where: #Predicate { $0.title.localizedStandardContains(text) }, sortBy: [.init(\.number)])
+    }
+
+    private func showTags() throws {
+        for tag in try context.fetch(FetchRequest<Tag>(sortBy: [.init(\.name)])) {
+            let count = tag.todos.count { !$0.isDone }
+            if count > 0 { show("+\(tag.name) \(count)") }
+        }
+    }
+
+    /// Shows the open todos, now and after each change, by any process.
+    private func watch(updates limit: Int) async throws {
+        let todos = try Results(request(Words([])), context: context)
+        show(todos)
+        for await _ in todos.updates.prefix(limit) {
+            show("--")
+            show(todos)
+        }
+    }
+
+    private func show(_ todos: some Sequence<Todo>) { for todo in todos { show(todo.line) } }
+
+    private func show(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+}
+
+/// The words after a command: `+tag` and `-tag`, `due:DATE` or `due:`, and the rest, which is a title.
+struct Words {
+    private(set) var title = ""
+    private(set) var added: [String] = []
+    private(set) var removed: [String] = []
+    /// The due date; nil if there was no such word, and nil inside if it is to be removed.
+    private(set) var due: Date??
+
+    init(_ words: ArraySlice<String>) throws {
+        for word in words {
+            if word == "due:" {
+                due = .some(nil)
+            } else if word.hasPrefix("due:") {
+                due = try? Todo.day.parse(String(word.dropFirst(4)))
+                if due == nil { throw BadInput(description: "\(word.dropFirst(4)) is no date. Write it as due:2026-12-01") }
+            } else if word.count > 1, word.hasPrefix("+") {
+                added.append(String(word.dropFirst()))
+            } else if word.count > 1, word.hasPrefix("-") {
+                removed.append(String(word.dropFirst()))
+            } else {
+                title += title.isEmpty ? word : " " + word
+            }
+        }
+    }
+}
