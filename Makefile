@@ -1,7 +1,7 @@
 # Each line of the form "name: ## text" is a task; `make` alone lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup shootout peers test-peers test test-examples server-load test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs clean strata-bench
+.PHONY: help setup shootout peers test-peers test test-examples server-load test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs docs-serve clean strata-bench
 
 FUZZ_SECONDS ?= 60
 POWER_STATES ?= 10000
@@ -9,6 +9,9 @@ KILLS ?= 10000
 # SEED=n repeats a run of crashes.
 CRASH_SEED := $(if $(SEED),seed=$(SEED))
 SOURCES := $(wildcard Package.swift Sources Tests Examples Benchmarks fuzz)
+# The folder of the documentation, and the port that shows it.
+SITE := .build/documentation
+PORT ?= 8080
 DOCUMENTED := StoreInterface ObjectGraph LMDBStore Strata StrataSwiftData
 # Progress for people; in a log, errors only.
 QUIET := $(shell test -t 2 || echo --quiet)
@@ -182,11 +185,15 @@ format: ## format all sources
 lint: ## check the format of all sources
 	@swift format lint --strict --parallel --recursive $(SOURCES)
 
-docs: setup ## build the documentation, warnings as errors
-	@set -eu; for target in $(DOCUMENTED); do \
-	    $(call say,"Documentation of $$target"); \
-	    STRATA_DOCS=1 swift package generate-documentation --target $$target --warnings-as-errors; \
-	done
+# One site, so that the pages of one module can link to those of another.
+docs: setup ## build the documentation as one site, warnings as errors
+	@$(call say,"Documentation of $(DOCUMENTED)")
+	@STRATA_DOCS=1 swift package --allow-writing-to-directory $(SITE) generate-documentation $(DOCUMENTED:%=--target %) \
+	    --enable-experimental-combined-documentation --warnings-as-errors --output-path $(SITE)
+
+docs-serve: docs ## build the documentation and show it at http://localhost:8080 (PORT=n)
+	@$(call say,"http://localhost:$(PORT)/documentation/")
+	@python3 -m http.server --bind localhost --directory $(SITE) $(PORT)
 
 clean: ## remove everything that was built
 	@rm -rf .build .build-tsan .build-asan Benchmarks/.build Benchmarks/.build-peers fuzz/.build Examples/*/.build

@@ -78,6 +78,26 @@ import Testing
         }
     }
 
+    /// The compiled copies are in tests, between a line that names a file of `Sources` and one that ends it.
+    @Test func `the code of articles compiles`() {
+        var compiled: [String: Set<[String]>] = [:]
+        for file in Repository.swiftFiles where file.isTest {
+            for mark in Set(file.lines.map { String($0.drop { $0 == " " }) }) where mark.hasPrefix("// Sources/") {
+                compiled[String(mark.dropFirst(3)), default: []].formUnion(file.blocks(from: mark, to: "// end"))
+            }
+        }
+        let all = Set(compiled.values.joined())
+        let articles = Repository.files(under: "Sources", endingIn: "md")
+        #expect(articles.count > 10)
+        for article in articles {
+            let shown = Set(article.blocks(from: "```swift", to: "```"))
+            for block in shown where !all.contains(block) {
+                Issue.record("\(article.path): tests do not compile \(block.first ?? "")")
+            }
+            #expect(shown.isSuperset(of: compiled[article.path] ?? []), "\(article.path): show what tests compile for it")
+        }
+    }
+
     /// A nested configuration replaces the repository's, so it repeats the other settings.
     @Test(arguments: ["Benchmarks", "Tests", "fuzz"])
     func `a folder's format differs only in not asking for documentation`(folder: String) throws {

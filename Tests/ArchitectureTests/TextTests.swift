@@ -4,6 +4,7 @@ import Testing
 @Suite struct TextTests {
     private static let texts: [SourceFile] =
         Repository.swiftFiles + Repository.files(under: "Docs", endingIn: "md")
+        + Repository.files(under: "Sources/Strata", endingIn: "md")
         + ["Package.swift", "README.md", "CONTRIBUTING.md", "Makefile", ".ci/run"].map {
             SourceFile(path: $0, root: Repository.root)
         }

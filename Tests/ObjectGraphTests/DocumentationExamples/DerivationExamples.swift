@@ -39,4 +39,12 @@ import Testing
         let derived = model.entity(named: "Album")?.attributes.filter(\.isDerived).map(\.name)
         #expect(derived == ["trackCount", "artistName", "searchTitle"])
     }
+
+    private static func describing() -> AttributeDescription {
+        // Sources/ObjectGraph/ObjectGraph.docc/DerivedAttributes.md
+        let trackCount = AttributeDescription(
+            name: "trackCount", type: .int64, index: .indexed, derivation: .count(of: "tracks"))
+        // end
+        return trackCount
+    }
 }

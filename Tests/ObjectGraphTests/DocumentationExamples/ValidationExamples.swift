@@ -14,6 +14,13 @@ import StoreInterface
         return [title, isrc, tracks]
     }
 
+    static func describingLength() -> AttributeDescription {
+        // Sources/ObjectGraph/ObjectGraph.docc/ValidatingObjects.md
+        let title = AttributeDescription(name: "title", type: .string, rules: [.length(1...80)])
+        // end
+        return title
+    }
+
     static func checking(_ track: Track, show: (String) -> Void) {
         // Sources/ObjectGraph/Validation/RuleViolation.swift
         for case let violation as RuleViolation in track.validationErrors() {

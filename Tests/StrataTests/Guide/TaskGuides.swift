@@ -1,0 +1,245 @@
+import Foundation
+import Observation
+import Strata
+import Testing
+
+// The code of the articles on tasks, compiled. The architecture tests compare both.
+
+private enum Articles {
+    enum Mood: String, Codable, Sendable { case calm, wild }
+
+    // Sources/Strata/Strata.docc/DefiningModels.md
+    @Model final class Song {
+        @Attribute(.unique) var isrc: String
+        @Attribute(.length(1...80)) var title: String
+        @Attribute(.indexed, .range(0...)) var plays = 0
+        var released: Date?
+        var genres: [String] = []
+        @Transient var isPlaying = false
+
+        #Index<Song>([\.released, \.title])
+    }
+    // end
+
+    // Sources/Strata/Strata.docc/RelatingObjects.md
+    @Model final class Band {
+        @Attribute(.unique) var name: String
+        @Relationship(deleteRule: .cascade, inverse: \Album.band) var albums: [Album] = []
+    }
+
+    @Model final class Album {
+        var title: String
+        var band: Band?
+        @Relationship(.ordered, deleteRule: .nullify, inverse: \Piece.album) var pieces: [Piece] = []
+    }
+
+    @Model final class Piece {
+        var title: String
+        @Attribute(.indexed) var plays = 0
+        var album: Album?
+    }
+    // end
+
+    @MainActor static func objects(_ context: ManagedObjectContext, _ file: URL) async throws {
+        // Sources/Strata/Strata.docc/DefiningModels.md
+        let container = try await PersistentContainer(for: Song.self, store: .lmdb(file))
+        let song = Song(isrc: "FRZ039800212", title: "Baguette")
+        container.mainContext.insert(song)
+        song.genres = ["pop"]
+        try await container.mainContext.save()
+        // end
+    }
+
+    @MainActor static func relating(_ context: ManagedObjectContext) async throws {
+        // Sources/Strata/Strata.docc/RelatingObjects.md
+        let album = Album(title: "Live", band: Band(name: "Air"))
+        context.insert(album)  // inserts the band too
+        album.pieces = [Piece(title: "Intro"), Piece(title: "Sun")]
+        album.pieces.swapAt(0, 1)
+        context.delete(album)  // the pieces stay, without an album
+        // end
+    }
+
+    @MainActor static func fetching(_ context: ManagedObjectContext, band: String) throws {
+        // Sources/Strata/Strata.docc/FetchingObjects.md
+        let popular = FetchRequest<Piece>(
+            where: #Predicate { $0.plays > 100 && $0.album?.band?.name == band },
+            sortBy: [.init(\.plays, .descending), .init(\.title)], limit: 20)
+        let pieces = try context.fetch(popular)
+        let count = try context.count(popular)
+        // end
+        _ = (pieces, count)
+        // Sources/Strata/Strata.docc/FetchingObjects.md
+        let air = try context.find(unique: \Band.name, "Air")
+        let newest = try context.first(where: #Predicate<Piece> { $0.title.starts(with: "Su") })
+        // end
+        _ = (air, newest)
+        // Sources/Strata/Strata.docc/FetchingObjects.md
+        let total = try context.sum(\.plays, of: FetchRequest<Piece>())
+        let perAlbum = ValueRequest<Piece>(
+            [.property(\.album, \.title), .sum(\.plays)], groupBy: [.property(\.album, \.title)])
+        for row in try context.fetch(perAlbum) { print(row) }
+        print(try context.explain(popular))
+        // end
+        _ = total
+    }
+
+    @MainActor static func observing(_ context: ManagedObjectContext, show: @MainActor ([Piece]) -> Void) async throws {
+        // Sources/Strata/Strata.docc/ObservingResults.md
+        let pieces = try Results(
+            FetchRequest<Piece>(where: #Predicate { $0.plays > 0 }, sortBy: [.init(\.title)]), context: context)
+        show(Array(pieces))
+        for await update in pieces.updates {
+            print(update.difference)
+            show(Array(pieces))
+        }
+        // end
+        // Sources/Strata/Strata.docc/ObservingResults.md
+        let songs = try Results(
+            FetchRequest<Piece>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, \.title), context: context)
+        for section in songs.sections {
+            print(section.name)
+            for song in songs[section.range] { print("  \(song.title)") }
+        }
+        // end
+    }
+
+    @MainActor static func observingProperties(_ piece: Piece) {
+        // Sources/Strata/Strata.docc/ObservingResults.md
+        withObservationTracking {
+            print(piece.title, piece.plays)
+        } onChange: {
+            print("the title or the number of plays changes")
+        }
+        // end
+    }
+
+    @MainActor static func saving(_ context: ManagedObjectContext) async throws {
+        // Sources/Strata/Strata.docc/SavingAndConflicts.md
+        context.mergePolicy = .error
+        do {
+            try await context.save()
+        } catch SaveError.conflicts(let conflicts) {
+            for conflict in conflicts { print(conflict) }
+            context.mergePolicy = .objectTrump  // our values replace those of the store, property by property
+            try await context.save()
+        } catch SaveError.validation(let errors) {
+            for violation in errors.ruleViolations { print(violation.message) }
+        }
+        // end
+    }
+
+    static func writing(_ container: PersistentContainer, id: ObjectID) async throws {
+        // Sources/Strata/Strata.docc/SavingAndConflicts.md
+        try await container.write(retrying: 5) { context in
+            try context.existingObject(Piece.self, with: id).plays += 1
+        }
+        // end
+    }
+
+    @MainActor static func background(_ container: PersistentContainer, titles: [String]) async throws {
+        // Sources/Strata/Strata.docc/WorkingInBackground.md
+        let importer = container.newBackgroundContext(name: "import")
+        let id = await importer.perform { context in
+            let pieces = titles.map { Piece(title: $0) }
+            for piece in pieces { context.insert(piece) }
+            return pieces.first?.id
+        }
+        try await importer.save()
+        if let id { print(container.mainContext.object(Piece.self, with: id).title) }
+        // end
+        // Sources/Strata/Strata.docc/WorkingInBackground.md
+        struct Row: Codable, Sendable { var title: String }
+        try await container.coordinator.insert(contentsOf: titles.map { Row(title: $0) }, as: Piece.self) { progress in
+            print("\(progress)")
+        }
+        // end
+        // Sources/Strata/Strata.docc/WorkingInBackground.md
+        let names = try await container.read { context in
+            try context.fetch(FetchRequest<Piece>(sortBy: [.init(\.title)])).map(\.title)
+        }
+        // end
+        _ = names
+    }
+
+    // Sources/Strata/Strata.docc/MigratingStores.md
+    enum FirstVersion {
+        @Model final class Track {
+            var name: String
+        }
+
+        static var model: Model { get throws { try Model(Track.self, version: SchemaVersion(1, 0, 0)) } }
+    }
+
+    enum SecondVersion {
+        @Model final class Track {
+            @Attribute(renamedFrom: "name") var title: String
+            @Attribute(.indexed) var sortTitle: String = ""
+        }
+
+        static var model: Model { get throws { try Model(Track.self, version: SchemaVersion(2, 0, 0)) } }
+    }
+    // end
+
+    static func migrating(_ file: URL) async throws -> PersistentContainer {
+        // Sources/Strata/Strata.docc/MigratingStores.md
+        let plan = MigrationPlan([
+            .custom(
+                from: try FirstVersion.model, to: try SecondVersion.model,
+                didMigrate: { context in
+                    for track in try context.fetch(FetchRequest<SecondVersion.Track>()) {
+                        track.sortTitle = track.title.lowercased()
+                    }
+                })
+        ])
+        let container = try await PersistentContainer(
+            model: SecondVersion.model, store: .lmdb(file), migrationPlan: plan)
+        // end
+        return container
+    }
+}
+
+@Suite struct TaskGuideTests {
+    /// A store, and the file of an LMDB store for the articles that open one themselves.
+    @MainActor private func use(
+        _ types: any PersistentModel.Type..., body: @MainActor (PersistentContainer, URL) async throws -> Void
+    )
+        async throws
+    {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "strata-guide-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let container = try await PersistentContainer(model: Model(types), store: .lmdb(folder.appending(path: "store")))
+        try await body(container, folder.appending(path: "other"))
+        try await container.close()
+    }
+
+    @MainActor @Test func `the articles on models, relationships, fetching and background work run`() async throws {
+        try await use(Articles.Band.self, Articles.Album.self, Articles.Piece.self) { container, file in
+            let context = container.mainContext
+            try await Articles.objects(context, file)
+            try await Articles.background(container, titles: ["Sun", "Intro"])
+            #expect(try context.count(FetchRequest<Articles.Piece>()) == 4)
+            try await Articles.relating(context)
+            try await Articles.saving(context)
+            try Articles.fetching(context, band: "Air")
+            let piece = try #require(try context.first(where: #Predicate<Articles.Piece> { $0.title == "Sun" }))
+            try await Articles.writing(container, id: piece.id)
+            #expect(piece.plays == 1)
+            Articles.observingProperties(piece)
+        }
+    }
+
+    @MainActor @Test func `the article on migration carries the names over and computes the new attribute`() async throws {
+        try await use(Articles.Song.self) { _, file in
+            let first = try await PersistentContainer(model: Articles.FirstVersion.model, store: .lmdb(file))
+            first.mainContext.insert(Articles.FirstVersion.Track(name: "Sun"))
+            try await first.mainContext.save()
+            try await first.close()
+            let second = try await Articles.migrating(file)
+            let track = try #require(try second.mainContext.first(where: #Predicate<Articles.SecondVersion.Track> { _ in true }))
+            #expect(track.title == "Sun" && track.sortTitle == "sun")
+            try await second.close()
+        }
+    }
+}
