@@ -43,6 +43,26 @@ import Testing
         return names
     }()
 
+    /// Whether a name in code font, such as `@Model` or `Results.updates`, is in the public interface.
+    private static func isPublic(_ name: String) -> Bool {
+        names.contains(String(name.drop { $0 == "@" || $0 == "#" || $0 == "." }.prefix { $0 != "(" }))
+    }
+
+    /// The second column of the tables has names of Strata only.
+    @Test func `each name of Strata in the tables for users of other libraries is public`() {
+        let page = SourceFile(path: "Docs/ComingFrom.md", root: Repository.root)
+        var count = 0
+        for (number, line) in page.lines.enumerated() where line.hasPrefix("| ") && !line.hasPrefix("| ---") {
+            let cells = line.split(separator: "|", omittingEmptySubsequences: false)
+            #expect(cells.count == 5, "\(page.path):\(number + 1): a row has three columns")
+            for match in cells.dropFirst(2).first?.matches(of: /`([^`]+)`/) ?? [] {
+                count += 1
+                #expect(Self.isPublic(String(match.1)), "\(page.path):\(number + 1): \(match.1) is not public")
+            }
+        }
+        #expect(count > 60)
+    }
+
     @Test func `each feature has one of three decisions, and a reason if it is missing`() {
         #expect(Self.rows.count > 60)
         #expect(Set(Self.rows.map(\.feature)).count == Self.rows.count, "a feature has one row")
@@ -62,8 +82,7 @@ import Testing
             let shown = row.name.matches(of: /`([^`]+)`/).map { String($0.1) }
             #expect(!shown.isEmpty, "Docs/Features.md:\(row.number): name the API")
             for name in shown {
-                let plain = name.drop { $0 == "@" || $0 == "#" || $0 == "." }.prefix { $0 != "(" }
-                #expect(Self.names.contains(String(plain)), "Docs/Features.md:\(row.number): \(name) is not public")
+                #expect(Self.isPublic(name), "Docs/Features.md:\(row.number): \(name) is not public")
             }
         }
     }
