@@ -4,7 +4,7 @@ import Testing
 /// Checks of the documents against the code, as far as a program can check them.
 @Suite struct DocumentTests {
     private static let documents: [SourceFile] =
-        ["README.md", "CONTRIBUTING.md"].map { SourceFile(path: $0, root: Repository.root) }
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"].map { SourceFile(path: $0, root: Repository.root) }
         + Repository.files(under: "Docs", endingIn: "md")
 
     private static let words: Set<String> = Set(

@@ -5,7 +5,7 @@ import Testing
     private static let texts: [SourceFile] =
         Repository.swiftFiles + Repository.files(under: "Docs", endingIn: "md")
         + Repository.files(under: "Sources/Strata", endingIn: "md")
-        + ["Package.swift", "README.md", "CONTRIBUTING.md", "Makefile", ".ci/run"].map {
+        + ["Package.swift", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "Makefile", ".ci/run"].map {
             SourceFile(path: $0, root: Repository.root)
         }
 
