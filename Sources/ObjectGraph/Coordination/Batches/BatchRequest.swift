@@ -152,7 +152,7 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
 public struct BatchProgress: Sendable, Hashable, CustomStringConvertible {
     /// The number of rows that are saved. They stay, whatever follows.
     public var savedRows: Int
-    /// The number of rows in the import; nil if the sequence does not know it.
+    /// The number of rows in the import; nil if the rows are no `Collection`.
     public var totalRows: Int?
 
     /// The numbers of saved rows and of all rows: `4096 of 10000 rows`.
