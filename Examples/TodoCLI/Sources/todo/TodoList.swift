@@ -44,15 +44,17 @@ struct BadInput: Error, CustomStringConvertible {
 
     private func add(_ words: Words) async throws {
         guard !words.title.isEmpty else { throw BadInput(description: "a todo needs a title: add Buy milk +food due:2026-12-01") }
-        let todo = Todo(number: 0, title: words.title, due: words.due ?? nil, tags: try tags(words.added))
-        context.insert(todo)
         while true {
-            todo.number = try (context.maximum(\.number, of: FetchRequest<Todo>()) ?? 0) + 1
+            let number = try (context.maximum(\.number, of: FetchRequest<Todo>()) ?? 0) + 1
+            let todo = try Todo(number: number, title: words.title, due: words.due ?? nil, tags: tags(words.added))
+            context.insert(todo)
             do {
                 try await context.save()
                 return show("added \(todo.line)")
             } catch SaveError.uniqueConstraint {
-                context.refreshAllObjects()  // Another process took the number.
+                // Another process took the number, or added the tag.
+                context.rollback()
+                context.refreshAllObjects()
             }
         }
     }

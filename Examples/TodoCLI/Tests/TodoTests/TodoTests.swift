@@ -77,6 +77,14 @@ import Testing
         #expect(watcher.line() == nil && watcher.status() == 0)
     }
 
+    @Test func `processes that add todos at one time each get a number, and share a new tag`() throws {
+        let adding = try (1...8).map { _ in try Running("'\(program)' '\(file)' add 'Buy milk' +food 2>&1") }
+        let lines = adding.map { $0.line() ?? "" }
+        #expect(adding.allSatisfy { $0.status() == 0 })
+        #expect(lines.sorted() == (1...8).map { "\($0) [ ] Buy milk +food".added })
+        #expect(try run("tags") == "+food 8\n")
+    }
+
     // MARK: Processes
 
     private var file: String { folder.appending(path: "list.strata").path }
