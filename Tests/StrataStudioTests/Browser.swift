@@ -92,27 +92,27 @@ final class Browser: Sendable {
         }
     }
 
-    /// Clicks the middle of the first element of a selector whose text begins in a way, once there is one.
+    /// Clicks the first element of a selector whose text begins in a way, once there is one. The page cannot move the element meanwhile,
+    /// because finding and clicking it is one step of the page.
     func click(_ selector: String, _ text: String = "") async throws {
         let quoted = [selector, text].map { "'" + $0.replacing("'", with: "\\'") + "'" }
-        let element = "[...document.querySelectorAll(\(quoted[0]))].find(e => e.textContent.trim().startsWith(\(quoted[1])))"
-        try await wait(for: element)
-        let place = try await value(
-            "(() => { const e = \(element); e.scrollIntoView({ block: 'center', inline: 'center' }); "
-                + "const r = e.getBoundingClientRect(); return (r.x + r.width / 2) + ' ' + (r.y + r.height / 2); })()")
-        let numbers = place.split(separator: " ").compactMap { Double($0) }
-        guard numbers.count == 2 else { throw Failure(description: "no place of \(selector) \(text): \(place)") }
-        for type in ["mousePressed", "mouseReleased"] {
-            _ = try await call(
-                "Input.dispatchMouseEvent", ["type": type, "x": numbers[0], "y": numbers[1], "button": "left", "clickCount": 1])
-        }
+        let event = "new MouseEvent('click', { bubbles: true, cancelable: true, view: window })"
+        try await wait(
+            for: """
+                (() => { const all = [...document.querySelectorAll(\(quoted[0]))];
+                const e = all.find(e => e.textContent.trim().startsWith(\(quoted[1])));
+                if (!e) return false; e.scrollIntoView({ block: 'center', inline: 'center' }); e.dispatchEvent(\(event)); return true; })()
+                """)
     }
 
     /// Replaces the text of a field, as a user does.
     func write(_ text: String, into selector: String) async throws {
-        try await wait(for: "document.querySelector('\(selector)')")
-        _ = try await value("(() => { const e = document.querySelector('\(selector)'); e.focus(); e.select(); })()")
-        _ = try await call("Input.insertText", ["text": text])
+        let quoted = "'" + text.replacing("\\", with: "\\\\").replacing("'", with: "\\'") + "'"
+        try await wait(
+            for: """
+                (() => { const e = document.querySelector('\(selector)'); if (!e) return false; e.focus(); e.select();
+                return document.execCommand('insertText', false, \(quoted)); })()
+                """)
     }
 
     /// Presses a key.

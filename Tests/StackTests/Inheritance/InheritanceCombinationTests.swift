@@ -5,46 +5,6 @@ import Testing
 
 /// Hierarchies whose entities have derived attributes and ordered relationships.
 @Suite struct InheritanceCombinationTests {
-    /// Lists of items. `Playlist` inherits from `Collection`, and `Song` from `Item`.
-    ///
-    /// - Parameter withLate: Whether the model has the entity `Mix`, which inherits from `Playlist`.
-    private static func model(withLate: Bool = false) throws -> Model {
-        let collection = EntityDescription(
-            name: "Collection",
-            properties: [
-                .attribute(.init(name: "name", type: .string)),
-                .relationship(
-                    .init(
-                        name: "items", destination: "Item", inverse: "collection", cardinality: .toMany, deleteRule: .cascade,
-                        isOrdered: true)),
-                .attribute(.init(name: "itemCount", type: .int64, index: .indexed, derivation: .count(of: "items"))),
-                .attribute(.init(name: "total", type: .int64, derivation: .sum(of: "items.size"))),
-            ], isAbstract: true)
-        let playlist = EntityDescription(
-            name: "Playlist",
-            properties: [
-                .attribute(.init(name: "mood", type: .string, isOptional: true)),
-                .relationship(
-                    .init(name: "songs", destination: "Song", inverse: "playlists", cardinality: .toMany, isOrdered: true)),
-            ], superentity: "Collection")
-        let item = EntityDescription(
-            name: "Item",
-            properties: [
-                .attribute(.init(name: "size", type: .int64)),
-                .attribute(.init(name: "owner", type: .string, isOptional: true, derivation: .value(at: "collection.name"))),
-                .relationship(.init(name: "collection", destination: "Collection", inverse: "items", cardinality: .toOne)),
-            ])
-        let song = EntityDescription(
-            name: "Song",
-            properties: [
-                .attribute(.init(name: "title", type: .string)),
-                .relationship(.init(name: "playlists", destination: "Playlist", inverse: "songs", cardinality: .toMany)),
-            ], superentity: "Item")
-        let mix = EntityDescription(
-            name: "Mix", properties: [.attribute(.init(name: "speed", type: .int64, defaultValue: 90))], superentity: "Playlist")
-        return try Model([collection, playlist, item, song] + (withLate ? [mix] : []), version: .init(withLate ? 2 : 1))
-    }
-
     private static func sizes(_ list: ManagedObject, _ name: String) -> [Value] { list.relatedObjects(name).map { $0["size"] } }
 
     @Test(arguments: Combination.all)
@@ -52,7 +12,7 @@ import Testing
         _ combination: Combination
     ) async throws {
         let bed = try TestBed(combination.store)
-        let container = try await bed.container(combination.stack, model: try Self.model())
+        let container = try await bed.container(combination.stack, model: try Lists.model())
         let worker = await container.newBackgroundContext()
         let id = await worker.perform { context in
             let list = context.insert("Playlist")
@@ -108,7 +68,7 @@ import Testing
     func `S080: a live result of a hierarchy updates if only the order of a relationship changed`(_ kind: StoreKind) async throws
     {
         let bed = try TestBed(kind)
-        let container = try await bed.container(model: try Self.model())
+        let container = try await bed.container(model: try Lists.model())
         let main = container.mainContext
         let list = main.insert("Playlist")
         list.setRelatedObjects("items", to: (0..<3).map { _ in main.insert("Song") })
@@ -141,13 +101,13 @@ import Testing
             try await container.close()
             try await bed.closed()
         }
-        try await with(try Self.model()) { context in
+        try await with(try Lists.model()) { context in
             let list = context.insert("Playlist")
             list["name"] = "a"
             list.setRelatedObjects("items", to: [context.insert("Song"), context.insert("Item")])
             list.setRelatedObjects("songs", to: [list.relatedObjects("items")[0]])
         }
-        try await with(try Self.model(withLate: true)) { context in
+        try await with(try Lists.model(withMixes: true)) { context in
             let mix = context.insert("Mix")
             let list = try #require(try context.fetch(EntityFetchRequest("Playlist", matching: .equal("name", "a"))).first)
             mix.setRelatedObjects("items", to: list.relatedObjects("items"))

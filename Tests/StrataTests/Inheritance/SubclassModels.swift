@@ -22,6 +22,7 @@ import Strata
         super.init(name: name)
     }
 }
+// end
 
 @Model final class Sponsor {
     var title: String
@@ -32,7 +33,16 @@ import Strata
     var name: String
     @Relationship(deleteRule: .cascade) var excursions: [Excursion]
 }
-// end
+
+/// The condition of the article.
+enum CostlyExcursions {
+    static var predicate: Predicate<Excursion> {
+        // Sources/ObjectGraph/ObjectGraph.docc/Inheritance.md
+        let costly = #Predicate<Excursion> { ($0 as? BusinessExcursion)?.perDiem ?? 0 > 100 }
+        // end
+        return costly
+    }
+}
 
 /// Shapes of subclasses.
 enum SubclassShapes {

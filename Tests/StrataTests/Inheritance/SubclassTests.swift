@@ -75,6 +75,7 @@ import Testing
                 #expect(try names(#Predicate { $0 is BusinessExcursion }) == ["a", "b"])
                 #expect(try names(#Predicate { !($0 is BusinessExcursion) }) == ["c"])
                 #expect(try names(#Predicate { ($0 as? BusinessExcursion)?.perDiem ?? 0 > 10 }) == ["b"])
+                #expect(try names(CostlyExcursions.predicate).isEmpty)
                 #expect(try names(#Predicate { ($0 as? BusinessExcursion)?.perDiem ?? 99 > 10 }) == ["b", "c"])
                 #expect(try names(#Predicate { ($0 as? BusinessExcursion)?.perDiem == nil }) == ["c"])
                 #expect(try names(#Predicate { ($0 as? BusinessExcursion)?.sponsor == nil }) == ["a", "b", "c"])
