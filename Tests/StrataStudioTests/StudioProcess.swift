@@ -13,12 +13,13 @@ final class StudioProcess: Sendable {
     ///   - signal: The signal that ends it.
     ///   - folder: A folder for the texts that the two processes exchange.
     init(_ arguments: [String], signal: String = "TERM", in folder: URL) throws {
+        // The script waits without starting programs, because many tests run at once.
         let script = """
             folder=$1; shift
-            "$@" > "$folder/address.txt" & studio=$!
-            until [ -e "$folder/stop" ]; do
+            exec 3<> "$folder/stop"
+            "$@" > "$folder/address.txt" 3>&- & studio=$!
+            until read -r -t 0.5 -u 3; do
               kill -0 $PPID && kill -0 $studio 2> /dev/null || break
-              sleep 0.05
             done
             kill -\(signal) $studio 2> /dev/null
             wait $studio
@@ -28,6 +29,9 @@ final class StudioProcess: Sendable {
             """
         let command = ["-c", script, "studio", folder.path, try ChildProgram.built("strata"), "studio"] + arguments
         self.folder = folder
+        guard mkfifo(folder.appending(path: "stop").path, 0o600) == 0 else {
+            throw HTTPClient.Failure(description: "no named pipe in \(folder.path): error \(errno)")
+        }
         running = Task { try await HTTPClient.blocking { try ChildProgram.run("/bin/bash", command) } }
     }
 
@@ -43,7 +47,12 @@ final class StudioProcess: Sendable {
 
     /// Ends the program and waits for it.
     func stop() async throws -> ChildProgram.Result {
-        try Data().write(to: folder.appending(path: "stop"))
+        // Without a reader, the program has ended.
+        let pipe = open(folder.appending(path: "stop").path, O_WRONLY | O_NONBLOCK)
+        if pipe >= 0 {
+            _ = write(pipe, "\n", 1)
+            close(pipe)
+        }
         return try await running.value
     }
 
