@@ -47,7 +47,7 @@ public struct Undoing: Sendable {
         let values = RecordData.make(1, seed: seed).tables[0].attributes.map { $0.values[0] }
         let context = await container.newBackgroundContext(name: "editor")
         let objects = objects
-        try await context.perform { context in
+        await context.perform { context in
             for _ in 0..<objects { context.insert(model.entities[0], values: values) }
         }
         try await context.save()
