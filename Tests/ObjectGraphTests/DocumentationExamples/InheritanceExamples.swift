@@ -4,7 +4,7 @@ import StoreInterface
 /// The examples of inheritance by names, compiled. The architecture tests compare both.
 private enum InheritanceExamples {
     static func describing() -> [EntityDescription] {
-        // Sources/ObjectGraph/ObjectGraph.docc/Inheritance.md
+        // Sources/ObjectGraph/ObjectGraph.docc/InheritingModels.md
         let trip = EntityDescription(name: "Trip", properties: [.attribute(.init(name: "name", type: .string))])
         let business = EntityDescription(
             name: "BusinessTrip", properties: [.attribute(.init(name: "perDiem", type: .double))], superentity: "Trip")

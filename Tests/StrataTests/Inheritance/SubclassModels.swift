@@ -1,7 +1,7 @@
 import Foundation
 import Strata
 
-// Sources/ObjectGraph/ObjectGraph.docc/Inheritance.md
+// Sources/ObjectGraph/ObjectGraph.docc/InheritingModels.md
 @Model class Excursion {
     var name: String
     var days = 1
@@ -37,7 +37,7 @@ import Strata
 /// The condition of the article.
 enum CostlyExcursions {
     static var predicate: Predicate<Excursion> {
-        // Sources/ObjectGraph/ObjectGraph.docc/Inheritance.md
+        // Sources/ObjectGraph/ObjectGraph.docc/InheritingModels.md
         let costly = #Predicate<Excursion> { ($0 as? BusinessExcursion)?.perDiem ?? 0 > 100 }
         // end
         return costly
