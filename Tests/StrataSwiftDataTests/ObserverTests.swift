@@ -89,7 +89,7 @@ private func until(isolation: isolated (any Actor)? = #isolation, _ condition: (
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `an actor that owns observers is released`() async throws {
+    @Test(.timeLimit(.minutes(10))) func `an actor that owns observers is released`() async throws {
         let container = try inMemory(Film.self)
         let released = try await {
             let watcher = try Watcher(container)
