@@ -13,13 +13,14 @@ final class StudioProcess: Sendable {
     ///   - signal: The signal that ends it.
     ///   - folder: A folder for the texts that the two processes exchange.
     init(_ arguments: [String], signal: String = "TERM", in folder: URL) throws {
-        // The script waits without starting programs, because many tests run at once.
+        // The script waits by a pipe that nobody writes, and starts no programs for it, because many tests run at once.
         let script = """
             folder=$1; shift
-            exec 3<> "$folder/stop"
+            exec 3<> "$folder/clock"
             "$@" > "$folder/address.txt" 3>&- & studio=$!
-            until read -r -t 0.5 -u 3; do
+            until [ -e "$folder/stop" ]; do
               kill -0 $PPID && kill -0 $studio 2> /dev/null || break
+              read -r -t 0.1 -u 3
             done
             kill -\(signal) $studio 2> /dev/null
             wait $studio
@@ -29,7 +30,7 @@ final class StudioProcess: Sendable {
             """
         let command = ["-c", script, "studio", folder.path, try ChildProgram.built("strata"), "studio"] + arguments
         self.folder = folder
-        guard mkfifo(folder.appending(path: "stop").path, 0o600) == 0 else {
+        guard mkfifo(folder.appending(path: "clock").path, 0o600) == 0 else {
             throw HTTPClient.Failure(description: "no named pipe in \(folder.path): error \(errno)")
         }
         running = Task { try await HTTPClient.blocking { try ChildProgram.run("/bin/bash", command) } }
@@ -47,12 +48,7 @@ final class StudioProcess: Sendable {
 
     /// Ends the program and waits for it.
     func stop() async throws -> ChildProgram.Result {
-        // Without a reader, the program has ended.
-        let pipe = open(folder.appending(path: "stop").path, O_WRONLY | O_NONBLOCK)
-        if pipe >= 0 {
-            _ = write(pipe, "\n", 1)
-            close(pipe)
-        }
+        try Data().write(to: folder.appending(path: "stop"))
         return try await running.value
     }
 
