@@ -91,7 +91,7 @@ struct BrowserTests {
             try await browser.write("mine", into: "#field-title")
             try await browser.click("button", "Preview")
             try await browser.click("#save")
-            try await browser.wait(for: "document.querySelector('.done')?.textContent === 'Saved as save 3.'")
+            try await browser.wait(for: "document.title.includes('– mine –')")
         }
     }
 
