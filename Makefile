@@ -96,7 +96,7 @@ test: setup ## run the tests of the package and of the benchmarks
 	    $(call run_tests,--package-path Benchmarks,$(NO_MACROS)); \
 	fi
 
-# Each example is a package of its own. Server and TodoCLI need macros, Server also Hummingbird, which takes ten minutes the first time.
+# Each example is a separate package. Server and TodoCLI need macros, Server also Hummingbird, which takes ten minutes the first time.
 test-examples: setup ## build every example as its own package and run its tests
 	@for example in $(notdir $(wildcard Examples/*)); do \
 	    $(call say,"Example $$example"); \

@@ -43,7 +43,7 @@ import Testing
     }
 
     /// Foundation adds ICU and seven more megabytes of memory to every program that imports the library. `StrataSwiftData` needs it for
-    /// sort descriptors, and exports it as SwiftData does. The command line tool and its page are a program of their own, whose argument
+    /// sort descriptors, and exports it as SwiftData does. The command line tool and its page are a program, whose argument
     /// parser needs it.
     @Test func theLibraryUsesFoundationOnlyWhereItsEssentialsAreMissing() {
         let others: Set = ["SQLiteStore", "StrataMacros", "StrataSwiftData", "StrataStudio", "StrataTool", "strata-tool"]

@@ -42,7 +42,7 @@ struct HTTPClient: Sendable {
         }
     }
 
-    /// Runs work that blocks on a thread of its own. The threads of the system's queues are too few for many tests at once.
+    /// Runs work that blocks on a new thread. The threads of the system's queues are too few for many tests at once.
     static func blocking<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread { continuation.resume(with: Result { try body() }) }

@@ -9,7 +9,7 @@ import Testing
 /// The kinds of stores in files.
 let fileKinds: [StoreKind] = [.lmdb, .sqlite]
 
-/// A run of `strata studio` in another process, on a small store of its own.
+/// A run of `strata studio` in another process, on a small new store.
 final class StudioRun: Sendable {
     let bed: TestBed
     let address: String

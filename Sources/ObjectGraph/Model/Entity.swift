@@ -18,7 +18,7 @@ public final class Entity: Sendable {
     public let relationships: [Relationship]
     /// The indexes over several properties.
     public let indexes: [IndexSchema]
-    /// Whether the entity has no objects of its own, but only those of the entities that inherit from it.
+    /// Whether every object of the entity belongs to an entity that inherits from it.
     public let isAbstract: Bool
     /// The rules of the properties; nil if they have none.
     let rules: EntityRules?

@@ -189,7 +189,7 @@ public struct EntityDescription: Sendable, Hashable {
     public var renamedFrom: String?
     /// The name of the entity from which this one inherits its properties; nil if it inherits from none (S180).
     public var superentity: String?
-    /// Whether the entity has no objects of its own, but only those of the entities that inherit from it (S184).
+    /// Whether every object of the entity belongs to an entity that inherits from it (S184).
     public var isAbstract: Bool
     /// The entities that inherit from this one, if it describes a whole hierarchy.
     var subentities: [SubentitySchema] = []

@@ -69,7 +69,7 @@ extension Assets {
           return value.length ? value.text + '… (' + whole(value.length) + ' characters)' : value.text;
         }
 
-        // A table in a box of its own, which scrolls if the window is narrow.
+        // The box around a table scrolls if the window is narrow.
         function box(label, ...children) {
           return h('div', { class: 'scroll', role: 'region', 'aria-label': label, tabindex: 0 }, ...children);
         }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The program `todo`, run as a process on a file of its own.
+/// The program `todo`, run as a process on a new file.
 @Suite final class TodoTests {
     private let folder: URL
     private let program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "todo").path

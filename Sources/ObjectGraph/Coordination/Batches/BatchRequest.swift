@@ -108,7 +108,7 @@ public enum BatchError: Error, Sendable, CustomStringConvertible {
     case noUniqueAttribute(entity: String, property: String, destination: String)
     /// A Swift value has a property of a type that its entity cannot store.
     case notStorable(entity: String, property: String, type: String)
-    /// An import into an abstract entity, which has no objects of its own.
+    /// An import into an abstract entity. Import into an entity that inherits from it.
     case abstractEntity(String)
     /// A save of an import failed, or its task was cancelled. The saves before it stay.
     case importStopped(savedRows: Int, error: any Error)

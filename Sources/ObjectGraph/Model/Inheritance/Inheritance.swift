@@ -57,7 +57,7 @@ extension Entity {
         return inheritance.kinds.contains(place.member)
     }
 
-    /// Returns the entity, which has objects of its own.
+    /// Returns the entity, into which objects can be inserted.
     ///
     /// - Precondition: The entity is not abstract.
     func concrete() -> Entity {

@@ -2,7 +2,7 @@ import StoreInterface
 
 /// The link of a model to its managed object in a class whose superclass is a model too. The `@Model` macro generates it.
 ///
-/// Swift initializes the properties of a subclass before those of its superclass. So the first anchor of a new model is that of its own
+/// Swift initializes the properties of a subclass before those of its superclass. So the first anchor of a new model is that of its
 /// class. It creates the object, and the anchors of the superclasses find it by the address of the model: another model of the hierarchy,
 /// created for an argument of `super.init`, has another address.
 public struct SubclassAnchor<M: PersistentModel>: ~Copyable {
