@@ -22,6 +22,24 @@ import StoreInterface
         // end
     }
 
+    protocol Window {
+        func addUndo(_ name: String, _ action: @escaping () -> Void)
+        func renameLastUndo(_ name: String)
+        func removeUndo()
+        func show(_ error: any Error)
+    }
+
+    static func registering(_ history: UndoHistory, with window: any Window) {
+        // Sources/ObjectGraph/Contexts/Undo/UndoRegistrar.swift
+        history.register(
+            with: UndoRegistrar(
+                registerAction: { name, action in window.addUndo(name ?? "", action) },
+                setActionName: { name in window.renameLastUndo(name ?? "") },
+                removeActions: { window.removeUndo() }),
+            onFailure: { error in window.show(error) })
+        // end
+    }
+
     static func conflicting(_ history: UndoHistory) throws {
         // Sources/ObjectGraph/Contexts/Undo/UndoConflict.swift
         do {

@@ -43,7 +43,7 @@ extension ManagedObjectContext {
     func endUndoEvent() {
         guard let history = recordingHistory else { return }
         closeUndoSegment()
-        history.stacks.endEvent()
+        history.endEvent()
     }
 
     /// Runs a step that changes the layers or the state below them, and does not record what changes.
@@ -100,7 +100,7 @@ extension ManagedObjectContext {
         guard let changes, let history = recordingHistory else { return }
         endUndoEvent()
         history.stacks.record(changes.step)
-        history.stacks.endEvent()
+        history.endEvent()
     }
 
     // MARK: Differences

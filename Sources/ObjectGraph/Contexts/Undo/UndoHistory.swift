@@ -26,6 +26,8 @@ public final class UndoHistory {
     var suspensions = 0
     /// Whether a group is being undone or redone.
     private var isReverting = false
+    /// The undo manager of the user interface, in which groups are actions.
+    var registration: UndoRegistration?
 
     /// Creates an empty history.
     ///
@@ -90,7 +92,7 @@ public final class UndoHistory {
         if group.isTooLarge { throw UndoError.groupTooLarge(context: context.name, limit: byteLimit) }
         let (conflicts, made) = try reverting { try context.revert(group.step, isRedo: false, policy) }
         stacks.popUndoable()
-        if !made.isEmpty { stacks.pushRedoable(UndoGroup(name: group.name, step: made)) }
+        if !made.isEmpty { stacks.pushRedoable(UndoGroup(id: group.id, name: group.name, step: made)) }
         return conflicts
     }
 
@@ -106,7 +108,7 @@ public final class UndoHistory {
         let (conflicts, made) = try reverting { try context.revert(group.step, isRedo: true, policy) }
         stacks.popRedoable()
         // The step that the redo made is one to undo, like the one that the user made.
-        if !made.isEmpty { stacks.pushUndoable(UndoGroup(name: group.name, step: made)) }
+        if !made.isEmpty { stacks.pushUndoable(UndoGroup(id: group.id, name: group.name, step: made)) }
         return conflicts
     }
 
@@ -128,7 +130,7 @@ public final class UndoHistory {
         }
         let (conflicts, made) = try reverting { try context.revert(group.step, isRedo: false, policy) }
         stacks.popNestedGroup()
-        if !made.isEmpty { stacks.pushRedoable(UndoGroup(name: group.name, step: made)) }
+        if !made.isEmpty { stacks.pushRedoable(UndoGroup(id: stacks.makeID(), name: group.name, step: made)) }
         return conflicts
     }
 
@@ -198,6 +200,7 @@ public final class UndoHistory {
     public func setActionName(_ name: String?) {
         closeSegment()
         stacks.setName(name)
+        if !stacks.hasOpenEvent { registration?.registrar.setActionName(name) }
     }
 
     /// Runs `body` without recording its changes.
@@ -214,6 +217,18 @@ public final class UndoHistory {
     public func removeAllActions() {
         context?.skipUndoSegment()
         stacks.removeAll()
+        registration?.registrar.removeActions()
+    }
+
+    /// Closes the group of the event, and registers it.
+    func endEvent() {
+        guard let group = stacks.endEvent(), let registration else { return }
+        // A group beyond the limit is not kept, and neither are older ones.
+        if group.isTooLarge {
+            registration.registrar.removeActions()
+        } else {
+            registration.register(group, of: self, isRedo: false)
+        }
     }
 }
 

@@ -1,5 +1,8 @@
 /// Recorded changes that are undone and redone together.
 struct UndoGroup {
+    /// Greater than that of each group that was closed before. Undo and redo keep it.
+    /// 0 for a group that is still part of an open one.
+    var id = 0
     var name: String?
     var step: UndoStep
     /// Whether the group was larger than the limit. Its step is then empty, because part of it must not be undone.
@@ -29,6 +32,7 @@ struct UndoStacks {
     private var open: [OpenGroup] = []
     /// The bytes of all closed and open groups.
     private(set) var byteCount = 0
+    private var lastID = 0
     /// The maximum number of groups to undo; 0 for no maximum.
     var levels: Int { didSet { trim() } }
     var byteLimit: Int { didSet { trim() } }
@@ -98,17 +102,28 @@ struct UndoStacks {
     }
 
     /// Closes the group of the event, unless groups are open in it. Does nothing between events.
-    mutating func endEvent() {
-        guard open.count == 1, let event = open.popLast() else { return }
+    ///
+    /// - Returns: The new group to undo; nil if there is none.
+    mutating func endEvent() -> UndoGroup? {
+        guard open.count == 1, let event = open.popLast() else { return nil }
         byteCount -= openByteCount
         openByteCount = 0
-        let group = Self.closed(event)
+        var group = Self.closed(event)
+        group.id = makeID()
         if group.isTooLarge || group.step.byteCount > byteLimit {
             dropAll()
-            undoable = [UndoGroup(name: group.name, step: UndoStep(), isTooLarge: true)]
-        } else if !group.step.isEmpty {
-            pushUndoable(group)
+            undoable = [UndoGroup(id: group.id, name: group.name, step: UndoStep(), isTooLarge: true)]
+            return undoable[0]
         }
+        guard !group.step.isEmpty else { return nil }
+        pushUndoable(group)
+        return group
+    }
+
+    /// Returns an id for a group that is closed now.
+    mutating func makeID() -> Int {
+        lastID += 1
+        return lastID
     }
 
     /// Returns a group as one step. It is named after the last named group in it, if it has no name.
