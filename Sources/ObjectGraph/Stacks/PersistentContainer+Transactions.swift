@@ -24,8 +24,9 @@ extension PersistentContainer {
     /// Runs `body` in a fresh context on the newest saved state and saves its changes. Repeats both after a conflict.
     ///
     /// If another context has changed the same objects since `body` read them, the save throws ``SaveError/conflicts(_:)``. Then `body` runs
-    /// again in another fresh context on the newest state, at most `retries` times. So `body` must be repeatable: it must have no effects
-    /// except on the context.
+    /// again in another fresh context on the newest state, at most `retries` times. The same holds for a unique value that is taken, if
+    /// others have saved since `body` read. So `body` can look for an object and insert it if there is none. It must be repeatable: it must
+    /// have no effects except on the context.
     ///
     /// ```swift
     /// try await container.write(retrying: 5) { context in
@@ -43,7 +44,7 @@ extension PersistentContainer {
     ///   - durability: When the save counts as done.
     ///   - body: The work, which changes nothing but the context.
     /// - Returns: The result of `body`, after the save.
-    /// - Throws: The last ``SaveError/conflicts(_:)`` if no retry is left. Any other error of the save, and the error of `body`, at once.
+    /// - Throws: The last of these errors if no retry is left. Any other error of the save, and the error of `body`, at once.
     ///   `CancellationError` in place of a retry if the task is cancelled. In each case, nothing is saved.
     public func write<T: Sendable>(
         retrying retries: Int = 0, _ durability: Durability = .durable,
@@ -58,8 +59,11 @@ extension PersistentContainer {
                 return result
             } catch SaveError.conflicts where left > 0 {
                 left -= 1
-                try Task.checkCancellation()
+            } catch let duplicate as BackgroundContext.DuplicateOfNewerSave {
+                guard left > 0 else { throw duplicate.error }
+                left -= 1
             }
+            try Task.checkCancellation()
         }
     }
 
@@ -84,6 +88,9 @@ extension PersistentContainer {
 }
 
 extension ManagedObjectContext {
+    /// Whether others have saved since the state that this root reads.
+    var isOvertaken: Bool { layerStack.baseState.state.sequence != setup.writer.state.sequence }
+
     /// Moves this root and then a child to the newest state.
     fileprivate func advance(with child: any ContextExecutor) {
         let old = layerStack.baseState.state

@@ -129,6 +129,32 @@ import Testing
     }
 
     @Test(arguments: Combination.all)
+    func `S108: a write that finds or inserts is repeated if another context inserted meanwhile`(_ combination: Combination)
+        async throws
+    {
+        let bed = try TestBed(combination.store)
+        let container = try await bed.container(combination.stack)
+        let attempts = Atomic(0)
+        let trackOfCode = EntityFetchRequest("Track", matching: .equal("isrc", "x"))
+        let findOrInsert: @Sendable (ManagedObjectContext) throws -> Value? = { context in
+            let found = try context.fetch(trackOfCode).first
+            if attempts.add(1, ordering: .relaxed).newValue == 1 {
+                try writeMeanwhile(container) { $0.makeTrack("theirs")["isrc"] = "x" }
+            }
+            let track = found ?? context.makeTrack("ours")
+            track["isrc"] = "x"
+            return track["title"]
+        }
+        #expect(try await container.write(retrying: 1, .durable, findOrInsert) == "theirs")
+        #expect(attempts.load(ordering: .relaxed) == 2)
+        #expect(try await container.read { try $0.trackTitles() } == ["theirs"])
+        try await container.write { $0.delete(try #require(try $0.fetch(trackOfCode).first)) }
+        attempts.store(0, ordering: .relaxed)
+        let error = await #expect(throws: SaveError.self) { try await container.write(retrying: 0, .durable, findOrInsert) }
+        #expect(error?.code == .uniqueConstraint && attempts.load(ordering: .relaxed) == 1)
+    }
+
+    @Test(arguments: Combination.all)
     func `other errors end a write at once`(_ combination: Combination) async throws {
         let bed = try TestBed(combination.store)
         let container = try await bed.container(combination.stack)

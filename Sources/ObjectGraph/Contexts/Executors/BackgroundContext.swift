@@ -113,7 +113,16 @@ public actor BackgroundContext: ContextExecutor {
     ) async throws -> T {
         defer { context.reset() }
         guard let durability else { return try body(context) }
-        return try await context.save(durability, through: nil) { try body(context) }
+        do {
+            return try await context.save(durability, through: nil) { try body(context) }
+        } catch let error as SaveError where error.code == .uniqueConstraint && context.isOvertaken {
+            throw DuplicateOfNewerSave(error: error)
+        }
+    }
+
+    /// A unique value was taken, and others have saved since the context began to read: it may not have seen who took the value.
+    struct DuplicateOfNewerSave: Error {
+        let error: SaveError
     }
 
     /// Saves one level: a root context to the store, a child to its parent. See ``ManagedObjectContext/save(_:)``.
