@@ -7,7 +7,7 @@ import Testing
 /// The groups of a history as actions of an undo manager outside the store (S162).
 @Suite @MainActor struct UndoRegistrarTests {
     /// Does what Foundation's `UndoManager` does with actions: those registered during an undo are to redo, together and last first.
-    private final class Manager {
+    private final class WindowUndo {
         typealias Action = (owner: Int, name: String?, run: () -> Void)
         private(set) var undoable: [[Action]] = []
         private(set) var redoable: [[Action]] = []
@@ -42,9 +42,9 @@ import Testing
         }
 
         func removeAll(owner: Int) {
-            for path in [\Manager.undoable, \Manager.redoable] {
+            for path in [\WindowUndo.undoable, \WindowUndo.redoable] {
                 let kept = self[keyPath: path].map { $0.filter { $0.owner != owner } }.filter { !$0.isEmpty }
-                if path == \Manager.undoable { undoable = kept } else { redoable = kept }
+                if path == \WindowUndo.undoable { undoable = kept } else { redoable = kept }
             }
         }
 
@@ -66,7 +66,7 @@ import Testing
         let main = container.mainContext
         let track = main.makeTrack("0")
         try await container.saveMain()
-        let (manager, history) = (Manager(), UndoHistory())
+        let (manager, history) = (WindowUndo(), UndoHistory())
         main.undoHistory = history
         history.register(with: manager.registrar, onFailure: failing)
         var text = "0"
@@ -114,7 +114,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let main = container.mainContext
-        let (manager, history) = (Manager(), UndoHistory())
+        let (manager, history) = (WindowUndo(), UndoHistory())
         main.undoHistory = history
         history.register(with: manager.registrar, onFailure: failing)
         main.makeTrack("a")
@@ -135,7 +135,7 @@ import Testing
         let main = container.mainContext
         let track = main.makeTrack("a")
         try await container.saveMain()
-        let (manager, history) = (Manager(), UndoHistory())
+        let (manager, history) = (WindowUndo(), UndoHistory())
         main.undoHistory = history
         var failures: [any Error] = []
         history.register(with: manager.registrar) { failures.append($0) }
@@ -155,7 +155,7 @@ import Testing
         let bed = try TestBed(kind)
         let container = try await bed.container()
         let main = container.mainContext
-        let (manager, history) = (Manager(), UndoHistory(byteLimit: 2_000))
+        let (manager, history) = (WindowUndo(), UndoHistory(byteLimit: 2_000))
         main.undoHistory = history
         history.group("Insert") { _ = main.makeTrack("a") }
         main.processPendingChanges()

@@ -160,6 +160,11 @@ private enum Articles {
         }
         // end
         _ = names
+        // Sources/Strata/Strata.docc/WorkingInBackground.md
+        try await container.suspend()
+        // The process is frozen here, and goes on later.
+        await container.resume()
+        // end
     }
 
     // Sources/Strata/Strata.docc/MigratingStores.md
@@ -196,6 +201,18 @@ private enum Articles {
             model: SecondVersion.model, store: .lmdb(file), migrationPlan: plan)
         // end
         return container
+    }
+
+    static func checkingVersions(_ file: URL, _ folder: URL, _ plan: MigrationPlan) async throws {
+        // Sources/Strata/Strata.docc/MigratingStores.md
+        let changes = try await SecondVersion.model.changes(opening: .lmdb(file), migrationPlan: plan)
+        for line in changes.lines { print(line) }
+        if let refusal = changes.refusal { print(refusal) }
+        // end
+        // Sources/Strata/Strata.docc/MigratingStores.md
+        let history = ModelHistory(model: try SecondVersion.model, migrationPlan: plan) { .lmdb($0) }
+        for report in try await history.check(fixtures: folder) { print(report) }
+        // end
     }
 }
 
@@ -236,6 +253,13 @@ private enum Articles {
             first.mainContext.insert(Articles.FirstVersion.Track(name: "Sun"))
             try await first.mainContext.save()
             try await first.close()
+            let fixtures = file.deletingLastPathComponent().appending(path: "fixtures")
+            try FileManager.default.createDirectory(at: fixtures, withIntermediateDirectories: true)
+            try FileManager.default.copyItem(at: file, to: fixtures.appending(path: "1.0.strata"))
+            let plan = MigrationPlan([
+                .lightweight(from: try Articles.FirstVersion.model, to: try Articles.SecondVersion.model)
+            ])
+            try await Articles.checkingVersions(file, fixtures, plan)
             let second = try await Articles.migrating(file)
             let track = try #require(try second.mainContext.first(where: #Predicate<Articles.SecondVersion.Track> { _ in true }))
             #expect(track.title == "Sun" && track.sortTitle == "sun")
