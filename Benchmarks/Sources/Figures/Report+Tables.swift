@@ -65,13 +65,18 @@ extension Report {
         var parts: [String] = []
         if runs.contains(where: { $0.stack != nil }) { parts.append(stackTable().text(format)) }
         if runs.contains(where: { $0.operation != nil }) { parts.append(operationTable().text(format)) }
-        for row in runs {
-            guard let extra = row.extraMilliseconds, let stack = row.stack else { continue }
-            let values = extra.sorted { $0.key < $1.key }.map { "\($0.key) \(Shown.number($0.value.median)) ms" }
-            parts.append("\(stack), \(row.store ?? ""), \(row.routing ?? ""): \(values.joined(separator: ", "))")
-        }
+        parts += extraLines()
         parts.append(contentsOf: notes)
         parts.append(machine.summary)
         return parts.joined(separator: "\n\n")
+    }
+
+    /// Returns a line for each configuration that has further figures.
+    func extraLines() -> [String] {
+        runs.compactMap { row in
+            guard let extra = row.extraMilliseconds, let stack = row.stack else { return nil }
+            let values = extra.sorted { $0.key < $1.key }.map { "\($0.key) \(Shown.number($0.value.median)) ms" }
+            return "\(stack), \(row.store ?? ""), \(row.routing ?? ""): \(values.joined(separator: ", "))"
+        }
     }
 }

@@ -47,7 +47,7 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
     @Option(help: ArgumentHelp("Writes all figures to a file, for programs.", valueName: "file"))
     var json: String?
 
-    @Option(help: ArgumentHelp("Writes a page with the table and a timeline per run.", valueName: "file"))
+    @Option(help: ArgumentHelp("Writes a page with charts, time lines and tables.", valueName: "file"))
     var html: String?
 
     @Flag(help: "No progress bar.")

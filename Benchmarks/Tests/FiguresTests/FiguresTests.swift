@@ -91,20 +91,4 @@ import Testing
         #expect(PublishedShape.notes([nested]).isEmpty)
         #expect(PublishedShape.notes([Self.row("siblings", Self.figures(total: 2))]).isEmpty)
     }
-
-    @Test func thePageNeedsNothingFromOutsideAndEscapesNames() {
-        var row = Report.Row(benchmark: "shootout", durability: "durable", objects: 3, verified: true)
-        row.stack = "a<b"
-        row.take([
-            RunFigures(
-                start: 100, totalSeconds: 1, processCPUSeconds: 1, mainCPUSeconds: 0.1, main: MainThreadFigures([]),
-                busy: [BusyInterval(start: 100, end: 200_000_000)],
-                spans: [Span(lane: "import", kind: .save, start: 100, end: 500_000_000)], peakMemoryBytes: 1,
-                residentAfterBytes: 1)
-        ])
-        let page = Report(machine: Machine(libraries: [:]), runs: [row]).html(title: "t")
-        #expect(page.contains("a&lt;b") && !page.contains("a<b"))
-        #expect(page.contains("<svg") && page.contains("save 500 ms"))
-        #expect(!page.contains("src=") && !page.contains("href="))
-    }
 }
