@@ -93,6 +93,14 @@ import Testing
         #expect(data.tables[0].references[0].rows == [-1, 0, 1])
     }
 
+    @Test func `numbers under a name of no file stay numbers`() throws {
+        let employees = try file("EmployeeId,Name\n1,a\n2,b\n", "Employee.csv")
+        let customers = try file("CustomerId,SupportRepId\n1,2\n2,1\n3,2\n", "Customer.csv")
+        let data = CSVFolder.dataset([customers, employees], name: "test")
+        #expect(data.tables.flatMap(\.references).isEmpty)
+        #expect(data.tables[0].attributes.map(\.name) == ["CustomerId", "SupportRepId"])
+    }
+
     @Test func `a file of pairs becomes a many-to-many relationship`() throws {
         let lists = try file("list_id,name\n1,a\n2,b\n", "lists.csv")
         let songs = try file("song_id,title\n7,x\n8,y\n", "songs.csv")

@@ -3,6 +3,7 @@ import Testing
 
 @testable import Datasets
 @testable import SQLiteStore
+import StoreInterface
 
 /// One set of tables, read from SQLite with its foreign keys and from CSV files without any.
 @Suite struct SameDataTests {
@@ -31,6 +32,9 @@ import Testing
         Source(
             name: "Artist", columns: [("ArtistId", "INTEGER PRIMARY KEY"), ("Name", "TEXT")],
             rows: rows(7) { ["\($0)", "artist \($0)"] }),
+        Source(
+            name: "Employee", columns: [("EmployeeId", "INTEGER PRIMARY KEY"), ("ReportsTo", "INTEGER REFERENCES Employee")],
+            rows: rows(5) { ["\($0)", $0 == 1 ? nil : "\($0 / 2)"] }),
         Source(
             name: "Folder", columns: [("FolderId", "INTEGER PRIMARY KEY"), ("ParentId", "INTEGER REFERENCES Folder")],
             rows: rows(6) { ["\($0 + 20)", $0 == 1 ? nil : "\($0 / 2 + 20)"] }),
@@ -86,13 +90,63 @@ import Testing
             }
             return folder.path
         }
-        #expect(Self.relations(sqlite).count == 4)
+        #expect(Self.relations(sqlite).count == 5)
         #expect(Self.relations(csv) == Self.relations(sqlite))
         #expect(csv.tables.map(\.name).sorted() == sqlite.tables.map(\.name).sorted())
         #expect((csv.objectCount, csv.linkCount, csv.lostReferences) == (sqlite.objectCount, sqlite.linkCount, 0))
         for table in sqlite.tables {
             let other = try #require(csv.tables.first { $0.name == table.name })
             #expect(other.attributes.map(\.name) == table.attributes.map(\.name), "\(table.name)")
+        }
+    }
+
+    // MARK: Chinook
+
+    /// A real SQLite file beside the repository.
+    private static let chinook = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "shared/data/chinook.sqlite").path
+
+    /// Writes each table of a SQLite file as a CSV file.
+    private static func exportTables(of path: String, to folder: URL) throws {
+        let database = try DatabaseReader(path: path)
+        for table in try SQLiteTable.all(in: database) {
+            let columns = try table.values(in: database)
+            let rows = (columns.first ?? []).indices.map { row in columns.map { cell($0[row]) }.joined(separator: ",") }
+            let lines = [table.columns.map(\.name).joined(separator: ",")] + rows
+            try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: folder.appending(path: "\(table.name).csv"))
+        }
+    }
+
+    private static func cell(_ value: Value) -> String {
+        switch value {
+        case .int(let number): "\(number)"
+        case .double(let number): "\(number)"
+        case .string(let text): "\"\(text.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
+        default: ""
+        }
+    }
+
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: chinook), "the file chinook.sqlite is missing"))
+    func `Chinook as CSV files has the model and the values of the SQLite file`() throws {
+        let sqlite = try Dataset.read(Self.chinook)
+        let csv = try Self.read { folder in
+            try Self.exportTables(of: Self.chinook, to: folder)
+            return folder.path
+        }
+        // The one foreign key that neither names its table nor has words: the numbers 3, 4 and 5 are keys of nearly every table.
+        let unnamed = "Customer.supportRep -> Employee.customers"
+        let relations = Self.relations(sqlite).filter { !$0.hasPrefix(unnamed) }
+        #expect(relations.count == 9 && Self.relations(sqlite).count == 10)
+        #expect(Self.relations(csv) == relations)
+        for table in sqlite.tables {
+            let other = try #require(csv.tables.first { $0.name == table.name })
+            let attributes = other.attributes.filter { "\(table.name).\($0.name)" != "Customer.SupportRepId" }
+            #expect(attributes.map(\.name) == table.attributes.map(\.name), "\(table.name)")
+            for (found, expected) in zip(attributes, table.attributes) {
+                let name = "\(table.name).\(expected.name)"
+                #expect((found.type, found.isOptional) == (expected.type, expected.isOptional), "\(name)")
+                #expect(found.values == expected.values, "\(name)")
+            }
         }
     }
 }

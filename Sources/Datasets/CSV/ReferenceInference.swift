@@ -6,7 +6,10 @@
 ///   At least half of its distinct values are keys.
 /// - Both columns contain words (not numbers, dates or truth values), whatever their names. At least nine in ten of the
 ///   column's distinct values are keys.
-/// - It is in the same file, and is named for a parent (`parent`, `parentId`). At least half of its distinct values are keys.
+/// - It is in the same file, and is named for a parent (`parent`, `parentId`, `reportsTo`). At least half of its distinct values
+///   are keys.
+///
+/// Numbers under any other name stay numbers, because many files have keys from 1: `supportRepId` could mean any of them.
 struct ReferenceInference {
     struct Reference {
         var column: Int
@@ -84,7 +87,9 @@ struct ReferenceInference {
         return names
     }
 
-    private static func isNamedForParent(_ column: String) -> Bool { ["parent", "parentid"].contains(plain(column)) }
+    private static func isNamedForParent(_ column: String) -> Bool {
+        ["parent", "parentid", "reportsto"].contains(plain(column))
+    }
 
     private static func isNamed(_ column: String, for file: String, _ key: String) -> Bool {
         let column = plain(column)
