@@ -64,8 +64,11 @@ let package = Package(
             name: "WorkloadsTests",
             dependencies: ["Workloads", "Figures", "Baselines", .product(name: "Datasets", package: "strata")]),
         .testTarget(
-            name: "CommandTests", dependencies: ["strata-bench", "Figures", .product(name: "Datasets", package: "strata")],
-            swiftSettings: peerSettings),
+            name: "CommandTests",
+            dependencies: [
+                "strata-bench", "Figures", .product(name: "Datasets", package: "strata"),
+                .product(name: "StoreInterface", package: "strata"),
+            ], swiftSettings: peerSettings),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -122,12 +122,16 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
         return Engine.allCases.filter { $0.store.map(stores.contains) ?? true }
     }
 
-    /// Returns the data to import, which is read or generated.
+    /// Returns the data to import: what `--input` names, or a generated music library.
     func dataset() throws -> Dataset {
-        if let input {
-            return try Dataset.read(input, nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) })
+        try readInput() ?? MusicLibrary.make(rows: objects ?? MusicLibrary.usualRowCount, seed: seedOrUsual)
+    }
+
+    /// Returns the data that `--input` names, or nil without that option.
+    func readInput() throws -> Dataset? {
+        try input.map { path in
+            try Dataset.read(path, nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) })
         }
-        return MusicLibrary.make(rows: objects ?? MusicLibrary.usualRowCount, seed: seedOrUsual)
     }
 
     private static func list<T: CaseIterable & RawRepresentable & Equatable>(_ option: String, _ text: String) throws -> [T]
@@ -144,7 +148,10 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
     private static func unknown<T: CaseIterable & RawRepresentable>(_ option: String, _ name: String, _ type: T.Type)
         -> ValidationError
     where T.RawValue == String {
-        let known = T.allCases.map(\.rawValue)
-        return ValidationError("\(option) \(name): no such name\(Suggestion.hint(for: name, among: known))")
+        unknown(option, name, among: T.allCases.map(\.rawValue))
+    }
+
+    static func unknown(_ option: String, _ name: String, among known: [String]) -> ValidationError {
+        ValidationError("\(option) \(name): no such name\(Suggestion.hint(for: name, among: known))")
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Datasets
 import Figures
 import StoreInterface
 import Workloads
@@ -27,7 +28,7 @@ struct CompactionCommand: BenchmarkCommand {
         switch effort {
         case "fast": .fast
         case "usual": .usual
-        default: throw ValidationError("--effort \(effort): no such name; known are fast, usual")
+        default: throw BenchmarkOptions.unknown("--effort", effort, among: ["fast", "usual"])
         }
     }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Datasets
 import Figures
 import Foundation
 import Workloads
@@ -32,10 +33,7 @@ struct StrataBench: ParsableCommand {
     @MainActor
     private static func start() async -> Int32 {
         do {
-            if let name = CommandLine.arguments.dropFirst().first, !name.hasPrefix("-"), !commandNames.contains(name) {
-                throw WrongInput(description: "\(name): no such command\(Suggestion.hint(for: name, among: commandNames))")
-            }
-            let command = try parseAsRoot()
+            let command = try command(Array(CommandLine.arguments.dropFirst()))
             if let benchmark = command as? any BenchmarkCommand {
                 // Off the main actor, so that main runs only the work of the stacks.
                 try await Task.detached { try await benchmark.runBenchmark() }.value
@@ -49,7 +47,14 @@ struct StrataBench: ParsableCommand {
         }
     }
 
-    private static var commandNames: [String] { configuration.subcommands.map { $0._commandName } + ["help"] }
+    /// Returns the command of a command line. Throws ``WrongInput`` for a wrong name, because the parser suggests names of options only.
+    static func command(_ arguments: [String]) throws -> any ParsableCommand {
+        let known = configuration.subcommands.map { $0._commandName } + ["help"]
+        if let name = arguments.first, !name.hasPrefix("-"), !known.contains(name) {
+            throw WrongInput(description: "\(name): no such command\(Suggestion.hint(for: name, among: known))")
+        }
+        return try parseAsRoot(arguments)
+    }
 
     /// Prints the error, on standard error unless help was requested, and returns the status.
     private static func end(_ error: any Error) -> Int32 {

@@ -83,10 +83,12 @@ struct StallCommand: BenchmarkCommand {
     }
 
     func measure() async throws -> (rows: [Report.Row], notes: [String]) {
-        let dataset =
-            try options.input.map { try Dataset.read($0) } ?? Stall.strings(options.objects ?? 25_000, seed: options.seedOrUsual)
-        let workload = try Stall(dataset, saveEvery: options.saveEvery, durability: options.durabilityKind())
+        let workload = try Stall(data(), saveEvery: options.saveEvery, durability: options.durabilityKind())
         return (try await rows(workload), try commonNotes())
+    }
+
+    func data() throws -> Dataset {
+        try options.readInput() ?? Stall.strings(options.objects ?? 25_000, seed: options.seedOrUsual)
     }
 }
 
@@ -104,11 +106,13 @@ struct ChatCommand: BenchmarkCommand {
     }
 
     func measure() async throws -> (rows: [Report.Row], notes: [String]) {
-        let dataset =
-            try options.input.map { try ChatData.make(from: Dataset.read($0)) }
-            ?? ChatData.make(objects: options.objects ?? ChatData.groups * ChatData.messages, seed: options.seedOrUsual)
-        let workload = try Chat(dataset, saveEvery: options.saveEvery, durability: options.durabilityKind())
+        let workload = try Chat(data(), saveEvery: options.saveEvery, durability: options.durabilityKind())
         return (try await rows(workload), try commonNotes())
+    }
+
+    func data() throws -> Dataset {
+        try options.readInput().map { try ChatData.make(from: $0) }
+            ?? ChatData.make(objects: options.objects ?? ChatData.groups * ChatData.messages, seed: options.seedOrUsual)
     }
 }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Datasets
 import Figures
 import Foundation
+import StoreInterface
 import Testing
 
 @testable import strata_bench
@@ -103,17 +104,66 @@ import Testing
     }
 
     @Test(arguments: [
-        (["shootout", "--store", "lmbd"], "did you mean lmdb?"), (["shootout", "--stack", "sibling"], "did you mean siblings?"),
-        (["stall", "--durability", "durabel"], "did you mean durable?"),
+        (["shootout", "--store", "lmbd"], "lmdb"), (["shootout", "--stack", "nested,sibling"], "siblings"),
+        (["stall", "--durability", "durabel"], "durable"), (["chat", "--routing", "ancestor"], "ancestors"),
+        (["compaction", "--effort", "usuall"], "usual"),
     ])
-    func `a wrong name is answered with the one that is meant`(arguments: [String], hint: String) throws {
-        #expect(try message(arguments).contains(hint))
+    func `a wrong name is answered with the one that is meant, and all known names`(arguments: [String], name: String) throws {
+        let text = try message(arguments)
+        #expect(text.contains("; did you mean \(name)? Known are ") && text.hasPrefix(arguments[1]), "\(text)")
     }
 
-    @Test func `a name that is near to nothing has no suggestion`() {
-        #expect(Suggestion.nearest(to: "shotout", among: ["shootout", "stall"]) == "shootout")
-        #expect(Suggestion.nearest(to: "verify", among: ["shootout", "stall", "readers"]) == nil)
-        #expect(Suggestion.nearest(to: "", among: ["shootout"]) == nil)
+    @Test(arguments: [
+        (["shootout", "--stroe", "lmdb"], "--store"), (["chat", "--repeats", "3"], "--repeat"),
+        (["readers", "--second", "1"], "--seconds"), (["stall", "--null-word", "x"], "--null-words"),
+    ])
+    func `a wrong option is answered with the one that is meant`(arguments: [String], option: String) throws {
+        let text = try message(arguments)
+        #expect(text.lowercased().contains("did you mean '\(option)'?") && text.contains(arguments[1]), "\(text)")
+    }
+
+    @Test(arguments: [("shotout", "shootout"), ("reader", "readers"), ("Stall", "stall"), ("pears", "peers")])
+    func `a wrong command is answered with the one that is meant`(name: String, meant: String) throws {
+        let error = try #require(throws: WrongInput.self) { _ = try StrataBench.command([name, "--quiet"]) }
+        #expect(error.description.hasPrefix("\(name): no such command; did you mean \(meant)? Known are shootout, "))
+        #expect(StrataBench.status(of: error) == 2)
+        #expect(try StrataBench.command([meant, "--quiet"]) is any BenchmarkCommand)
+    }
+
+    /// A folder of one CSV file, which is removed with the value.
+    private final class CSVFolder {
+        let path: String
+
+        init(_ text: String) throws {
+            let folder = FileManager.default.temporaryDirectory.appending(path: "strata-\(UUID())", directoryHint: .isDirectory)
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: folder.appending(path: "things.csv"))
+            path = folder.path
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    /// The data that a command would measure.
+    private func data(_ arguments: [String]) throws -> Dataset {
+        switch try StrataBench.parseAsRoot(arguments) {
+        case let command as StallCommand: try command.data()
+        case let command as ChatCommand: try command.data()
+        case let command as any BenchmarkCommand: try command.options.dataset()
+        default: throw WrongInput(description: "no benchmark")
+        }
+    }
+
+    @Test(arguments: ["shootout", "stall", "chat", "storage", "compaction"])
+    func `words for null are read by every command that reads files`(command: String) throws {
+        let folder = try CSVFolder("id,parent,count\n1,,5\n2,1,none\n3,1,NA\n4,2,6\n")
+        func type(_ words: [String]) throws -> ColumnType? {
+            try data([command, "--input", folder.path] + words).tables.last?.attribute(named: "count")?.type
+        }
+        #expect(try type([]) == .string)
+        #expect(try type(["--null-words", "NA"]) == .string)
+        #expect(try type(["--null-words", "none,NA"]) == .int16)
+        #expect(try type(["--null-words=none,NA"]) == .int16)
     }
 
     @Test func `words for null need CSV files`() async throws {

@@ -6,7 +6,9 @@ import Testing
 /// The page of `--html`: its size, what it contains, and how a browser shows it.
 @Suite struct PageTests {
     /// A run set as of `shootout --store lmdb,sqlite --stack all --repeat 5`, with a very uneven main thread.
-    private static func shootout(contexts: Int = 1) -> Report {
+    private static let usual = shootout(contexts: 1)
+
+    private static func shootout(contexts: Int) -> Report {
         var random = Numbers(state: 7)
         var rows: [Report.Row] = []
         for (store, routing, scale) in [("lmdb", "snapshot", 1.0), ("sqlite", "snapshot", 2.5), ("sqlite", "ancestors", 5.0)] {
@@ -60,7 +62,7 @@ import Testing
     }
 
     @Test func `the page loads nothing, and shows names as text`() {
-        var report = Self.shootout()
+        var report = Self.usual
         report.runs[0].stack = "a<b"
         report.runs[0].timelines[0].spans[0].lane = "<i>"
         report.notes = ["x & \"y\""]
@@ -72,7 +74,7 @@ import Testing
     }
 
     @Test func `the summary has a row of figures for each stack and store, and one legend`() throws {
-        let page = Self.shootout().html(title: "t")
+        let page = Self.usual.html(title: "t")
         #expect(page.components(separatedBy: "<ul class=\"legend\">").count == 2)
         let rows = page.components(separatedBy: "<th scope=\"row\">").dropFirst()
         #expect(rows.count == 15)
@@ -83,7 +85,7 @@ import Testing
     }
 
     @Test func `each time line has a title and says in words what it shows`() {
-        let page = Self.shootout().html(title: "t")
+        let page = Self.usual.html(title: "t")
         let drawings = page.components(separatedBy: "<svg").dropFirst()
         #expect(drawings.count == 15)
         #expect(drawings.allSatisfy { $0.contains("role=\"img\"") && $0.contains("<title>") && $0.contains("import works for ") })
@@ -101,7 +103,7 @@ import Testing
         .enabled(if: Chromium.path != nil, "no Chromium is installed: install the package chromium"),
         arguments: [320, 400, 1_200])
     func `the page does not scroll sideways in a narrow window`(width: Int) throws {
-        let page = Self.shootout().html(title: "strata-bench shootout")
+        let page = Self.usual.html(title: "strata-bench shootout")
         let widths = try Chromium.widths(of: page, windowWidth: width)
         // The page, and the labels of its axes.
         #expect(widths.content == width && widths.visible == width)

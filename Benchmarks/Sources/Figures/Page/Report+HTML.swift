@@ -81,7 +81,7 @@ extension Report {
         svg{display:block;width:100%;background:repeating-linear-gradient(90deg,var(--line) 0 1px,transparent 1px var(--step))}
         svg rect{fill:var(--lane)}.main{fill:var(--main)}.work{fill:var(--work)}.save{fill:var(--save)}
         @media (max-width:600px){.bars td{padding-right:.5rem}.bars td div{gap:.3rem}.bars b{width:2.6rem}.bars .axis i:nth-child(even){display:none}.lanes{grid-template-columns:\
-        3.6rem 1fr}}
+        4.6rem 1fr}}
         .wide{overflow-x:auto}.figures{font-size:.85rem;overflow-wrap:normal;white-space:nowrap}
         .figures th,.figures td{padding:.2rem .6rem;border-bottom:1px solid var(--line);text-align:right}
         .figures th{color:var(--dim)}.names-3 :is(th,td):nth-child(-n+3){text-align:left}
