@@ -13,13 +13,8 @@ import Synchronization
 /// Each wake-up costs two clock readings, so measuring costs the main thread well under a microsecond per job. Linux only: on
 /// other systems the main queue belongs to the system's own loop.
 public enum MainLoop {
-    private static let recorder = Mutex(Recorder())
+    private static let recorder = Mutex(BusyRecorder())
     private static let exitStatus = Atomic<Int32>(-1)
-
-    private struct Recorder {
-        var isOn = false
-        var intervals: [BusyInterval] = []
-    }
 
     /// Runs `body` on the main actor, and the jobs of the main queue until `body` returns a status. Returns that status.
     ///
@@ -38,12 +33,9 @@ public enum MainLoop {
     }
 
     private static func takeJobs() {
-        let start = Clock.now()
+        recorder.withLock { $0.begin(at: Clock.now()) }
         _dispatch_main_queue_callback_4CF(nil)
-        let end = Clock.now()
-        recorder.withLock { recorder in
-            if recorder.isOn { recorder.intervals.append(BusyInterval(start: start, end: end)) }
-        }
+        recorder.withLock { $0.end(at: Clock.now()) }
     }
 
     /// Returns when jobs have arrived, and clears the event that announced them.
@@ -55,17 +47,49 @@ public enum MainLoop {
     }
 
     /// Discards all recorded intervals and starts recording.
-    public static func startRecording() {
-        recorder.withLock { $0 = Recorder(isOn: true, intervals: []) }
+    ///
+    /// - Parameter time: The time of the clock at which the recording starts.
+    public static func startRecording(at time: UInt64) {
+        recorder.withLock { $0.start(at: time) }
     }
 
-    /// Stops recording and returns the intervals in which the main thread was busy, in order. If the calling job runs on main,
-    /// it is not included.
-    public static func stopRecording() -> [BusyInterval] {
-        recorder.withLock { recorder in
-            defer { recorder = Recorder() }
-            return recorder.intervals
-        }
+    /// Stops recording and returns the intervals in which the main thread was busy, in order. Jobs that still run at `time` count
+    /// up to then.
+    ///
+    /// - Parameter time: The time of the clock at which the recording ends.
+    public static func stopRecording(at time: UInt64) -> [BusyInterval] {
+        recorder.withLock { $0.stop(at: time) }
+    }
+}
+
+/// Collects the busy intervals between two times. Intervals that reach over one of them are cut.
+struct BusyRecorder {
+    private var started: UInt64?
+    /// The time at which the jobs began that run now.
+    private var busySince: UInt64?
+    private var intervals: [BusyInterval] = []
+
+    mutating func start(at time: UInt64) {
+        (started, intervals) = (time, [])
+    }
+
+    mutating func begin(at time: UInt64) { busySince = time }
+
+    mutating func end(at time: UInt64) {
+        if let busySince { add(from: busySince, to: time) }
+        busySince = nil
+    }
+
+    mutating func stop(at time: UInt64) -> [BusyInterval] {
+        if let busySince { add(from: busySince, to: time) }
+        let found = intervals.filter { $0.start < time }.map { BusyInterval(start: $0.start, end: min($0.end, time)) }
+        (started, intervals) = (nil, [])
+        return found
+    }
+
+    private mutating func add(from start: UInt64, to end: UInt64) {
+        guard let started, end > started else { return }
+        intervals.append(BusyInterval(start: max(start, started), end: end))
     }
 }
 

@@ -8,10 +8,10 @@ public struct Measurement: Sendable {
     private init() {
         Memory.resetPeak()
         resident = Memory.residentBytes()
-        MainLoop.startRecording()
         cpu = Clock.processCPU()
         mainCPU = Clock.mainThreadCPU()
         start = Clock.now()
+        MainLoop.startRecording(at: start)
     }
 
     /// Begins a measurement after the main thread has run all its waiting jobs, so that no earlier work is counted.
@@ -20,12 +20,12 @@ public struct Measurement: Sendable {
         return Measurement()
     }
 
-    /// Ends the measurement. Call this off the main thread, so that the last job on main has ended and is counted.
+    /// Ends the measurement. A job that still runs on main, such as the one that has shown the last change, counts up to now.
     public func end(spans: [Span] = []) async -> RunFigures {
         let end = Clock.now()
         let mainCPUUsed = Clock.mainThreadCPU() - mainCPU
         let cpuUsed = Clock.processCPU() - cpu
-        let busy = MainLoop.stopRecording()
+        let busy = MainLoop.stopRecording(at: end)
         let peak = Memory.peakBytes()
         return RunFigures(
             start: start, totalSeconds: Double(end - start) / 1e9, processCPUSeconds: Double(cpuUsed) / 1e9,

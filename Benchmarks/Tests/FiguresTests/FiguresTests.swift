@@ -21,6 +21,29 @@ import Testing
         #expect(MainThreadFigures([]).longestStallMilliseconds == 0)
     }
 
+    @Test func `busy intervals are cut at the ends of a run, and a job that still runs counts up to its end`() {
+        var recorder = BusyRecorder()
+        recorder.begin(at: 1)
+        recorder.end(at: 2)
+        recorder.begin(at: 5)
+        recorder.start(at: 10)
+        recorder.end(at: 15)
+        recorder.begin(at: 20)
+        recorder.end(at: 25)
+        recorder.begin(at: 30)
+        #expect(
+            recorder.stop(at: 42) == [
+                BusyInterval(start: 10, end: 15), BusyInterval(start: 20, end: 25), BusyInterval(start: 30, end: 42),
+            ])
+        // The job goes on, and the next recording has the rest of it only.
+        recorder.start(at: 50)
+        recorder.end(at: 53)
+        recorder.begin(at: 60)
+        recorder.end(at: 70)
+        #expect(recorder.stop(at: 65) == [BusyInterval(start: 50, end: 53), BusyInterval(start: 60, end: 65)])
+        #expect(recorder.stop(at: 80).isEmpty)
+    }
+
     @Test(arguments: [
         (0.0, "0"), (0.0004, "0.000"), (0.0123, "0.012"), (1.005, "1.00"), (9.999, "10.00"), (12.34, "12.3"), (1234.5, "1235"),
         (-3.25, "-3.25"),
