@@ -27,8 +27,9 @@ struct PeersCommand: BenchmarkCommand {
                 [
                     "GRDB \(Peers.grdbVersion): Codable records in a DatabasePool, WAL, synchronous=FULL (NORMAL if deferred), one "
                         + "transaction per save and per group of reads; grdb-sql: with SQL by hand in cached statements. Sides alternate; "
-                        + "medians of \(options.repeatsOrUsual). Reads run on main. The live list has 50 rows. Each operation's result "
-                        + "was checked, and after a fresh open all values."
+                        + "medians of \(options.repeatsOrUsual). Reads run on main. The live list has 50 rows. Its saves are 20 ms apart, because "
+                        + "Strata collects changes that follow within a frame. Each operation's result was checked, and after a fresh "
+                        + "open all values."
                 ]
             )
         #else

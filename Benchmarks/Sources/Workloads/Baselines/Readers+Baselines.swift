@@ -66,6 +66,6 @@ extension Readers {
             for _ in 0..<min(saveEvery, objects) { if let row = rows.next() { all.append(row) } }
             try baseline.update(all[first...])
         }
-        return .updates(all.count)
+        return .updates(all.count, end: Clock.now())
     }
 }

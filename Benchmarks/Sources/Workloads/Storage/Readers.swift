@@ -141,8 +141,8 @@ public struct Readers: Sendable {
                 case .reads(let values, let number):
                     for value in values.recordedValues() { all.record(value.value, count: value.count) }
                     figures.readNanoseconds += Double(number)
-                case .updates(let number):
-                    figures.writeNanoseconds = Double(Clock.now() - start) / Double(max(number, 1))
+                case .updates(let number, let end):
+                    figures.writeNanoseconds = Double(end - start) / Double(max(number, 1))
                     updates = number
                 }
             }
@@ -161,7 +161,8 @@ public struct Readers: Sendable {
 
     enum Part: Sendable {
         case reads(Histogram<UInt64>, Int)
-        case updates(Int)
+        /// The number of updates, and the time of the clock after the last one.
+        case updates(Int, end: UInt64)
     }
 
     /// A histogram for times of up to ten seconds, with three digits.
@@ -234,6 +235,6 @@ public struct Readers: Sendable {
             try await writer.save(durability.durability)
             count += picks.count
         }
-        return .updates(count)
+        return .updates(count, end: Clock.now())
     }
 }
