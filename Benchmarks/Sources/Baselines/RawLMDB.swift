@@ -78,12 +78,22 @@ public final class RawLMDB {
         return Table(number: number)
     }
 
-    public func put(_ table: Table, key: UInt64, _ row: UnsafeRawBufferPointer) throws {
+    /// The keys for which a row is put.
+    public enum KeyOrder {
+        /// Any key.
+        case any
+        /// A key above all keys of the table. LMDB then does not search for its place, and fills pages without splitting them.
+        case ascending
+    }
+
+    /// Puts a row. Throws if `order` is ascending and the key is not above all others.
+    public func put(_ table: Table, key: UInt64, order: KeyOrder = .any, _ row: UnsafeRawBufferPointer) throws {
         var number = key
         try withUnsafeMutableBytes(of: &number) { bytes in
             var key = MDB_val(mv_size: bytes.count, mv_data: bytes.baseAddress)
             var value = MDB_val(mv_size: row.count, mv_data: UnsafeMutableRawPointer(mutating: row.baseAddress))
-            try Self.check(mdb_put(transaction, table.number, &key, &value, 0))
+            let flags = order == .ascending ? UInt32(MDB_APPEND) : 0
+            try Self.check(mdb_put(transaction, table.number, &key, &value, flags))
         }
     }
 

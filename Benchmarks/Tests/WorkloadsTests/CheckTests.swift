@@ -160,6 +160,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [(DurabilityKind.durable, "2"), (.deferred, "1")])
+    func `the SQLite floor has the settings of Strata's store on SQLite`(durability: DurabilityKind, synchronous: String) throws {
+        let folder = try RunFolder()
+        let database = try SQLiteBaseline(path: folder.path("a"), durability: durability).database
+        func setting(_ name: String) throws -> String {
+            let statement = try database.prepare("PRAGMA \(name)")
+            return try statement.step() ? statement.text(0) : ""
+        }
+        #expect(try setting("journal_mode") == "wal" && setting("synchronous") == synchronous)
+        #expect(try setting("cache_size") == "-65536" && setting("mmap_size") == "1073741824" && setting("temp_store") == "2")
+    }
+
     /// The measured part creates no tables: each would be a commit that no store pays for.
     @Test func theFloorsTablesAreMadeBeforeTheImport() throws {
         let data = MusicLibrary.make(rows: 300)

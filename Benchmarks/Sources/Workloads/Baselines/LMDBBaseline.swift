@@ -33,10 +33,12 @@ final class LMDBBaseline {
     func run(_ data: PreparedDataset, saveEvery: Int) throws {
         for (number, rows) in data.rows.enumerated() {
             let table = tables[number]
+            // References make rows longer later, for which full pages would have to be split.
+            let order: RawLMDB.KeyOrder = data.dataset.tables[number].references.isEmpty ? .ascending : .any
             try transactions(rows.count, saveEvery) { index in
                 row.removeAll()
                 for value in rows[index] { row.append(value) }
-                try row.withBytes { try environment.put(table, key: UInt64(index + 1), $0) }
+                try row.withBytes { try environment.put(table, key: UInt64(index + 1), order: order, $0) }
             }
         }
         for (number, table) in data.dataset.tables.enumerated() where !table.references.isEmpty {

@@ -9,7 +9,7 @@ protocol RecordBaseline: AnyObject, SendableMetatype {
     init(path: String, durability: DurabilityKind) throws
     /// Opens the same file for another thread.
     var another: @Sendable () throws -> Self { get }
-    /// Inserts rows in a transaction of its own.
+    /// Inserts rows in a transaction of its own. All existing rows have lower numbers.
     func insert(_ rows: [[Value]], from first: Int) throws
     /// Updates rows in a transaction of its own. Each row's amount becomes its position in the whole list.
     func update(_ rows: ArraySlice<Int>) throws
@@ -125,7 +125,7 @@ final class LMDBRecords: RecordBaseline {
         for (number, row) in rows.enumerated() {
             bytes.removeAll()
             for value in row { bytes.append(value) }
-            try bytes.withBytes { try environment.put(table, key: UInt64(first + number + 1), $0) }
+            try bytes.withBytes { try environment.put(table, key: UInt64(first + number + 1), order: .ascending, $0) }
         }
         try environment.commit()
     }
