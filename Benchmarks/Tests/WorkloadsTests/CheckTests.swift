@@ -69,6 +69,13 @@ import Testing
     }
 
     @Test(arguments: Engine.allCases)
+    func `storage finds a keyed value that is not in the file`(engine: Engine) async throws {
+        var storage = Self.storage()
+        storage.keyed[1].left.add(0, 0, .data(storage.keyed[1].value(0)))
+        #expect(try await refusal(storage, engine)?.contains("after deleting") == true)
+    }
+
+    @Test(arguments: Engine.allCases)
     func scaleAndReadersFindOtherRecords(engine: Engine) async throws {
         var scale = Scale(objects: 500, seed: 1, saveEvery: 5_000, durability: .deferred)
         _ = try await scale.rows([engine], repeats: 1, progress: Self.progress)

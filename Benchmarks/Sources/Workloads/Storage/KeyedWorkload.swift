@@ -47,7 +47,7 @@ struct KeyedWorkload: Sendable {
     let rangeSum: Int
     let prefixSum: Int
     /// The expected content of a file at the end.
-    private(set) var left = Checksum()
+    var left = Checksum()
 
     init(_ size: Size, keys count: Int, seed: UInt64, saveEvery: Int, durability: DurabilityKind) {
         let count = max(count / Self.width, 2) * Self.width

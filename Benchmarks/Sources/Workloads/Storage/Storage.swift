@@ -17,7 +17,7 @@ public struct Storage: Sendable {
     let saveEvery: Int
     let durability: DurabilityKind
     var shelves: IndexedWorkload
-    let keyed: [KeyedWorkload]
+    var keyed: [KeyedWorkload]
 
     public init(imported: Dataset, objects: Int, seed: UInt64, saveEvery: Int, durability: DurabilityKind) {
         importedData = PreparedDataset(imported)
