@@ -6,26 +6,27 @@ extension Dataset {
     ///
     /// - Throws: `ModelError` for names that a model cannot have.
     public func model() throws(ModelError) -> Model {
-        var descriptions = tables.map { table in
-            EntityDescription(
-                name: table.name,
-                properties: table.attributes.map {
-                    .attribute(AttributeDescription(name: $0.name, type: $0.type, isOptional: $0.isOptional))
-                } + table.references.map { relationship($0.name, to: $0.destination, inverse: $0.inverse, .toOne) })
+        var draft = ModelDraft(tables)
+        for (number, table) in tables.enumerated() {
+            for attribute in table.attributes {
+                let property = AttributeDescription(name: attribute.name, type: attribute.type, isOptional: attribute.isOptional)
+                for owner in attribute.owners { draft.add(.attribute(property), to: (number, owner)) }
+            }
+            for reference in table.references {
+                draft.add(reference.name, of: (number, reference.owner), to: reference.end, inverse: reference.inverse, .toOne)
+            }
         }
         for (number, table) in tables.enumerated() {
             for reference in table.references where !isOneToOne(reference, of: number) {
-                descriptions[reference.destination].properties.append(
-                    relationship(reference.inverse, to: number, inverse: reference.name, .toMany))
+                draft.add(reference.inverse, of: reference.end, to: (number, reference.owner), inverse: reference.name, .toMany)
             }
         }
         for link in links {
-            descriptions[link.source].properties.append(
-                relationship(link.name, to: link.destination, inverse: link.inverse, .toMany))
-            descriptions[link.destination].properties.append(
-                relationship(link.inverse, to: link.source, inverse: link.name, .toMany))
+            let (source, destination) = ((link.source, link.sourceMember), (link.destination, link.destinationMember))
+            draft.add(link.name, of: source, to: destination, inverse: link.inverse, .toMany)
+            draft.add(link.inverse, of: destination, to: source, inverse: link.name, .toMany)
         }
-        return try Model(descriptions)
+        return try Model(draft.descriptions.flatMap { $0.prefix(1) } + draft.descriptions.flatMap { $0.dropFirst() })
     }
 
     /// Whether the inverse of a reference is a reference of the other table.
@@ -34,12 +35,42 @@ extension Dataset {
             $0.name == reference.inverse && $0.inverse == reference.name && $0.destination == table
         }
     }
+}
 
-    private func relationship(
-        _ name: String, to destination: Int, inverse: String, _ cardinality: Cardinality
-    ) -> PropertyDescription {
-        .relationship(
-            RelationshipDescription(
-                name: name, destination: tables[destination].name, inverse: inverse, cardinality: cardinality))
+/// An entity of a data set: the number of its table, and its position in the table's members.
+private typealias EntityPosition = (table: Int, member: Int)
+
+extension TableReference {
+    fileprivate var end: EntityPosition { (destination, destinationMember) }
+}
+
+/// The descriptions of a model while properties are added.
+private struct ModelDraft {
+    /// The entities of each table, the table's entity first.
+    private(set) var descriptions: [[EntityDescription]]
+
+    init(_ tables: [Table]) {
+        descriptions = tables.map { table in
+            let names = table.members
+            return [EntityDescription(name: table.name, properties: [], isAbstract: table.isAbstract)]
+                + table.subentities.map { subentity in
+                    EntityDescription(
+                        name: subentity.name, properties: [], superentity: names[subentity.superentity],
+                        isAbstract: subentity.isAbstract)
+                }
+        }
+    }
+
+    mutating func add(_ property: PropertyDescription, to entity: EntityPosition) {
+        descriptions[entity.table][entity.member].properties.append(property)
+    }
+
+    mutating func add(
+        _ name: String, of entity: EntityPosition, to destination: EntityPosition, inverse: String, _ cardinality: Cardinality
+    ) {
+        let relationship = RelationshipDescription(
+            name: name, destination: descriptions[destination.table][destination.member].name, inverse: inverse,
+            cardinality: cardinality)
+        add(.relationship(relationship), to: entity)
     }
 }

@@ -43,6 +43,12 @@ public struct Table: Sendable {
     public var references: [TableReference]
     /// The number of objects.
     public var rowCount: Int
+    /// Whether every object belongs to a subentity.
+    public var isAbstract = false
+    /// The entities that inherit from the table's entity, directly or not. Each follows the one from which it inherits.
+    public var subentities: [TableSubentity] = []
+    /// The entity of each row, as a position in ``members``. Empty if there are no subentities.
+    public var kinds: [Int32] = []
 
     /// Creates a table.
     public init(name: String, attributes: [TableAttribute], references: [TableReference] = [], rowCount: Int) {
@@ -52,8 +58,28 @@ public struct Table: Sendable {
         self.rowCount = rowCount
     }
 
+    /// The names of the table's entity and of its subentities.
+    public var members: [String] { [name] + subentities.map(\.name) }
+
     /// Returns the attribute with this name, or nil.
     public func attribute(named name: String) -> TableAttribute? { attributes.first { $0.name == name } }
+}
+
+/// An entity whose objects are rows of the table of its superentity.
+public struct TableSubentity: Sendable {
+    /// The name of the entity.
+    public var name: String
+    /// The position in ``Table/members`` of the entity from which it inherits directly.
+    public var superentity: Int
+    /// Whether every object belongs to an entity that inherits from this one.
+    public var isAbstract: Bool
+
+    /// Creates a subentity.
+    public init(name: String, superentity: Int, isAbstract: Bool = false) {
+        self.name = name
+        self.superentity = superentity
+        self.isAbstract = isAbstract
+    }
 }
 
 /// One column of values.
@@ -66,6 +92,8 @@ public struct TableAttribute: Sendable {
     public var isOptional: Bool
     /// The value of each row: null, or a value of the storage class of `type`.
     public var values: [Value]
+    /// The entities that declare the attribute, as positions in ``Table/members``. There are several only if none inherits from another.
+    public var owners = [0]
 
     /// Creates a column of values.
     public init(name: String, type: ColumnType, isOptional: Bool, values: [Value]) {
@@ -89,6 +117,10 @@ public struct TableReference: Sendable {
     public var destination: Int
     /// For each row the referenced row, or ``nobody``.
     public var rows: [Int32]
+    /// The entity that declares the relationship, as a position in ``Table/members``.
+    public var owner = 0
+    /// The entity that the relationship leads to, as a position in ``Table/members`` of the referenced table. It declares the inverse.
+    public var destinationMember = 0
 
     /// Creates a to-one relationship.
     public init(name: String, inverse: String, destination: Int, rows: [Int32]) {
@@ -111,6 +143,10 @@ public struct Link: Sendable {
     public var destination: Int
     /// The related rows.
     public var pairs: [Pair]
+    /// The entity that declares the relationship, as a position in ``Table/members`` of the source table.
+    public var sourceMember = 0
+    /// The entity that declares the inverse, as a position in ``Table/members`` of the destination table.
+    public var destinationMember = 0
 
     /// A row of the source table and a row of the destination table.
     public struct Pair: Sendable, Hashable {

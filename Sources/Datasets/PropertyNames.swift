@@ -12,6 +12,9 @@ public struct PropertyNames: Sendable {
         return name
     }
 
+    /// Returns whether no property of a table has a name.
+    public func isFree(_ name: String, in table: Int) -> Bool { !name.isEmpty && !taken[table].contains(name.lowercased()) }
+
     /// Returns the name of the relationship for a column: the column's name without "Id" at its end.
     public static func relationship(forColumn column: String) -> String {
         for ending in ["_id", "_Id", "_ID", "Id", "ID"] where column.hasSuffix(ending) && column.count > ending.count {

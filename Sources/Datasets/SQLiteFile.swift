@@ -6,15 +6,20 @@ import StoreInterface
 ///
 /// Foreign keys of several columns stay attributes. Types come from the declarations and are checked against the values.
 public enum SQLiteFile {
-    /// Reads a file. Throws ``DatasetError`` if it is not a SQLite file.
-    public static func read(_ path: String) throws -> Dataset {
+    /// Reads a file. Throws ``DatasetError`` if it is not a SQLite file, or if a value of a Core Data store is in a file that is missing.
+    ///
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - leavesOutMissingFiles: Whether values of a Core Data store whose files are missing become null.
+    public static func read(_ path: String, leavesOutMissingFiles: Bool = false) throws -> Dataset {
         do {
             let database = try DatabaseReader(path: path)
             let name = path.split(separator: "/").last.map(String.init) ?? path
             return try database.reading {
                 let tables = try SQLiteTable.all(in: database)
                 if CoreDataFile.isCoreData(tables) {
-                    var file = try CoreDataFile(database, tables, name: name)
+                    var file = try CoreDataFile(
+                        database, tables, path: path, name: name, leavesOutMissingFiles: leavesOutMissingFiles)
                     return try file.dataset()
                 }
                 return try SQLiteFileReader(database, tables, name: name).dataset()

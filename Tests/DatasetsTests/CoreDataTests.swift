@@ -48,9 +48,9 @@ import Testing
         #expect(author.attributes[1].values == [.double(0.5), .double(-86_400)])
         let uuid = try #require(UUID(uuidString: "00010203-0405-0607-0809-0A0B0C0D0E0F"))
         #expect(author.attributes[3].values == [.uuid(uuid), .null])
-        #expect(book.attributes.map(\.name) == ["entityName", "pages", "authorOrder", "price", "title", "cover"])
-        #expect(book.attributes[0].values == [.string("Book"), .string("Comic"), .string("Book")])
-        #expect(book.attributes[3].type == .double && book.attributes[5].type == .data)
+        #expect(book.attributes.map(\.name) == ["pages", "authorOrder", "price", "title", "cover"])
+        #expect(book.members == ["Book", "Comic"] && book.kinds == [0, 1, 0])
+        #expect(book.attributes[2].type == .double && book.attributes[4].type == .data)
         // The index shows the reference to the author.
         #expect(book.references.map(\.name) == ["author"] && book.references[0].rows == [1, 1, -1])
         // The column with the number of the entity shows the reference to the book. Its primary key 2 is the second row.
@@ -119,10 +119,10 @@ import Testing
         let data = try real("SampleModel_V2.sqlite")
         #expect(data.tables.map(\.name) == ["Car", "Person"] && data.tables.map(\.rowCount) == [125, 20])
         let car = data.tables[0]
-        let kinds = car.attributes[0].values
-        #expect(kinds.count { $0 == .string("Car") } == 115 && kinds.count { $0 == .string("SportCar") } == 5)
         // Renamed in the model since the table of entities was written.
-        #expect(kinds.count { $0 == .string("LuxuryCar") } == 5)
+        #expect(car.members == ["Car", "SportCar", "LuxuryCar"] && car.subentities.map(\.superentity) == [0, 1])
+        #expect((0...2).map { kind in car.kinds.count { $0 == kind } } == [115, 5, 5])
+        #expect(car.attributes.allSatisfy { $0.owners == ($0.name == "isLimitedEdition" ? [2] : [0]) })
         #expect(
             car.attribute(named: "isLimitedEdition")?.type == .bool && car.attribute(named: "numberPlate")?.values[0] == "170")
         #expect(car.references.map(\.name) == ["owner"] && car.references[0].inverse == "cars")
@@ -144,7 +144,8 @@ import Testing
                 == UUID(uuidString: "173EF017-8551-4A76-AD07-19D8830FDC80").map { .uuid($0) })
         #expect(book.attribute(named: "price")?.values[1] == .double(10.11))
         #expect(data.tables[2].references.map(\.name) == ["book"] && data.tables[2].references[0].rows.count { $0 == 1 } == 99)
-        #expect(data.tables[3].attribute(named: "entityName")?.values == ["Author"])
+        #expect(data.tables[3].members == ["Writer", "Author"] && data.tables[3].kinds == [1])
+        #expect(data.tables[3].isAbstract && data.tables[3].attribute(named: "alias")?.owners == [1])
     }
 
     @Test(.enabled(if: hasFiles, "the folder of real Core Data files is missing"))

@@ -19,17 +19,25 @@ struct CoreDataModel {
         var name: String
         var isOptional: Bool
         var kind: Kind
+        /// Whether large values may be in separate files.
+        var isExternal = false
+
+        var isAttribute: Bool { if case .attribute = kind { true } else { false } }
     }
 
     /// The names of an entity: its own, and the one that it had in older models.
     struct EntityNames {
         var name: String
         var renamingIdentifier: String?
+        /// Whether every object belongs to a sub-entity.
+        var isAbstract: Bool
     }
 
     private(set) var entities: [EntityNames] = []
     private(set) var properties: [Property] = []
 
+    /// The bit among the flags of an attribute that allows external storage.
+    private static let externalFlag = 4
     /// The largest model that is read, in bytes.
     private static let limit = 1 << 25
 
@@ -38,7 +46,11 @@ struct CoreDataModel {
         guard let bytes = Inflate.bytes([UInt8](cache), limit: Self.limit), let archive = KeyedArchive(bytes) else { return nil }
         for case .members(let members) in archive.objects {
             if members["NSProperties"] != nil, let name = archive.text(members, "NSEntityName") {
-                entities.append(EntityNames(name: name, renamingIdentifier: archive.text(members, "NSRenamingIdentifier")))
+                var isAbstract = false
+                if case .bool(true)? = members["NSIsAbstract"] { isAbstract = true }
+                entities.append(
+                    EntityNames(
+                        name: name, renamingIdentifier: archive.text(members, "NSRenamingIdentifier"), isAbstract: isAbstract))
             } else if let property = Self.property(members, archive) {
                 properties.append(property)
             }
@@ -54,7 +66,9 @@ struct CoreDataModel {
         if case .bool(true)? = members["NSIsOptional"] { isOptional = true }
         if case .bool(true)? = members["NSIsTransient"] { return nil }
         if case .integer(let type)? = members["NSAttributeType"] {
-            return Property(entity: entity, name: name, isOptional: isOptional, kind: .attribute(type: type))
+            var property = Property(entity: entity, name: name, isOptional: isOptional, kind: .attribute(type: type))
+            if case .integer(let flags)? = members["NSFlagsKey"] { property.isExternal = flags & Self.externalFlag != 0 }
+            return property
         }
         guard case .integer(let most)? = members["NSMaxCount"],
             let destination = archive.text(members, "_NSDestinationEntityName")
@@ -67,20 +81,35 @@ struct CoreDataModel {
     }
 
     /// Returns the model's name of an entity of the file, which may have been renamed since.
-    func name(ofEntity name: String) -> String? {
-        if entities.contains(where: { $0.name == name }) { return name }
-        return entities.first { $0.renamingIdentifier == name }?.name
+    func name(ofEntity name: String) -> String? { entity(name)?.name }
+
+    /// Returns whether an entity of the file has no objects itself.
+    func isAbstract(_ name: String) -> Bool { entity(name)?.isAbstract ?? false }
+
+    private func entity(_ name: String) -> EntityNames? {
+        entities.first { $0.name == name } ?? entities.first { $0.renamingIdentifier == name }
     }
 
-    /// Returns the property of a column, without its first letter. Of two properties of one name in sub-entities, the column of the
-    /// second ends in a digit.
-    func property(column: String, of entities: Set<String>) -> Property? {
-        func find(_ column: some StringProtocol) -> Property? {
-            let wanted = column.uppercased()
-            return properties.first { entities.contains($0.entity) && $0.name.uppercased() == wanted }
+    /// Returns the properties that the entities of a family declare, by name in capitals. The archive has inherited properties once per
+    /// sub-entity; they count as those of the superentity.
+    func declarations(in family: CoreDataEntities.Family) -> [String: [CoreDataDeclaration]] {
+        let byEntity = Dictionary(grouping: properties, by: \.entity)
+        var declarations: [String: [CoreDataDeclaration]] = [:]
+        for (number, member) in family.members.enumerated() {
+            for property in byEntity[member.name] ?? [] {
+                let name = property.name.uppercased()
+                let isInherited = (declarations[name] ?? []).contains { known in
+                    known.property.name == property.name && family.inherits(number, from: known.member)
+                }
+                if !isInherited { declarations[name, default: []].append(.init(member: number, property: property)) }
+            }
         }
-        if let found = find(column) { return found }
-        guard let last = column.last, last.isNumber else { return nil }
-        return find(column.dropLast())
+        return declarations
     }
+}
+
+/// A property, and the member of a family that declares it.
+struct CoreDataDeclaration {
+    var member: Int
+    var property: CoreDataModel.Property
 }

@@ -28,7 +28,7 @@ public final class Entity: Sendable {
     /// The to-one relationships whose inverse is ordered, with the columns of the positions.
     let orderedReferences: [OrderedReference]
     /// Whether the last column is that of types, because the entity stands for a hierarchy.
-    private let hasTypes: Bool
+    let hasTypes: Bool
     private let columnsByName: [String: Int]
     /// The names of ``columns``.
     private let names: [String]

@@ -34,7 +34,10 @@ struct SwiftSource {
             guard case .toMany(let relation) = relationship.kind else { continue }
             lines.append("    " + (try toMany(relationship, relation, entity)))
         }
-        if inherited != nil { lines += try initializer(of: entity) }
+        if inherited != nil {
+            // A class without properties begins with its initializer.
+            lines += try initializer(of: entity).dropFirst(lines.count == 1 ? 1 : 0)
+        }
         let indexes = try entity.indexes.filter { inherited?.indexes.contains($0) != true }.map { index in
             let paths = try index.columns.map { "\\." + (try Self.quoted(entity.columns[$0].name)) }
             return

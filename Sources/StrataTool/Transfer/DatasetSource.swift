@@ -4,21 +4,51 @@ import StoreInterface
 
 /// The rows of a data set as objects. The id of an object is its row, from 1.
 final class DatasetSource: ObjectSource {
+    /// The content of a column of the model.
+    private enum Content {
+        case attribute(Int)
+        case reference(Int)
+        /// The types of the objects of a hierarchy, by the position of their entity.
+        case types([Int64])
+    }
+
     let model: Model
     private let dataset: Dataset
-    /// The rows that each row of a link's source is related to, by link.
-    private let related: [[Int32: [UInt64]]]
+    /// The contents of the columns of each entity.
+    private let contents: [[Content]]
+    /// The links of each entity by their numbers in the model, with the rows that each row is related to.
+    private let links: [[(number: Int, rows: [Int32: [UInt64]])]]
     private var table = 0
     private var row = 0
 
     init(_ dataset: Dataset) throws {
         self.dataset = dataset
-        model = try dataset.model()
-        related = dataset.links.map { link in
-            var rows: [Int32: [UInt64]] = [:]
-            for pair in link.pairs { rows[pair.source, default: []].append(UInt64(pair.destination) + 1) }
-            return rows
+        let model: Model
+        do throws(ModelError) { model = try dataset.model() } catch {
+            throw ToolError.wrongInput("\(dataset.name): cannot be a store: \(error)")
         }
+        self.model = model
+        contents = zip(model.entities, dataset.tables).map { entity, table in
+            let types = [0] + table.subentities.map { SubentitySchema.type(of: $0.name) }
+            return entity.columns.map { column in
+                if let attribute = table.attributes.firstIndex(where: { $0.name == column.name }) { return .attribute(attribute) }
+                return table.references.firstIndex { $0.name == column.name }.map { .reference($0) } ?? .types(types)
+            }
+        }
+        var links: [[(number: Int, rows: [Int32: [UInt64]])]] = dataset.tables.map { _ in [] }
+        for link in dataset.links {
+            let relationship = model.entities[link.source].relationship(named: link.name)
+            guard case .toMany(.link(let number, let direction, _))? = relationship?.kind else { continue }
+            // The model decides which end is the source of a link.
+            let isForward = direction == .forward
+            var rows: [Int32: [UInt64]] = [:]
+            for pair in link.pairs {
+                let (source, destination) = isForward ? (pair.source, pair.destination) : (pair.destination, pair.source)
+                rows[source, default: []].append(UInt64(destination) + 1)
+            }
+            links[isForward ? link.source : link.destination].append((number, rows))
+        }
+        self.links = links
     }
 
     var objectCount: Int? { dataset.objectCount }
@@ -32,24 +62,20 @@ final class DatasetSource: ObjectSource {
         guard table < dataset.tables.count else { return nil }
         defer { row += 1 }
         let found = dataset.tables[table]
-        let references = found.references.map { reference -> Value in
-            let target = reference.rows[row]
-            return target < 0 ? .null : .reference(UInt64(target) + 1)
+        let values = contents[table].map { content -> Value in
+            switch content {
+            case .attribute(let number): return found.attributes[number].values[row]
+            case .reference(let number):
+                let target = found.references[number].rows[row]
+                return target < 0 ? .null : .reference(UInt64(target) + 1)
+            case .types(let types): return .int(found.kinds.isEmpty ? 0 : types[Int(found.kinds[row])])
+            }
         }
-        var object = TransferObject(
-            entity: table, id: UInt64(row) + 1, values: found.attributes.map { $0.values[row] } + references)
-        for (number, link) in dataset.links.enumerated() where link.source == table {
-            guard let rows = related[number][Int32(row)] else { continue }
-            object.links.append(TransferObject.Links(link: linkNumber(link), destinations: rows))
+        var object = TransferObject(entity: table, id: UInt64(row) + 1, values: values)
+        for link in links[table] {
+            guard let rows = link.rows[Int32(row)] else { continue }
+            object.links.append(TransferObject.Links(link: link.number, destinations: rows))
         }
         return object
-    }
-
-    /// Returns the number of a link in the model, which orders links by their first end.
-    private func linkNumber(_ link: Link) -> Int {
-        guard let relationship = model.entities[link.source].relationship(named: link.name),
-            case .toMany(.link(let number, _, _)) = relationship.kind
-        else { return 0 }
-        return number
     }
 }

@@ -75,11 +75,12 @@ struct ExportCommand: AsyncParsableCommand {
 struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
-        abstract: "Creates a store from an export, from SQLite, from Core Data or SwiftData, or from CSV files.",
+        abstract:
+            "Creates a store from an export, from SQLite, from Core Data or SwiftData, or from CSV files.",
         discussion: """
             SQLite: a table becomes an entity, a foreign key a relationship to one object, and a table of two foreign keys a relationship to \
-            many. Core Data and SwiftData: names and types come from the model in the file; sub-entities are objects of their root entity \
-            with the attribute entityName. CSV: types, keys and references are inferred. The new file gets its name when it is complete.
+            many. Core Data and SwiftData: names and types come from the model in the file, and sub-entities become subclasses. CSV: \
+            types, keys and references are inferred. The new file gets its name when it is complete.
             """)
 
     @Argument(
@@ -99,13 +100,17 @@ struct ImportCommand: AsyncParsableCommand {
         help: ArgumentHelp("The texts that mean null in CSV files of other programs, besides the empty text.", valueName: "NA,-"))
     var nullWords: String?
 
+    @Flag(help: "Make values of Core Data null if the files with them are missing.")
+    var withoutMissingFiles = false
+
     @OptionGroup var replacing: ReplaceOptions
     @OptionGroup var output: OutputOptions
 
     mutating func run() async throws {
         let existing = replacing.existing
         let source = try await StoreFiles.anySource(
-            input, nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) })
+            input, nullWords: nullWords.map { Set($0.split(separator: ",").map(String.init)) },
+            withoutMissingFiles: withoutMissingFiles)
         // The model of a file has no names for the far ends of relationships.
         let model = source is DatasetSource ? source.model : InverseNames.model(over: source.model)
         let classes = try swift.map { _ in try SwiftSource(model).text() }
@@ -137,7 +142,9 @@ enum StoreFiles {
     }
 
     /// Opens any file or folder that can be imported.
-    static func anySource(_ path: String, nullWords: Set<String>?) async throws -> any ObjectSource {
+    static func anySource(
+        _ path: String, nullWords: Set<String>?, withoutMissingFiles: Bool
+    ) async throws -> any ObjectSource {
         var isFolder: ObjCBool = false
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
             if CSVSource.isExport(path) { return try CSVSource(path) }
@@ -147,7 +154,7 @@ enum StoreFiles {
         case .lmdb: return try await source(path)
         case .sqlite:
             if try await isStore(path) { return try await source(path) }
-            return try DatasetSource(Dataset.read(path))
+            return try DatasetSource(Dataset.read(path, leavesOutMissingFiles: withoutMissingFiles))
         case .other: return try JSONLinesSource(path)
         }
     }

@@ -37,8 +37,9 @@ extension ManagedObjectContext {
     @discardableResult
     public func insert(_ entity: Entity, values: [Value]) -> ManagedObject {
         checkIsolation()
-        let entity = entity.concrete()
         let count = entity.columns.count
+        // A whole row of a hierarchy has the type of its object.
+        let entity = entity.hasTypes && values.count == count ? entity : entity.concrete()
         precondition(
             values.count == entity.declaredColumnCount || values.count == count,
             "\(entity.name) has \(entity.declaredColumnCount) columns")

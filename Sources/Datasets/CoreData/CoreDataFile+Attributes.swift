@@ -1,0 +1,118 @@
+import SQLiteStore
+import StoreInterface
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+extension CoreDataFile {
+    mutating func addAttributes(to number: Int) throws {
+        let root = roots[number]
+        var attributes: [TableAttribute] = []
+        for (position, column) in root.table.columns.enumerated() where !CoreDataColumn.isInternal(column.name) {
+            guard destination(of: position, in: root) == nil else { continue }
+            let attribute = try attribute(position, root)
+            // Entities that inherit from one entity share an attribute of one name and type.
+            if let shared = attributes.firstIndex(where: { $0.canShare(attribute, in: root) }) {
+                attributes[shared].share(attribute)
+            } else {
+                attributes.append(attribute)
+            }
+        }
+        for var attribute in attributes {
+            attribute.name = take(attribute.name, of: attribute.owners[0], in: number)
+            result.tables[number].attributes.append(attribute)
+        }
+    }
+
+    private mutating func attribute(_ position: Int, _ root: CoreDataRoot) throws -> TableAttribute {
+        let column = root.table.columns[position]
+        let values = try withoutMarkers(position, root)
+        // The position of an object in an ordered relationship, beside the object's reference.
+        if column.name.hasPrefix("Z_FOK_") {
+            let relationship = String(column.name.dropFirst("Z_FOK_".count))
+            let reference = root.table.columns.firstIndex { $0.name == "Z" + relationship }.map { root.columns[$0] }
+            let name = (reference?.property?.name ?? relationship.lowercased()) + "Order"
+            var attribute = SQLiteFileReader.attribute(name, column.declaredType, values)
+            attribute.owners = [commonOwner(reference?.owners ?? [0], root.kindsWithValues(position), root)]
+            attribute.isOptional = true
+            return attribute
+        }
+        let known = root.columns[position]
+        var type: Int?
+        if case .attribute(let found)? = known.property?.kind { type = found }
+        let name = known.property?.name ?? column.name.dropFirst().lowercased()
+        var attribute = Self.converted(name, type, column.declaredType, values)
+        attribute.owners = known.owners
+        let rows = values.indices.filter { root.isKind($0, of: known.owners) }
+        attribute.isOptional =
+            rows.isEmpty
+            ? known.property?.isOptional ?? true
+            : known.property?.isOptional == true || rows.contains { attribute.values[$0].isNull }
+        return attribute
+    }
+
+    /// Returns the entity from which all these entities inherit.
+    func commonOwner(_ owners: [Int], _ kinds: Set<Int>, _ root: CoreDataRoot) -> Int {
+        root.family.ancestor(of: owners[0], including: kinds.union(owners))
+    }
+
+    /// Converts values to the type that Core Data's number of a type means. Falls back to the type of the values.
+    private static func converted(_ name: String, _ type: Int?, _ declared: String, _ values: [Value]) -> TableAttribute {
+        func made(_ type: ColumnType, _ convert: (Value) -> Value?) -> TableAttribute? {
+            var converted: [Value] = []
+            for value in values {
+                guard let value = value.isNull ? .null : convert(value) else { return nil }
+                converted.append(value)
+            }
+            return TableAttribute(name: name, type: type, isOptional: values.contains(.null), values: converted)
+        }
+        func number(_ value: Value) -> Value? {
+            switch value {
+            case .int(let number): .double(Double(number))
+            case .double: value
+            default: nil
+            }
+        }
+        let hasValues = values.contains { !$0.isNull }
+        let found: TableAttribute? =
+            switch (type, declared) {
+            case (100, _): made(.int16) { ColumnType.int16.accepts($0, isOptional: false) ? $0 : nil }
+            case (200, _): made(.int32) { ColumnType.int32.accepts($0, isOptional: false) ? $0 : nil }
+            case (300, _): made(.int64) { ColumnType.int64.accepts($0, isOptional: false) ? $0 : nil }
+            case (400, _), (500, _), (600, _): made(.double, number)
+            case (700, _), (1200, _): made(.string) { if case .string = $0 { $0 } else { nil } }
+            case (800, _): made(.bool) { if case .int(let flag) = $0 { .bool(flag != 0) } else { nil } }
+            case (900, _), (nil, "TIMESTAMP"): made(.date, number)
+            case (1000, _), (1800, _): made(.data) { if case .data = $0 { $0 } else { nil } }
+            case (1100, _): made(.uuid, uuid)
+            case (nil, "BLOB") where hasValues: made(.uuid, uuid)
+            default: nil
+            }
+        return found ?? SQLiteFileReader.attribute(name, declared, values)
+    }
+
+    private static func uuid(_ value: Value) -> Value? {
+        guard case .data(let data) = value, data.count == 16 else { return nil }
+        return data.withUnsafeBytes { .uuid(UUID(uuid: $0.loadUnaligned(as: uuid_t.self))) }
+    }
+}
+
+extension TableAttribute {
+    /// Returns whether an attribute of entities beside those of this one can be the same attribute.
+    fileprivate func canShare(_ other: TableAttribute, in root: CoreDataRoot) -> Bool {
+        guard name == other.name, type == other.type else { return false }
+        let areApart = owners.allSatisfy { owner in
+            other.owners.allSatisfy { !root.family.inherits($0, from: owner) && !root.family.inherits(owner, from: $0) }
+        }
+        return areApart && zip(values, other.values).allSatisfy { $0.isNull || $1.isNull }
+    }
+
+    fileprivate mutating func share(_ other: TableAttribute) {
+        owners += other.owners
+        isOptional = isOptional || other.isOptional
+        values = zip(values, other.values).map { $0.isNull ? $1 : $0 }
+    }
+}
