@@ -10,19 +10,20 @@ struct JSONParser {
     private var position: Int
 
     /// The greatest nesting of arrays and objects.
-    private static let maximumDepth = 64
+    private let maximumDepth: Int
 
     /// Returns the value of a text that contains one value and nothing else.
-    static func parse(_ bytes: some Sequence<UInt8>) throws(Failure) -> JSON {
-        var parser = JSONParser(ArraySlice(bytes))
+    static func parse(_ bytes: some Sequence<UInt8>, maximumDepth: Int = 64) throws(Failure) -> JSON {
+        var parser = JSONParser(ArraySlice(bytes), maximumDepth)
         let value = try parser.value(depth: 0)
         parser.skipSpace()
         if parser.position < parser.bytes.endIndex { throw parser.failure("text after the end of the value") }
         return value
     }
 
-    private init(_ bytes: ArraySlice<UInt8>) {
+    private init(_ bytes: ArraySlice<UInt8>, _ maximumDepth: Int) {
         self.bytes = bytes
+        self.maximumDepth = maximumDepth
         position = bytes.startIndex
     }
 
@@ -42,7 +43,7 @@ struct JSONParser {
 
     private mutating func value(depth: Int) throws(Failure) -> JSON {
         skipSpace()
-        guard depth <= Self.maximumDepth else { throw failure("nested more than \(Self.maximumDepth) levels deep") }
+        guard depth <= maximumDepth else { throw failure("nested more than \(maximumDepth) levels deep") }
         switch byte {
         case UInt8(ascii: "{"): return try object(depth)
         case UInt8(ascii: "["): return try array(depth)

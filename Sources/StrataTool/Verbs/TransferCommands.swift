@@ -76,15 +76,18 @@ struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
         abstract:
-            "Creates a store from an export, from SQLite, from Core Data or SwiftData, or from CSV files.",
+            "Creates a store from an export, from SQLite, from Core Data or SwiftData, from Realm Studio, or from CSV files.",
         discussion: """
             SQLite: a table becomes an entity, a foreign key a relationship to one object, and a table of two foreign keys a relationship to \
-            many. Core Data and SwiftData: names and types come from the model in the file, and sub-entities become subclasses. CSV: \
-            types, keys and references are inferred. The new file gets its name when it is complete.
+            many. Core Data and SwiftData: names and types come from the model in the file, and sub-entities become subclasses. CSV and \
+            exports of Realm Studio: types, keys and references are inferred. The new file gets its name when it is complete.
             """)
 
     @Argument(
-        help: "A file or folder: JSON lines or CSV from `strata export`, SQLite, Core Data, SwiftData, a store, or CSV files.")
+        help: """
+            A file or folder: JSON lines or CSV from `strata export`, SQLite, Core Data, SwiftData, JSON from Realm Studio, a store, or CSV \
+            files.
+            """)
     var input: String
 
     @Argument(help: "The store to create.")
@@ -155,7 +158,8 @@ enum StoreFiles {
         case .sqlite:
             if try await isStore(path) { return try await source(path) }
             return try DatasetSource(Dataset.read(path, leavesOutMissingFiles: withoutMissingFiles))
-        case .other: return try JSONLinesSource(path)
+        case .other:
+            return RealmExport.isExport(path) ? try DatasetSource(RealmExport.read(path)) : try JSONLinesSource(path)
         }
     }
 
