@@ -1,7 +1,7 @@
 # Each line of the form "name: ## text" is a task; `make` alone lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup shootout peers test-peers test test-examples server-load test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs docs-serve clean strata-bench
+.PHONY: help setup shootout peers test-peers test test-examples server-load test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs docs-serve man clean strata-bench
 
 FUZZ_SECONDS ?= 60
 POWER_STATES ?= 10000
@@ -194,6 +194,15 @@ docs: setup ## build the documentation as one site, warnings as errors
 docs-serve: docs ## build the documentation and show it at http://localhost:8080 (PORT=n)
 	@$(call say,"http://localhost:$(PORT)/documentation/")
 	@python3 -m http.server --bind localhost --directory $(SITE) $(PORT)
+
+# The plugin of the same name would build everything once more, for release.
+man: setup ## write the manual page of strata, .build/man/strata.1
+	@$(call say,"Manual page")
+	@swift build $(QUIET) --product strata
+	@swift build $(QUIET) --product generate-manual
+	@mkdir -p .build/man
+	@.build/debug/generate-manual --date $$(date +%F) --output-directory .build/man .build/debug/strata
+	@ls .build/man/strata.1
 
 clean: ## remove everything that was built
 	@rm -rf .build .build-tsan .build-asan Benchmarks/.build Benchmarks/.build-peers fuzz/.build Examples/*/.build
