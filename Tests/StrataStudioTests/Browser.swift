@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import TestSupport
+import Testing
 
 /// A headless Chromium with one page, driven by the DevTools protocol over two pipes: messages of JSON, each ended by a zero byte.
 final class Browser: Sendable {
@@ -71,6 +72,13 @@ final class Browser: Sendable {
             "Emulation.setDeviceMetricsOverride", ["width": width, "height": height, "deviceScaleFactor": 1, "mobile": false])
         _ = try await call(
             "Emulation.setEmulatedMedia", ["features": [["name": "prefers-color-scheme", "value": dark ? "dark" : "light"]]])
+    }
+
+    /// Returns the visible part of the page as a PNG.
+    func screenshot() async throws -> Data {
+        let text = try await call("Page.captureScreenshot", ["format": "png"])["data"] as? String
+        guard let data = text.flatMap({ Data(base64Encoded: $0) }) else { throw Failure(description: "no screenshot") }
+        return data
     }
 
     /// Returns the value of an expression as text.
@@ -182,5 +190,22 @@ final class Browser: Sendable {
             guard count > 0 else { throw Failure(description: "the browser has ended") }
             data += buffer.prefix(count)
         }
+    }
+}
+
+extension StudioRun {
+    /// Runs `body` with a browser, and stops the browser and the tool.
+    func browse(_ body: (Browser) async throws -> Void) async throws {
+        let browser = try await Browser(in: bed.folder)
+        do {
+            try await body(browser)
+            #expect(browser.errors.isEmpty, "\(browser.errors)")
+        } catch {
+            await browser.close()
+            try await stop()
+            throw error
+        }
+        await browser.close()
+        #expect(try await stop() == 0)
     }
 }

@@ -14,18 +14,10 @@ struct BrowserTests {
         _ body: (StudioRun, Browser) async throws -> Void
     ) async throws {
         let run = try await StudioRun(kind, options.first ?? "--port=0", fill: fill)
-        let browser = try await Browser(in: run.bed.folder)
-        do {
+        try await run.browse { browser in
             try await browser.go(to: run.address)
             try await body(run, browser)
-            #expect(browser.errors.isEmpty, "\(browser.errors)")
-        } catch {
-            await browser.close()
-            try await run.stop()
-            throw error
         }
-        await browser.close()
-        #expect(try await run.stop() == 0)
     }
 
     private func title(_ text: String) -> String { "document.querySelector('h2')?.textContent.startsWith('\(text)')" }
@@ -69,6 +61,31 @@ struct BrowserTests {
                 for: "document.querySelector('[data-save=\"2\"] .after')?.textContent === 'Girls & <b>Boys</b>'")
             #expect(try await browser.value("document.querySelector('[data-save=\"2\"] .before').textContent") == "Track 7")
             #expect(try await browser.value("document.querySelectorAll('main b').length") == "0")
+        }
+    }
+
+    @Test func `a user adds, moves and removes the members of a list`() async throws {
+        try await browse(.lmdb) { run, browser in
+            let key = try await run.keys("Track", filter: "plays = 100")[0]
+            let list = try await run.keys("Playlist")[0]
+            try await browser.wait(for: title("Schema"))
+            _ = try await browser.value("location.hash = '#/edit/Track/\(key)'")
+            try await browser.wait(for: "document.querySelector('#list-playlists')")
+            try await browser.write(list, into: "#list-playlists")
+            try await browser.press("Enter", code: 13, text: "\r")
+            try await browser.wait(for: "document.querySelectorAll('#list-playlists-members li').length === 1")
+            try await browser.click("button", "Preview")
+            try await browser.wait(for: "document.querySelector('#preview .after')?.textContent === '\(list)'")
+            try await browser.click("#save")
+            try await browser.wait(for: "document.querySelector('.flat a')?.textContent === 'early'")
+            _ = try await browser.value("location.hash = '#/edit/Track/\(key)'")
+            try await browser.click("#list-playlists-members button", "Remove")
+            try await browser.wait(for: "document.querySelectorAll('#list-playlists-members li').length === 0")
+            try await browser.click("button", "Preview")
+            try await browser.wait(for: "document.querySelector('#preview .after')?.textContent === 'no objects'")
+            try await browser.click("#save")
+            try await browser.wait(for: "document.querySelector('main').dataset.page === '#/object/Track/\(key)'")
+            try await browser.wait(for: "document.querySelector('main').textContent.includes('0 of Playlist')")
         }
     }
 

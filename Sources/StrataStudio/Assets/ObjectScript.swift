@@ -29,11 +29,12 @@ extension Assets {
             section.append(h('p', { class: 'quiet' }, 'cannot be listed: the other end of the relationship has no name'));
             return section;
           }
-          const facts = h('p', { class: 'quiet' }, whole(related.total) + ' of ' + related.destination);
+          const facts = h('p', { class: 'quiet' },
+            whole(related.total) + ' of ' + related.destination + (related.isOrdered ? ', in their order' : ''));
           if (related.filter && related.total > 0) {
             facts.append(' · ', h('a', { href: tableAddress(related.destination, { filter: related.filter }) }, 'as a table'));
           }
-          const list = h('ul', { class: 'flat' });
+          const list = h(related.isOrdered ? 'ol' : 'ul', { class: 'flat' });
           const add = members => list.append(...members.map(member =>
             h('li', {}, h('a', { href: objectAddress(related.destination, member.key) },
               member.label || related.destination + ' ' + member.key))));
@@ -63,15 +64,18 @@ extension Assets {
           const form = await request('edit/begin', key === undefined ? { entity } : { entity, key });
           shared.edit = form.edit;
           const inputs = form.fields.map(field => new Field(field));
+          const lists = form.lists.map(list => new ListField(list));
           const result = h('div', { id: 'preview', 'aria-live': 'polite' });
           const preview = async event => {
             event.preventDefault();
-            const values = {};
+            const values = {}, changed = {};
             for (const input of inputs) if (input.isChanged) values[input.field.name] = input.value;
-            await showPreview(result, { edit: form.edit, values }, entity, key);
+            for (const list of lists) if (list.isChanged) changed[list.field.name] = list.value;
+            await showPreview(result, { edit: form.edit, values, lists: changed }, entity, key);
           };
           const back = key === undefined ? tableAddress(entity) : objectAddress(entity, key);
-          return { nodes: [heading(title), h('form', { onsubmit: preview }, inputs.map(input => input.node),
+          return { nodes: [heading(title), h('form', { onsubmit: preview },
+            inputs.map(input => input.node), lists.map(list => list.node),
             h('p', { class: 'bar' }, h('button', { type: 'submit' }, 'Preview'), h('a', { class: 'button', href: back }, 'Cancel'))), result] };
         }
 
@@ -116,6 +120,60 @@ extension Assets {
 
           get value() { return this.nil && this.nil.checked ? null : this.input.value; }
           get isChanged() { return !this.field.note && this.value !== this.first; }
+        }
+
+        // The objects of a to-many relationship in the form.
+        class ListField {
+          constructor(field) {
+            this.field = field;
+            this.members = [...field.members];
+            this.first = this.value.join();
+            const id = 'list-' + field.name;
+            if (field.note) {
+              this.node = h('div', { class: 'field' }, h('label', {}, field.name), h('span', { class: 'quiet' }, field.note));
+              return;
+            }
+            this.items = h(field.isOrdered ? 'ol' : 'ul', { class: 'members', id: id + '-members' });
+            this.input = h('input', { type: 'text', id, spellcheck: 'false', autocomplete: 'off', inputmode: 'numeric' });
+            this.input.addEventListener('keydown', event => {
+              // The key would send the form.
+              if (event.key === 'Enter') { event.preventDefault(); this.add(); }
+            });
+            const add = h('button', { type: 'button', onclick: () => this.add() }, 'Add');
+            const hint = ' ' + (field.isOrdered ? 'in their order, ' : '') + 'add by key of ' + field.destination;
+            this.node = h('div', { class: 'field' }, h('label', { for: id }, field.name, h('span', { class: 'quiet' }, hint)),
+              this.items, h('p', { class: 'bar' }, this.input, add));
+            this.draw();
+          }
+
+          get value() { return this.members.map(member => member.key); }
+          get isChanged() { return this.value.join() !== this.first; }
+
+          add() {
+            const key = this.input.value.trim();
+            if (key === '') return;
+            if (!this.value.includes(key)) this.members.push({ key });
+            this.input.value = '';
+            this.draw();
+          }
+
+          move(place, other) {
+            [this.members[place], this.members[other]] = [this.members[other], this.members[place]];
+            this.draw();
+          }
+
+          draw() {
+            this.items.replaceChildren(...this.members.map((member, place) => {
+              const name = member.label || this.field.destination + ' ' + member.key;
+              const button = (text, label, onclick, disabled) =>
+                h('button', { type: 'button', onclick, disabled, 'aria-label': label + ' ' + name }, text);
+              const order = !this.field.isOrdered ? [] : [
+                button('↑', 'Move up', () => this.move(place, place - 1), place === 0),
+                button('↓', 'Move down', () => this.move(place, place + 1), place === this.members.length - 1)];
+              const remove = button('Remove', 'Remove', () => { this.members.splice(place, 1); this.draw(); }, false);
+              return h('li', { 'data-key': member.key }, h('span', {}, name), ' ', order, remove);
+            }));
+          }
         }
 
         async function showPreview(result, body, entity, key) {

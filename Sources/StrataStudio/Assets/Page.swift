@@ -108,6 +108,9 @@ extension Assets {
         .before { color: var(--bad); } .after { color: var(--good); }
         pre { background: var(--raised); padding: 8px 10px; border-radius: 6px; overflow: auto; white-space: pre-wrap; margin: 6px 0; }
         ul.flat { list-style: none; padding: 0; margin: 6px 0; columns: 240px; }
+        ol.flat, .members { padding-left: 28px; margin: 6px 0; }
+        .members li { overflow-wrap: anywhere; padding: 2px 0; }
+        .members button { margin-right: 4px; }
         ul.flat li { overflow-wrap: anywhere; padding: 1px 0; }
         .share { height: 10px; min-width: 1px; background: var(--link); border-radius: 3px; }
         svg { display: block; }

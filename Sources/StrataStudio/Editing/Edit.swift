@@ -81,7 +81,8 @@ final class Edit: Sendable {
     ///
     /// - Returns: The changed values.
     func apply(
-        _ values: [(ColumnSchema, Value)], isDeletion: Bool, _ store: StudioStore, in context: ManagedObjectContext
+        _ values: [(ColumnSchema, Value)], _ lists: [EditedList], isDeletion: Bool, _ store: StudioStore,
+        in context: ManagedObjectContext
     ) throws -> [ObjectDifference.Property] {
         context.rollback()
         let object: ManagedObject
@@ -104,9 +105,10 @@ final class Edit: Sendable {
             if let key = value.referenceKey, let far = column.destination { try check(key, far, column, store, in: context) }
             object[column.name] = value
         }
+        let changedLists = try lists.compactMap { try $0.apply(to: object, store, in: context) }
         let before = object.committedValues()
         let after = object.changedValues
-        return store.columns(of: entity).compactMap { column in
+        let changedValues = store.columns(of: entity).compactMap { column -> ObjectDifference.Property? in
             guard let value = after[column.name] else { return nil }
             let old = id == nil ? .null : before[column.name] ?? .null
             guard old.order(value) != 0 else { return nil }
@@ -114,6 +116,7 @@ final class Edit: Sendable {
                 name: column.name, before: store.cell(old, column.type, limit: 500),
                 after: store.cell(value, column.type, limit: 500))
         }
+        return changedValues + changedLists
     }
 
     private func check(
@@ -139,6 +142,8 @@ struct EditReference: Decodable, Sendable { var edit: String }
 struct EditRequest: Decodable, Sendable {
     var edit: String
     var values: [String: String?]
+    /// The keys of all objects of the changed to-many relationships, in their order.
+    var lists: [String: [String]]?
     var isDeletion: Bool?
 }
 
@@ -175,6 +180,7 @@ struct EditForm: Encodable, Sendable {
 
     var edit: String
     var fields: [Field]
+    var lists: [EditableList]
 }
 
 /// The result that a save would have.

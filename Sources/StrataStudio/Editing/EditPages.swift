@@ -65,25 +65,33 @@ struct EditPages: Sendable {
             throw PageError(.badRequest, "\(asked.name) is abstract. Insert an object of an entity that inherits from it")
         }
         let parent = store.coordinator.newBackgroundContext(name: "studio: edit")
-        let (entity, values) = try await parent.perform { context in
+        let (entity, values, lists) = try await parent.perform { context in
             context.transactionAuthor = Edit.author
-            guard let id else { return (asked, asked.declaredColumns.map { asked.defaults[$0] }) }
+            guard let id else {
+                let values = asked.declaredColumns.map { asked.defaults[$0] }
+                return (asked, values, try EditableList.all(of: nil, asked, store, in: context))
+            }
             let entity = try store.entity(of: id, asked: asked, in: context)
-            return (entity, try ObjectPages.values(id, entity, store, in: context))
+            let values = try ObjectPages.values(id, entity, store, in: context)
+            return (entity, values, try EditableList.all(of: id, entity, store, in: context))
         }
         let child = await parent.newBackgroundChild(name: "studio edit")
         await child.perform { $0.transactionAuthor = Edit.author }
         let edit = Edit(entity: entity, id: id, parent: parent, child: child)
         return EditForm(
-            edit: kept.add(edit), fields: zip(store.columns(of: entity), values).map { EditForm.Field($0, $1, store) })
+            edit: kept.add(edit), fields: zip(store.columns(of: entity), values).map { EditForm.Field($0, $1, store) },
+            lists: lists)
     }
 
     private func preview(_ request: EditRequest) async throws -> EditPreview {
         let edit = try edit(request.edit)
         let number = try edit.beginPreview()
         let values = try request.values.sorted { $0.key < $1.key }.map { try edit.value($0.value, of: $0.key, store) }
+        let lists = try (request.lists ?? [:]).sorted { $0.key < $1.key }.map {
+            try EditedList($0.key, $0.value, edit.entity, store)
+        }
         let changes = try await edit.child.perform { context in
-            try edit.apply(values, isDeletion: request.isDeletion ?? false, store, in: context)
+            try edit.apply(values, lists, isDeletion: request.isDeletion ?? false, store, in: context)
         }
         let found = await edit.child.previewSave()
         let isReady = found.failure == nil && !found.changes.isEmpty
@@ -131,7 +139,22 @@ struct EditPages: Sendable {
     /// The line of an error of a save, with the remedy that the page offers.
     private func sentence(_ error: any Error) -> String {
         guard case SaveError.conflicts(let conflicts) = error else { return store.language.sentence(error) }
-        let list = conflicts.map(\.description).joined(separator: "; ")
+        let list = conflicts.map(sentence).joined(separator: "; ")
         return "the object was changed by another context since the edit began: \(list). Edit it again to see the newest values"
+    }
+
+    /// The line of a conflict. The positions in ordered relationships mean nothing to a user.
+    private func sentence(_ conflict: MergeConflict) -> String {
+        let entities = store.model.entities
+        let whole = entities.indices.contains(conflict.objectID.entity) ? entities[conflict.objectID.entity] : nil
+        var conflict = conflict
+        conflict.properties.removeAll { property in
+            if case .toMany? = whole?.relationship(named: property.name)?.kind { return true }
+            return property.name.hasPrefix("position in ")
+        }
+        guard conflict.properties.isEmpty, !conflict.isDeletedHere, !conflict.isDeletedInStore else {
+            return conflict.description
+        }
+        return "\(conflict.entityName)(id: \(conflict.objectID.key)): objects of a list were moved here and in the store"
     }
 }

@@ -111,7 +111,10 @@ struct HistoryPages: Sendable {
 
     private func text(_ save: HistoryTransaction, _ limit: Int) async -> Save {
         let differences = await feed.differences(ofSave: save.id)
-        let changes = save.changes
+        // Hidden objects have the positions in ordered relationships.
+        let hidden = Set(store.model.storeSchema.entities.filter(\.isOrder).map(\.name))
+        let shown = save.changes.filter { !hidden.contains($0.entityName) }
+        let changes = shown.isEmpty ? save.changes : shown
         return Save(
             save: save.id, date: store.dateText(save.date), author: save.author, context: save.contextName,
             process: save.processID,

@@ -33,6 +33,8 @@ struct ObjectPages: Sendable {
 
         var name: String
         var destination: String
+        /// Whether the objects are listed in the order that the program gave them.
+        var isOrdered = false
         /// nil if the relationship has no name at the other end, by which its objects are found.
         var total: Int?
         var offset: Int
@@ -126,31 +128,55 @@ struct ObjectPages: Sendable {
         _ id: ObjectID, _ relationship: Relationship, _ offset: Int, _ store: StudioStore, in context: ManagedObjectContext
     ) throws -> Related? {
         guard case .toMany = relationship.kind else { return nil }
-        let head = store.model.entities[relationship.destination]
-        guard let inverse = relationship.inverse.map({ head.relationships[$0] }),
-            let far = store.entity(declaring: inverse.name, numbered: head.number)
-        else {
+        guard let inverse = store.inverse(of: relationship) else {
+            let head = store.model.entities[relationship.destination]
             return Related(name: relationship.name, destination: head.name, total: nil, offset: offset, members: [], filter: nil)
         }
+        let far = store.destination(of: relationship)
         var found = Related(name: relationship.name, destination: far.name, total: nil, offset: offset, members: [], filter: nil)
-        let condition: Condition
-        if case .toOne = inverse.kind {
-            condition = .compare(inverse.name, .equal, .reference(id.key))
-            found.filter = "`\(inverse.name)` = \(id.key)"
-        } else {
-            condition = .related(inverse.name, .any, .ids([id]))
-        }
-        let label = store.label(of: far)
-        let request = EntityValueRequest(
-            far.name, fetching: [.objectID] + (label.map { [.property($0)] } ?? []), matching: condition, limit: listed,
-            offset: offset)
+        let condition = Self.condition(inverse, id)
+        if case .toOne = inverse.kind { found.filter = "`\(inverse.name)` = \(id.key)" }
         found.total = try context.count(EntityFetchRequest(far.name, matching: condition))
-        found.members = try context.fetch(request).map { row in
+        found.isOrdered = relationship.isOrdered
+        if relationship.isOrdered {
+            let keys = try context.existingObject(with: id).relatedObjects(relationship.name).map(\.objectID.key)
+            found.members = try members(Array(keys.dropFirst(offset).prefix(listed)), far, store, in: context)
+        } else {
+            found.members = try members(matching: condition, far, offset: offset, store, in: context)
+        }
+        return found
+    }
+
+    /// Returns the condition that objects are related to an object by the inverse of a relationship.
+    static func condition(_ inverse: Relationship, _ id: ObjectID) -> Condition {
+        if case .toOne = inverse.kind { return .compare(inverse.name, .equal, .reference(id.key)) }
+        return .related(inverse.name, .any, .ids([id]))
+    }
+
+    /// Returns objects with their labels, in the order of these keys.
+    static func members(
+        _ keys: [ObjectKey], _ entity: Entity, _ store: StudioStore, in context: ManagedObjectContext
+    ) throws -> [Related.Member] {
+        guard !keys.isEmpty else { return [] }
+        let condition = Condition.ids(keys.map { store.id(entity, $0) })
+        let found = try members(matching: condition, entity, limit: keys.count, store, in: context)
+        let known = Dictionary(found.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
+        return keys.map { known["\($0)"] ?? Related.Member(key: "\($0)") }
+    }
+
+    private static func members(
+        matching condition: Condition, _ entity: Entity, limit: Int = listed, offset: Int = 0, _ store: StudioStore,
+        in context: ManagedObjectContext
+    ) throws -> [Related.Member] {
+        let label = store.label(of: entity)
+        let request = EntityValueRequest(
+            entity.name, fetching: [.objectID] + (label.map { [.property($0)] } ?? []), matching: condition, limit: limit,
+            offset: offset)
+        return try context.fetch(request).map { row in
             Related.Member(
                 key: "\(row.values[0].referenceKey ?? 0)",
                 label: label == nil ? nil : store.cell(row.values[1], .string, limit: 200).text)
         }
-        return found
     }
 
     /// The newest saves that changed an object, among the last saves of the store.

@@ -41,6 +41,18 @@ struct StudioStore: Sendable {
         }
     }
 
+    /// Returns the relationship at the other end of a relationship; nil if it has no name.
+    func inverse(of relationship: Relationship) -> Relationship? {
+        relationship.inverse.map { model.entities[relationship.destination].relationships[$0] }
+    }
+
+    /// Returns the entity to whose objects a relationship leads: the one that declares the inverse.
+    func destination(of relationship: Relationship) -> Entity {
+        let head = model.entities[relationship.destination]
+        let declaring = inverse(of: relationship).flatMap { entity(declaring: $0.name, numbered: head.number) }
+        return declaring ?? entity(numbered: head.number) ?? head
+    }
+
     /// Returns the entity of an object, which inherits from the one that was asked for or is that one.
     ///
     /// - Throws: An error if there is no such object.
