@@ -1,7 +1,7 @@
 # Each line of the form "name: ## text" is a task; `make` alone lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup shootout peers test-peers test test-examples server-load test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs docs-serve man clean strata-bench
+.PHONY: help setup shootout peers test-peers test test-examples server-load test-long test-power test-kill test-tsan test-asan crash-runs fuzz bench figures format lint docs docs-serve man screenshots clean strata-bench
 
 FUZZ_SECONDS ?= 60
 POWER_STATES ?= 10000
@@ -203,6 +203,12 @@ man: setup ## write the manual page of strata, .build/man/strata.1
 	@mkdir -p .build/man
 	@.build/debug/generate-manual --date $$(date +%F) --output-directory .build/man .build/debug/strata
 	@ls .build/man/strata.1
+
+# Needs Chromium.
+screenshots: setup ## write the pictures of the page of strata studio into Docs/Images
+	@$(call say,"Pictures")
+	@STRATA_SCREENSHOTS=Docs/Images swift test $(QUIET) --disable-xctest --filter ScreenshotTests
+	@ls -l Docs/Images
 
 clean: ## remove everything that was built
 	@rm -rf .build .build-tsan .build-asan Benchmarks/.build Benchmarks/.build-peers fuzz/.build Examples/*/.build
