@@ -20,11 +20,11 @@ NO_MACROS := STRATA_NO_MACROS=1
 STRATA_BENCH := Benchmarks/.build/release/strata-bench
 
 say = printf '==> %s\n' $(1)
-# Builds and runs the tests of a package: flags, environment. Prints suites, what tests print, and failures, these
-# once more at the end.
+# Builds and runs the tests of a package: flags, environment, flags of the run. Prints suites, what tests print, and
+# failures, these once more at the end.
 run_tests = set -e -o pipefail; \
     $(2) swift build $(QUIET) --build-tests $(1); \
-    $(2) swift test --skip-build --disable-xctest $(1) 2>&1 | awk \
+    $(2) swift test --skip-build --disable-xctest $(1) $(3) 2>&1 | awk \
         '/^✘/ || failures && /^↳/ { failures = failures $$0 "\n" } \
         !/^◇/ && (!/^✔/ || /^✔ (Suite|Test run)/) { print; fflush() } \
         END { if (failures) printf "\nFailures once more:\n%s", failures }'
@@ -129,9 +129,11 @@ test-kill: setup crash-runs ## kill 10,000 processes that save, one or two on a 
 	@$(call say,"Kills")
 	@$(CRASH_RUNS) kill kills=$(KILLS) $(CRASH_SEED)
 
+# The sanitizer maps memory beside each map of a file. With all tests at once, the system has no mappings left.
 test-tsan: setup ## run the tests under the thread sanitizer
 	@$(call say,"Tests under the thread sanitizer")
-	@$(call run_tests,--sanitize=thread --scratch-path .build-tsan,$(NO_MACROS) STRATA_THREAD_SANITIZER=1)
+	@$(call run_tests,--sanitize=thread --scratch-path .build-tsan,$(NO_MACROS) STRATA_THREAD_SANITIZER=1,\
+	    --experimental-maximum-parallelization-width 12)
 
 # Always without XCTest: its runner leaks, which would fail the run.
 test-asan: setup ## run the tests under the address sanitizer

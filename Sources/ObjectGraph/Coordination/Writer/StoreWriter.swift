@@ -260,7 +260,8 @@ final class StoreWriter: Sendable {
 
     /// Returns the saves after one state up to another, oldest first; nil if they are no longer known.
     func changes(after old: StoreState, through new: StoreState) -> [ChangeSet]? {
-        guard old.sequence <= new.sequence else { return nil }
+        // Read the states under the lock under which they were published: the thread sanitizer sees no other hand-over between a
+        // writer's queue and a task that a continuation resumes.
         let (steps, committed) = shared.withLock { shared in
             (
                 shared.recent.steps(after: old.sequence, through: new.sequence),
