@@ -6,14 +6,16 @@ public enum DateText {
         var text = Array(text.utf8)
         guard text.count >= 10, text.count <= 30 else { return nil }
         if text.last == UInt8(ascii: "Z") { text.removeLast() }
-        guard let year = number(text, 0, 4), text[4] == dash, let month = number(text, 5, 2), text[7] == dash,
-            let day = number(text, 8, 2), (1...12).contains(month), (1...daysIn(month, year)).contains(day)
+        guard let year = number(text, start: 0, count: 4), text[4] == dash, let month = number(text, start: 5, count: 2),
+            text[7] == dash,
+            let day = number(text, start: 8, count: 2), (1...12).contains(month), (1...daysIn(month, year)).contains(day)
         else { return nil }
-        let midnight = Double(daysSince2001(year, month, day)) * 86_400
+        let midnight = Double(daysSince2001(year, month: month, day: day)) * 86_400
         if text.count == 10 { return midnight }
         guard text.count >= 19, text[10] == UInt8(ascii: "T") || text[10] == UInt8(ascii: " "),
-            let hour = number(text, 11, 2), text[13] == colon, let minute = number(text, 14, 2), text[16] == colon,
-            let second = number(text, 17, 2), hour < 24, minute < 60, second < 61
+            let hour = number(text, start: 11, count: 2), text[13] == colon, let minute = number(text, start: 14, count: 2),
+            text[16] == colon,
+            let second = number(text, start: 17, count: 2), hour < 24, minute < 60, second < 61
         else { return nil }
         guard let fraction = fraction(text[19...]) else { return nil }
         return midnight + Double(hour * 3600 + minute * 60 + second) + fraction
@@ -50,20 +52,20 @@ public enum DateText {
 
     /// Returns the date of a day, counted from 2001-01-01; nil before the year 1 and after 9999.
     private static func civilDate(_ day: Int) -> (year: Int, month: Int, day: Int)? {
-        let first = daysSince2001(1, 1, 1)
-        guard day >= first, day <= daysSince2001(9999, 12, 31) else { return nil }
+        let first = daysSince2001(1, month: 1, day: 1)
+        guard day >= first, day <= daysSince2001(9999, month: 12, day: 31) else { return nil }
         // An estimate that is at most one year too late.
         var year = 1 + Int(Double(day - first) / 365.2425) + 1
-        while daysSince2001(year, 1, 1) > day { year -= 1 }
+        while daysSince2001(year, month: 1, day: 1) > day { year -= 1 }
         var month = 12
-        while daysSince2001(year, month, 1) > day { month -= 1 }
-        return (year, month, day - daysSince2001(year, month, 1) + 1)
+        while daysSince2001(year, month: month, day: 1) > day { month -= 1 }
+        return (year, month, day - daysSince2001(year, month: month, day: 1) + 1)
     }
 
     private static let dash = UInt8(ascii: "-")
     private static let colon = UInt8(ascii: ":")
 
-    private static func number(_ text: [UInt8], _ start: Int, _ count: Int) -> Int? {
+    private static func number(_ text: [UInt8], start: Int, count: Int) -> Int? {
         guard start + count <= text.count else { return nil }
         var result = 0
         for byte in text[start..<start + count] {
@@ -87,12 +89,12 @@ public enum DateText {
     }
 
     /// Counts days of the proleptic Gregorian calendar. Years begin in March here, so leap days come last.
-    private static func daysSince2001(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
+    private static func daysSince2001(_ year: Int, month: Int, day: Int) -> Int {
+        func days(_ year: Int, month: Int, day: Int) -> Int {
             let y = month <= 2 ? year - 1 : year
             let m = month <= 2 ? month + 9 : month - 3
             return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day
         }
-        return days(year, month, day) - days(2001, 1, 1)
+        return days(year, month: month, day: day) - days(2001, month: 1, day: 1)
     }
 }

@@ -128,17 +128,19 @@ struct SQLiteFileReader {
             var made = Table(name: table.name, attributes: [], rowCount: cells[number].first?.count ?? 0)
             for (column, description) in table.columns.enumerated() where !keys.contains(description.name.lowercased()) {
                 made.attributes.append(
-                    Self.attribute(names.take(description.name, in: number), description.declaredType, cells[number][column]))
+                    Self.attribute(
+                        names.take(description.name, in: number), declared: description.declaredType,
+                        values: cells[number][column]))
             }
             let types = made.attributes.map { "\($0.name) \($0.type.rawValue)\($0.isOptional ? "?" : "")" }
             result.notes.append("\(table.name): \(made.rowCount) rows: \(types.joined(separator: ", "))")
             result.tables.append(made)
         }
         for (number, table) in entities.enumerated() {
-            for key in references(of: table) { add(key, number, cells, &names, &result) }
+            for key in references(of: table) { add(key, number: number, cells: cells, names: &names, result: &result) }
         }
         for table in all where !entities.contains(where: { $0.name == table.name }) {
-            try add(table, cells, &names, &result)
+            try add(table, cells: cells, names: &names, result: &result)
         }
         return result
     }
@@ -146,7 +148,7 @@ struct SQLiteFileReader {
     // MARK: Rows
 
     /// Infers the type of a column from its values. The declaration decides only if the values allow several types.
-    static func attribute(_ name: String, _ declared: String, _ values: [Value]) -> TableAttribute {
+    static func attribute(_ name: String, declared: String, values: [Value]) -> TableAttribute {
         let isOptional = values.contains(.null)
         var ints = 0
         var reals = 0
@@ -211,7 +213,7 @@ struct SQLiteFileReader {
         return (table, column)
     }
 
-    private func rows(_ keys: [Value], _ destination: (table: Int, column: Int), _ cells: [[[Value]]]) -> (
+    private func rows(_ keys: [Value], destination: (table: Int, column: Int), cells: [[[Value]]]) -> (
         rows: [Int32], lost: Int
     ) {
         let places = Dictionary(
@@ -228,12 +230,12 @@ struct SQLiteFileReader {
     }
 
     private func add(
-        _ key: SQLiteTable.ForeignKey, _ number: Int, _ cells: [[[Value]]], _ names: inout PropertyNames, _ result: inout Dataset
+        _ key: SQLiteTable.ForeignKey, number: Int, cells: [[[Value]]], names: inout PropertyNames, result: inout Dataset
     ) {
         guard let destination = destination(key),
             let column = entities[number].columns.firstIndex(where: { $0.name.lowercased() == key.column.lowercased() })
         else { return }
-        let found = rows(cells[number][column], destination, cells)
+        let found = rows(cells[number][column], destination: destination, cells: cells)
         result.tables[number].references.append(
             TableReference(
                 name: names.take(PropertyNames.relationship(forColumn: key.column), in: number),
@@ -247,7 +249,7 @@ struct SQLiteFileReader {
 
     /// Adds the rows of a join table as pairs.
     private func add(
-        _ join: SQLiteTable, _ cells: [[[Value]]], _ names: inout PropertyNames, _ result: inout Dataset
+        _ join: SQLiteTable, cells: [[[Value]]], names: inout PropertyNames, result: inout Dataset
     ) throws {
         let own = try join.values(in: database)
         var ends: [(table: Int, rows: [Int32])] = []
@@ -255,7 +257,7 @@ struct SQLiteFileReader {
             guard let key = join.foreignKeys.first(where: { $0.column.lowercased() == join.columns[column].name.lowercased() }),
                 let destination = destination(key)
             else { throw DatasetError("\(name): \(join.name) refers to no table that can be found") }
-            let found = rows(own[column], destination, cells)
+            let found = rows(own[column], destination: destination, cells: cells)
             result.lostReferences += found.lost
             ends.append((destination.table, found.rows))
         }

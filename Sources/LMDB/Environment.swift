@@ -184,7 +184,7 @@ public final class Environment: @unchecked Sendable {
     }
 
     /// Remembers a sub-database that is open from now on, unless the transaction that opened it is aborted.
-    func note(_ database: Database, _ name: String, _ kind: Database.Kind) {
+    func note(_ database: Database, named name: String, kind: Database.Kind) {
         readers.withLock { $0.databases[database.handle] = (name, kind) }
     }
 

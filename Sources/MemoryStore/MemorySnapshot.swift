@@ -14,7 +14,7 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
 
     var generation: Generation { state.generation }
 
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
         state.records[entity][key]?.values[column]
     }
 
@@ -42,15 +42,15 @@ final class MemorySnapshot: StoreSnapshot, @unchecked Sendable {
         var keys = try matching(query)
         if !query.sort.isEmpty {
             let sortable = try keys.map { key in
-                (key, try query.sort.map { try value(query.entity, key, $0.column) ?? .null })
+                (key, try query.sort.map { try value(query.entity, key: key, column: $0.column) ?? .null })
             }
-            keys = sortable.sorted { Self.precedes($0, $1, query.sort) }.map(\.0)
+            keys = sortable.sorted { Self.precedes($0, $1, by: query.sort) }.map(\.0)
         }
         return Array(keys.dropFirst(query.offset).prefix(query.limit ?? .max))
     }
 
     private static func precedes(
-        _ a: (ObjectKey, [Value]), _ b: (ObjectKey, [Value]), _ sort: [StoreSort]
+        _ a: (ObjectKey, [Value]), _ b: (ObjectKey, [Value]), by sort: [StoreSort]
     ) -> Bool {
         for (position, order) in sort.enumerated() {
             let result = order.order(a.1[position], b.1[position])

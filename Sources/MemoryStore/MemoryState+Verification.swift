@@ -21,12 +21,15 @@ extension MemoryState {
             }
         }
         for (column, index) in indexes[entity] {
-            problems += indexProblems(entity, schema, [column], entries: index.lazy.map { ([$0.key], $0.value) }) { values in
+            problems += indexProblems(entity, schema: schema, columns: [column], entries: index.lazy.map { ([$0.key], $0.value) })
+            { values in
                 index[values[0]]
             }
         }
         for index in compoundIndexes[entity] {
-            problems += indexProblems(entity, schema, index.columns, entries: index.keys.lazy.map { ($0.key, $0.value) }) {
+            problems += indexProblems(
+                entity, schema: schema, columns: index.columns, entries: index.keys.lazy.map { ($0.key, $0.value) }
+            ) {
                 values in
                 index.keys[values]
             }
@@ -36,7 +39,7 @@ extension MemoryState {
 
     /// Returns the faults of one index. Skips values with a NaN: it equals nothing, so no index finds it.
     private func indexProblems(
-        _ entity: Int, _ schema: EntitySchema, _ columns: [Int], entries: some Sequence<([Value], TreeSet<ObjectKey>)>,
+        _ entity: Int, schema: EntitySchema, columns: [Int], entries: some Sequence<([Value], TreeSet<ObjectKey>)>,
         find: ([Value]) -> TreeSet<ObjectKey>?
     ) -> [String] {
         let name = columns.map { schema.columns[$0].name }.joined(separator: "+")
@@ -70,7 +73,9 @@ extension MemoryState {
                         // The pair was checked from the other end.
                         continue
                     }
-                    let missing = RelationCheck.missingEnd(link, source, destination, schema) { records[$0][$1] != nil }
+                    let missing = RelationCheck.missingEnd(link, from: source, to: destination, in: schema) {
+                        records[$0][$1] != nil
+                    }
                     if let missing { problems.append(missing) }
                 }
             }

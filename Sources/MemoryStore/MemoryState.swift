@@ -13,12 +13,12 @@ struct MemoryLink {
     var backward: TreeDictionary<ObjectKey, TreeSet<ObjectKey>> = [:]
 
     mutating func set(_ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
-        Self.set(&forward, source, destination, linked)
-        Self.set(&backward, destination, source, linked)
+        Self.set(&forward, outer: source, inner: destination, linked: linked)
+        Self.set(&backward, outer: destination, inner: source, linked: linked)
     }
 
     private static func set(
-        _ map: inout TreeDictionary<ObjectKey, TreeSet<ObjectKey>>, _ outer: ObjectKey, _ inner: ObjectKey, _ linked: Bool
+        _ map: inout TreeDictionary<ObjectKey, TreeSet<ObjectKey>>, outer: ObjectKey, inner: ObjectKey, linked: Bool
     ) {
         var rest = map[outer] ?? []
         if linked { rest.insert(inner) } else { rest.remove(inner) }
@@ -89,7 +89,7 @@ struct MemoryState {
         freeKeys = schema.entities.map { _ in FreeKeys() }
     }
 
-    mutating func put(_ record: MemoryRecord, _ entity: Int, _ key: ObjectKey) {
+    mutating func put(_ record: MemoryRecord, entity: Int, key: ObjectKey) {
         reindex(entity, key, old: records[entity][key]?.values, new: record.values)
         records[entity][key] = record
         presence[entity][PageAddress.page(of: key), default: 0] |= 1 << UInt64(PageAddress.slot(of: key))
@@ -109,13 +109,13 @@ struct MemoryState {
             let before = old?[column]
             let after = new?[column]
             guard before != after else { continue }
-            if let before { change(entity, column, before) { $0.remove(key) } }
-            if let after { change(entity, column, after) { $0.insert(key) } }
+            if let before { change(entity, column: column, value: before) { $0.remove(key) } }
+            if let after { change(entity, column: column, value: after) { $0.insert(key) } }
         }
     }
 
     private mutating func change(
-        _ entity: Int, _ column: Int, _ value: Value, _ body: (inout TreeSet<ObjectKey>) -> Void
+        _ entity: Int, column: Int, value: Value, _ body: (inout TreeSet<ObjectKey>) -> Void
     ) {
         var keys = indexes[entity][column]?[value] ?? []
         body(&keys)

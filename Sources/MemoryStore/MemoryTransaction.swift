@@ -19,13 +19,13 @@ final class MemoryTransaction: StoreTransaction {
                 guard let page = rows.page(number) else { continue }
                 for slot in SlotIterator(page.touched) {
                     guard let row = page[slot] else { continue }
-                    try apply(row, entity, PageAddress.key(page: number, slot: slot), numbers)
+                    try apply(row, entity: entity, key: PageAddress.key(page: number, slot: slot), numbers: numbers)
                 }
             }
         }
         for (link, pairs) in layer.links.enumerated() {
             for (source, destinations) in pairs.forward {
-                for (destination, linked) in destinations { setLink(link, source, destination, linked) }
+                for (destination, linked) in destinations { setLink(link, from: source, to: destination, linked: linked) }
             }
         }
         state.generation = numbers.generation(of: layer.version)
@@ -35,7 +35,7 @@ final class MemoryTransaction: StoreTransaction {
         if state.history.count > MemoryState.historyLimit { state.history.removeFirst() }
     }
 
-    private func apply(_ row: Row, _ entity: Int, _ key: ObjectKey, _ numbers: CommitNumbers) throws {
+    private func apply(_ row: Row, entity: Int, key: ObjectKey, numbers: CommitNumbers) throws {
         if row.kind == .delete {
             state.remove(entity, key)
             for (number, link) in schema.links.enumerated() {
@@ -58,11 +58,11 @@ final class MemoryTransaction: StoreTransaction {
             }
             values[column] = columns[column].type.stored(value)
         }
-        state.put(MemoryRecord(version: numbers.generation(of: row.version), values: values), entity, key)
+        state.put(MemoryRecord(version: numbers.generation(of: row.version), values: values), entity: entity, key: key)
     }
 
     /// Sets a pair, unless one of its ends does not exist.
-    private func setLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, _ linked: Bool) {
+    private func setLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
         let ends = schema.links[link]
         if linked, state.records[ends.source][source] == nil || state.records[ends.destination][destination] == nil { return }
         state.links[link].set(source, destination, linked: linked)

@@ -41,14 +41,14 @@ package struct FileStatus: Sendable, Hashable {
     /// `stat`, or `lstat`.
     package init(_ path: String, links: Links = .followed) throws(SystemError) {
         var status = stat()
-        _ = try check(.status, path) { links == .followed ? stat(path, &status) : lstat(path, &status) }
+        _ = try check(.status, at: path) { links == .followed ? stat(path, &status) : lstat(path, &status) }
         self.init(status)
     }
 
     /// `fstat`
     init(_ file: OpenFile) throws(SystemError) {
         var status = stat()
-        _ = try check(.status, file.path) { fstat(file.descriptor, &status) }
+        _ = try check(.status, at: file.path) { fstat(file.descriptor, &status) }
         self.init(status)
     }
 

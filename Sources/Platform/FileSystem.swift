@@ -23,7 +23,7 @@ package enum FileSystem {
     /// `access`: fails if there is no such file, or if this user lacks a permission. Without a permission it checks only that the
     /// file exists.
     package static func checkAccess(_ path: String, _ permission: Permission = []) throws(SystemError) {
-        _ = try check(.access, path) { access(path, permission.isEmpty ? F_OK : permission.rawValue) }
+        _ = try check(.access, at: path) { access(path, permission.isEmpty ? F_OK : permission.rawValue) }
     }
 
     package static func allows(_ path: String, _ permission: Permission = []) -> Bool {
@@ -37,25 +37,25 @@ package enum FileSystem {
 
     /// `rename`: gives a file another name and replaces the file of that name, in one step.
     package static func rename(_ path: String, to target: String) throws(SystemError) {
-        _ = try check(.rename, path) { renameFile(path, target) }
+        _ = try check(.rename, at: path) { renameFile(path, target) }
     }
 
     /// `link`: gives a file a further name. Fails with `EEXIST` if there is a file of that name.
     package static func link(_ path: String, to target: String) throws(SystemError) {
-        _ = try check(.link, path) { linkFile(path, target) }
+        _ = try check(.link, at: path) { linkFile(path, target) }
     }
 
     /// `unlink`
-    package static func remove(_ path: String) throws(SystemError) { _ = try check(.remove, path) { unlink(path) } }
+    package static func remove(_ path: String) throws(SystemError) { _ = try check(.remove, at: path) { unlink(path) } }
 
     /// `chmod`
     package static func setPermissions(_ permissions: UInt32, of path: String) throws(SystemError) {
-        _ = try check(.setMode, path) { chmod(path, mode_t(truncatingIfNeeded: permissions)) }
+        _ = try check(.setMode, at: path) { chmod(path, mode_t(truncatingIfNeeded: permissions)) }
     }
 
     /// `chown`
     package static func setOwner(_ owner: UInt32, group: UInt32, of path: String) throws(SystemError) {
-        _ = try check(.setOwner, path) { chown(path, owner, group) }
+        _ = try check(.setOwner, at: path) { chown(path, owner, group) }
     }
 
     /// `realpath`: the absolute path without symbolic links.

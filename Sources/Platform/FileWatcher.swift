@@ -33,12 +33,12 @@ package final class FileWatcher: @unchecked Sendable {
     ) throws(SystemError) {
         let queue = DispatchQueue(label: "strata.signals")
         #if canImport(Darwin)
-            let descriptor = try check(.watch, path) { open(path, O_EVTONLY | O_CLOEXEC) }
+            let descriptor = try check(.watch, at: path) { open(path, O_EVTONLY | O_CLOEXEC) }
             source = DispatchSource.makeFileSystemObjectSource(
                 fileDescriptor: descriptor, eventMask: event == .writes ? .write : .attrib, queue: queue)
             source.setEventHandler { body() }
         #else
-            let descriptor = try check(.watch, path) { inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC)) }
+            let descriptor = try check(.watch, at: path) { inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC)) }
             let watched = Watched(descriptor, path)
             do throws(SystemError) { try watched.add() } catch {
                 close(descriptor)
@@ -85,7 +85,7 @@ package final class FileWatcher: @unchecked Sendable {
             if watch >= 0 { inotify_rm_watch(descriptor, watch) }
             let events = IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF | IN_DONT_FOLLOW
             (watch, identity) = (-1, nil)
-            watch = try check(.watch, path) { inotify_add_watch(descriptor, path, UInt32(events)) }
+            watch = try check(.watch, at: path) { inotify_add_watch(descriptor, path, UInt32(events)) }
             identity = named
         }
 

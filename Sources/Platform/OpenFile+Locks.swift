@@ -13,12 +13,12 @@ extension OpenFile {
 
     /// `flock`: waits for a lock on the file. It belongs to the open file and ends with its last descriptor.
     package func lock(_ kind: LockKind) throws(SystemError) {
-        _ = try check(.lock, path) { flock(descriptor, kind == .shared ? LOCK_SH : LOCK_EX) }
+        _ = try check(.lock, at: path) { flock(descriptor, kind == .shared ? LOCK_SH : LOCK_EX) }
     }
 
     /// `flock`, without waiting. Fails with `EWOULDBLOCK` if another process has the lock.
     package func tryLock(_ kind: LockKind) throws(SystemError) {
-        _ = try check(.lock, path) { flock(descriptor, (kind == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB) }
+        _ = try check(.lock, at: path) { flock(descriptor, (kind == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB) }
     }
 
     /// Releases a lock of `flock`. Closing alone is not enough: a process that is being spawned also has the descriptor until it
@@ -58,7 +58,7 @@ extension OpenFile {
     package func tryLock(byte: Int, _ kind: LockKind, owner: LockOwner) throws(SystemError) -> Bool {
         var request = Self.request(kind == .exclusive ? F_WRLCK : F_RDLCK, byte)
         do {
-            _ = try check(.lock, path) { fcntl(descriptor, owner.setCommand, &request) }
+            _ = try check(.lock, at: path) { fcntl(descriptor, owner.setCommand, &request) }
             return true
         } catch {
             guard error == .tryAgain || error == .accessDenied else { throw error }
@@ -75,7 +75,7 @@ extension OpenFile {
     /// Returns whether another owner has a lock on a byte. Needs only read permission.
     package func isLockedElsewhere(byte: Int, owner: LockOwner) throws(SystemError) -> Bool {
         var request = Self.request(F_WRLCK, byte)
-        _ = try check(.lock, path) { fcntl(descriptor, owner.getCommand, &request) }
+        _ = try check(.lock, at: path) { fcntl(descriptor, owner.getCommand, &request) }
         return request.l_type != Int16(truncatingIfNeeded: F_UNLCK)
     }
 

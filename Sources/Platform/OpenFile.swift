@@ -43,7 +43,7 @@ package struct OpenFile: Sendable {
     ///   - options: Further flags.
     ///   - permissions: The mode of a new file, before the process's mask.
     package init(
-        _ path: String, _ access: Access, _ options: Options = [], permissions: UInt32 = 0o600
+        _ path: String, access: Access, options: Options = [], permissions: UInt32 = 0o600
     ) throws(SystemError) {
         let mode =
             switch access {
@@ -52,14 +52,14 @@ package struct OpenFile: Sendable {
             case .readAndWrite: O_RDWR
             }
         let mask = mode_t(truncatingIfNeeded: permissions)
-        descriptor = try check(.open, path) { open(path, mode | options.rawValue | O_CLOEXEC, mask) }
+        descriptor = try check(.open, at: path) { open(path, mode | options.rawValue | O_CLOEXEC, mask) }
         self.path = path
     }
 
     /// `pipe`. Programs that the process starts inherit neither end.
     package static func pipe() throws(SystemError) -> (reading: OpenFile, writing: OpenFile) {
         var ends: [Int32] = [0, 0]
-        _ = try check(.pipe, "") { makePipe(&ends) }
+        _ = try check(.pipe, at: "") { makePipe(&ends) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         return (OpenFile(descriptor: ends[0]), OpenFile(descriptor: ends[1]))
     }
@@ -75,18 +75,18 @@ package struct OpenFile: Sendable {
     /// `read`
     /// - Returns: The number of bytes read; 0 at the end.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
-        try check(.read, path) { readBytes(descriptor, buffer.baseAddress, buffer.count) }
+        try check(.read, at: path) { readBytes(descriptor, into: buffer.baseAddress, count: buffer.count) }
     }
 
     /// `pread`
     /// - Returns: The number of bytes read, which is smaller at the end of the file.
     package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(SystemError) -> Int {
-        try check(.read, path) { pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
+        try check(.read, at: path) { pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
     }
 
     /// `write`, in as many calls as necessary.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
-        try writeAll(bytes) { part, _ in writeBytes(descriptor, part.baseAddress, part.count) }
+        try writeAll(bytes) { part, _ in writeBytes(descriptor, from: part.baseAddress, count: part.count) }
     }
 
     /// `pwrite`, in as many calls as necessary.
@@ -100,7 +100,7 @@ package struct OpenFile: Sendable {
         var done = 0
         while done < bytes.count {
             let part = UnsafeRawBufferPointer(rebasing: bytes[done...])
-            let count = try check(.write, path) { write(part, done) }
+            let count = try check(.write, at: path) { write(part, done) }
             // Not expected of a file. Repeating the call could go on forever.
             guard count > 0 else { throw SystemError.noRoom }
             done += count
@@ -110,13 +110,13 @@ package struct OpenFile: Sendable {
     // MARK: The disk
 
     /// `fsync`: returns when the file, or the names in a folder, are on disk.
-    package func sync() throws(SystemError) { _ = try check(.sync, path) { fsync(descriptor) } }
+    package func sync() throws(SystemError) { _ = try check(.sync, at: path) { fsync(descriptor) } }
 
     /// `fallocate`, or `F_PREALLOCATE`: reserves room on the disk between two offsets, so that a later write there cannot fail for
     /// lack of room. The size of the file does not change. Does nothing on a file system without that service.
     /// - Throws: An error with ``SystemError/isDiskFull``, also if the process may not create a file of that size.
     package func allocate(from start: Int, to end: Int) throws(SystemError) {
-        let code = try check(.allocate, path) { strata_allocate(descriptor, Int64(start), Int64(end)) }
+        let code = try check(.allocate, at: path) { strata_allocate(descriptor, Int64(start), Int64(end)) }
         if code != 0 { throw SystemError(number: code) }
     }
 
@@ -135,16 +135,16 @@ package struct OpenFile: Sendable {
 
     /// `fchmod`
     package func setPermissions(_ permissions: UInt32) throws(SystemError) {
-        _ = try check(.setMode, path) { fchmod(descriptor, mode_t(truncatingIfNeeded: permissions)) }
+        _ = try check(.setMode, at: path) { fchmod(descriptor, mode_t(truncatingIfNeeded: permissions)) }
     }
 
     /// `fchown`; nil leaves the owner.
     package func setOwner(_ owner: UInt32?, group: UInt32) throws(SystemError) {
-        _ = try check(.setOwner, path) { fchown(descriptor, owner ?? uid_t.max, group) }
+        _ = try check(.setOwner, at: path) { fchown(descriptor, owner ?? uid_t.max, group) }
     }
 
     /// `futimens`: sets the file's times to now.
-    package func touch() throws(SystemError) { _ = try check(.setTimes, path) { futimens(descriptor, nil) } }
+    package func touch() throws(SystemError) { _ = try check(.setTimes, at: path) { futimens(descriptor, nil) } }
 }
 
 // C functions under names that no method hides.
@@ -153,10 +153,10 @@ private func makePipe(_ ends: inout [Int32]) -> Int32 { pipe(&ends) }
 
 private func closeDescriptor(_ descriptor: Int32) { _ = close(descriptor) }
 
-private func readBytes(_ descriptor: Int32, _ start: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+private func readBytes(_ descriptor: Int32, into start: UnsafeMutableRawPointer?, count: Int) -> Int {
     read(descriptor, start, count)
 }
 
-private func writeBytes(_ descriptor: Int32, _ start: UnsafeRawPointer?, _ count: Int) -> Int {
+private func writeBytes(_ descriptor: Int32, from start: UnsafeRawPointer?, count: Int) -> Int {
     write(descriptor, start, count)
 }

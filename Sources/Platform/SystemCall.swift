@@ -52,7 +52,7 @@ package enum SystemFaults {
 
 /// Runs a C function that returns a negative number if it fails. Repeats it if a signal interrupted it.
 @inline(__always)
-func check<T: SignedInteger>(_ call: SystemCall, _ path: String, _ body: () -> T) throws(SystemError) -> T {
+func check<T: SignedInteger>(_ call: SystemCall, at path: String, _ body: () -> T) throws(SystemError) -> T {
     #if DEBUG
         if let fault = SystemFaults.fault(call, path) { throw SystemError(number: fault) }
     #endif

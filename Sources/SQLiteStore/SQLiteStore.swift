@@ -17,7 +17,7 @@ public final class SQLiteStore: ObjectStore {
     /// so they are read again.
     public var lineage: StoreLineage {
         guard isReadOnly else { return openedLineage }
-        return (try? writer.withLock { try SQLiteLineage.readOnly(openedLineage.store, writer, path) }) ?? openedLineage
+        return (try? writer.withLock { try SQLiteLineage.readOnly(openedLineage.store, in: writer, path: path) }) ?? openedLineage
     }
     private let openedLineage: StoreLineage
     /// The schema that the store was opened with.
@@ -65,18 +65,18 @@ public final class SQLiteStore: ObjectStore {
         self.routing = routing
         isReadOnly = readOnly
         if readOnly { readerRole = try SQLiteFile.readOnlyRole(path) } else { readerRole = .reader }
-        let schema = SQLiteFile.keepingKeyedValues(schema, path, readerRole, readOnly: readOnly)
+        let schema = SQLiteFile.keepingKeyedValues(schema, path: path, role: readerRole, readOnly: readOnly)
         layout = SQLiteLayout(schema)
         if readOnly {
             writer = try SQLiteConnection(path: path, role: readerRole)
-            (openedLineage, schemaText) = try SQLiteFile.identify(writer, layout, path)
+            (openedLineage, schemaText) = try SQLiteFile.identify(writer, layout: layout, path: path)
         } else {
             if let failure = FilePermission.failure(path, companions: ["-wal", "-shm"], isReadOnly: false) { throw failure }
             try SQLiteFile.makeIfMissing(layout, path)
             try SQLiteFile.checkOwner(path)
             writer = try SQLiteConnection(path: path, role: .writer)
             try writer.useLog()
-            openedLineage = try SQLiteFile.prepare(writer, layout, path)
+            openedLineage = try SQLiteFile.prepare(writer, layout: layout, path: path)
             schemaText = try SQLiteFile.text(schema.withoutHints)
         }
         identity = StoreIdentity(openedLineage.store)
@@ -127,7 +127,7 @@ public final class SQLiteStore: ObjectStore {
                 .schemaTooNew,
                 "\(path) was migrated by another process since it was opened here. Open it again with that model")
         }
-        try SQLiteFile.checkTables(connection, layout, path)
+        try SQLiteFile.checkTables(connection, layout: layout, path: path)
         checkedTables.withLock { $0 = tables }
     }
 

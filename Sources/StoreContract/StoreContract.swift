@@ -63,7 +63,7 @@ public enum StoreContract {
         private let body: @Sendable (Trial) throws -> Void
 
         init(
-            _ name: String, _ obligation: String, needsPersistence: Bool = false,
+            _ name: String, obligation: String, needsPersistence: Bool = false,
             _ body: @escaping @Sendable (Trial) throws -> Void
         ) {
             self.name = name

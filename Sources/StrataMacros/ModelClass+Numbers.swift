@@ -16,7 +16,7 @@ extension ModelClass {
         private var others = 0
         private(set) var lines: [String] = []
 
-        init(_ name: String, _ count: KeyPath<PropertyKind, PropertyKind.Count>, _ spelling: Spelling) {
+        init(_ name: String, count: KeyPath<PropertyKind, PropertyKind.Count>, spelling: Spelling) {
             self.spelling = spelling
             self.name = name
             self.count = count
@@ -50,8 +50,8 @@ extension ModelClass {
 
     /// Sets the numbers of all properties, and returns the nested type that computes those that are no literals.
     static func number(_ properties: inout [ModelProperty], of model: String, _ spelling: Spelling) -> String? {
-        var columns = Counter("column", \.columns, spelling)
-        var relationships = Counter("relationship", \.relationships, spelling)
+        var columns = Counter("column", count: \.columns, spelling: spelling)
+        var relationships = Counter("relationship", count: \.relationships, spelling: spelling)
         for position in properties.indices where !properties[position].isTransient {
             properties[position].column = columns.next(properties[position], in: model)
             properties[position].relationship = relationships.next(properties[position], in: model)

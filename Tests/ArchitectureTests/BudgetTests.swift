@@ -41,6 +41,39 @@ import Testing
         #expect(context > 5, "the scan has found the properties of the context")
     }
 
+    /// A call with labels tells what each value is. Each exception has its reason.
+    private static let unlabelledExceptions = [
+        "Sources/StoreInterface/Schema/SchemaVersion.swift init": "a version is its three numbers in order, as in Schema.Version",
+        "Sources/StrataSwiftData/Schema/Schema.swift init": "SwiftData's spelling of Schema.Version",
+        "Sources/ObjectGraph/Coordination/Batches/BatchChange.swift batchUpdate":
+            "the first change and the others are one list, which cannot be empty",
+    ]
+
+    @Test func noFunctionHasThreeUnlabelledParameters() {
+        var exceptions: Set<String> = []
+        var count = 0
+        for file in Repository.swiftFiles
+        where (file.path.hasPrefix("Sources/") || file.path.hasPrefix("Benchmarks/Sources/"))
+            // Deprecated, for programs that use the spelling without labels.
+            && !file.path.hasSuffix("/EarlierNames.swift")
+        {
+            let signatures = file.signatures
+            count += signatures.count
+            for found in signatures where found.unlabelled >= 3 {
+                let declaration = "\(file.path) \(found.name)"
+                if Self.unlabelledExceptions[declaration] != nil {
+                    exceptions.insert(declaration)
+                } else {
+                    Issue.record(
+                        "\(file.path):\(found.line): \(found.name) has \(found.unlabelled) unlabelled parameters. Label all but the first"
+                    )
+                }
+            }
+        }
+        #expect(count > 1_000, "the scan has found the functions")
+        #expect(exceptions == Set(Self.unlabelledExceptions.keys), "an exception that is not needed any more must go")
+    }
+
     /// Printed, not enforced. The goal is about 150 lines.
     @Test func theMedianFileLengthIsReported() {
         let lengths = Repository.modules.values.joined().map(\.lineCount).sorted()

@@ -145,3 +145,75 @@ extension SourceFile {
         return body.hasPrefix("didSet") || body.hasPrefix("willSet")
     }
 }
+
+/// A function, initialiser or subscript and the number of its parameters that calls pass without a label.
+struct FoundSignature: Equatable {
+    var name: String
+    /// The line of the keyword, counted from 1.
+    var line: Int
+    var unlabelled: Int
+}
+
+extension SourceFile {
+    /// The signatures of the functions, initialisers and subscripts, with and without bodies.
+    var signatures: [FoundSignature] {
+        let words = codeWords
+        return words.indices.compactMap { index in
+            let word = words[index]
+            guard ["func", "init", "subscript"].contains(word.text), index == 0 || words[index - 1].text != ".",
+                let opening = Self.parameterList(of: index, in: words)
+            else { return nil }
+            let name = word.text == "func" ? words[index + 1].text : word.text
+            let parameters = Self.parameters(from: opening, in: words)
+            let unlabelled = parameters.count { Self.isUnlabelled($0, isSubscript: word.text == "subscript") }
+            return FoundSignature(name: name, line: word.line, unlabelled: unlabelled)
+        }
+    }
+
+    /// Returns the index of the parenthesis that opens the parameters of the declaration at `start`.
+    private static func parameterList(of start: Int, in words: [Word]) -> Int? {
+        var angles = 0
+        for index in (start + 1)..<max(words.count, start + 1) {
+            switch words[index].text {
+            case "<": angles += 1
+            case ">": angles -= 1
+            case "(" where angles <= 0 || words[index - 1].text == "<": return index
+            case "{", "}",
+                "=" where angles > 0 || words[start].text != "func":
+                return nil
+            default: break
+            }
+        }
+        return nil
+    }
+
+    /// Returns the first words of each parameter, up to its colon.
+    private static func parameters(from opening: Int, in words: [Word]) -> [[String]] {
+        var found: [[String]] = []
+        var current: [String]? = []
+        var depth = 0
+        for index in opening..<words.count {
+            let text = words[index].text
+            let isArrow = text == ">" && words[index - 1].text == "-"
+            if ["(", "[", "{", "<"].contains(text) { depth += 1 }
+            if [")", "]", "}"].contains(text) || text == ">" && !isArrow { depth -= 1 }
+            if depth == 0 { return found }
+            if depth == 1, text == "," {
+                current = []
+            } else if depth == 1, text == ":", let parameter = current {
+                found.append(parameter)
+                current = nil
+            } else if index > opening, depth == 1, text != ")" {
+                current?.append(text)
+            }
+        }
+        return found
+    }
+
+    /// Returns whether the parameter of these words has no label. Attributes come before the label: `@Sendable _ body`.
+    private static func isUnlabelled(_ words: [String], isSubscript: Bool) -> Bool {
+        var rest = words[...]
+        while rest.first == "@" { rest = rest.dropFirst(2) }
+        return rest.first == "_" || isSubscript && rest.count == 1
+    }
+}

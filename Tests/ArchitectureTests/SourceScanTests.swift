@@ -95,6 +95,27 @@ import Testing
         #expect(found == [.init(name: "outer", line: 1, length: 4), .init(name: "inner", line: 2, length: 2)])
     }
 
+    @Test func unlabelledParametersAreCounted() {
+        let found = file(
+            """
+            protocol P {
+                func one(_ a: Int, _ b: [String: Int], _ c: (Int, Int) -> Void, d: Int)
+            }
+            init?<A: B<C, D>, E>(_ a: A, of b: E = f(1, 2), _: E.Type) { self.init(a, b, c, d) }
+            func two(
+                _ a: Set<Int>, @Sendable _ b: @escaping (_ x: Int, _ y: Int, _ z: Int) -> Set<Int>,
+                _ c: @autoclosure () -> Int = { 1 }()
+            ) { func three(a: Int, _ b: Int) {} }
+            subscript(a: Int, of b: Int, c: Int) -> Int { a }
+            func none() { x.init(1, 2, 3) }
+            static func < (a: Int, _ b: Int) -> Bool { true }
+            """
+        ).signatures
+        #expect(found.map(\.unlabelled) == [3, 2, 3, 1, 2, 0, 1])
+        #expect(found.map(\.name) == ["one", "init", "two", "three", "subscript", "none", "<"])
+        #expect(found.map(\.line) == [2, 4, 5, 8, 9, 10, 11])
+    }
+
     @Test func importsAreReadWithAttributesAndAccessLevels() {
         let found = file(
             """

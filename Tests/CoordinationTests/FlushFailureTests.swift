@@ -29,7 +29,7 @@ import Testing
     private func storedTitles() throws -> [String] {
         let snapshot = try store.snapshot()
         return try snapshot.keys(Music.query("Track")).compactMap {
-            if case .string(let title)? = try snapshot.value(Self.entity, $0, Self.title) { title } else { nil }
+            if case .string(let title)? = try snapshot.value(Self.entity, key: $0, column: Self.title) { title } else { nil }
         }.sorted()
     }
 

@@ -25,7 +25,7 @@ import Testing
         var wrong = 0
         for (number, key) in keys.enumerated() {
             for (column, value) in Samples.trackValues(number, key: key).enumerated()
-            where try snapshot.value(Samples.track, key, column) != value {
+            where try snapshot.value(Samples.track, key: key, column: column) != value {
                 wrong += 1
             }
         }
@@ -52,7 +52,7 @@ import Testing
         #expect(try page.value(5, 2) == .int(5))
         #expect(try snapshot.version(Samples.track, keys[70]) == 1)
         #expect(try snapshot.count(StoreQuery(entity: Samples.track)) == 6400)
-        let live = StoreQuery(entity: Samples.track, predicate: .compare(5, .equal, .bool(true)))
+        let live = StoreQuery(entity: Samples.track, predicate: .compare(5, .equal, to: .bool(true)))
         #expect(try snapshot.count(live) == 3200)
         #expect(try await store.compact(all).pagesPacked == 0, "what is packed is not packed again")
     }
@@ -68,7 +68,7 @@ import Testing
             let table = store.tables.pages[Samples.track]
             var bytes = Array(try #require(try transaction.get(table, 3)))
             bytes[bytes.count - 9] ^= 0x10
-            try bytes.withUnsafeBytes { try transaction.put(table, 3, $0) }
+            try bytes.withUnsafeBytes { try transaction.put(table, key: 3, value: $0) }
         }
         #expect(try store.verify().contains { $0.description.contains("page 3") })
     }
@@ -116,9 +116,9 @@ import Testing
         #expect(try !packedPages(store).contains(written))
         #expect(try packedPages(store).count == 3)
         let snapshot = try store.snapshot()
-        #expect(try snapshot.value(Samples.track, keys[100], 2) == .int(77))
-        #expect(try snapshot.value(Samples.track, keys[100], 0) == .string("isrc-100"))
-        #expect(try snapshot.value(Samples.track, keys[101], 2) == .int(1))
+        #expect(try snapshot.value(Samples.track, key: keys[100], column: 2) == .int(77))
+        #expect(try snapshot.value(Samples.track, key: keys[100], column: 0) == .string("isrc-100"))
+        #expect(try snapshot.value(Samples.track, key: keys[101], column: 2) == .int(1))
         #expect(try store.verify() == [])
     }
 
@@ -156,7 +156,7 @@ import Testing
         let snapshot = try store.snapshot()
         for number in 0..<40 {
             for index in stride(from: number, to: keys.count, by: 997) {
-                #expect(try snapshot.value(Samples.track, keys[index], 2) == .int(Int64(1000 + number)))
+                #expect(try snapshot.value(Samples.track, key: keys[index], column: 2) == .int(Int64(1000 + number)))
             }
         }
         #expect(try store.verify() == [])
@@ -213,10 +213,10 @@ import Testing
             let table = store.tables.pages[Samples.track]
             var bytes = Array(try #require(try transaction.get(table, 1)))
             bytes[min(offset, bytes.count - 1)] ^= 0x41
-            try bytes.withUnsafeBytes { try transaction.put(table, 1, $0) }
+            try bytes.withUnsafeBytes { try transaction.put(table, key: 1, value: $0) }
         }
         #expect(try store.verify().contains { $0.description.contains("page 1") && $0.description.contains("Track") })
-        let error = #expect(throws: StoreError.self) { try store.snapshot().value(Samples.track, keys[0], 0) }
+        let error = #expect(throws: StoreError.self) { try store.snapshot().value(Samples.track, key: keys[0], column: 0) }
         #expect(error?.code == .damaged)
         #expect(throws: StoreError.self) {
             try store.save { layer, _ in
@@ -237,12 +237,12 @@ import Testing
                 let key = store.dictionaries.key(Samples.track, 1)
                 var bytes = Array(try #require(try transaction.get(store.tables.dictionaries, key)))
                 bytes[bytes.count / 2] ^= 1
-                try bytes.withUnsafeBytes { try transaction.put(store.tables.dictionaries, key, $0) }
+                try bytes.withUnsafeBytes { try transaction.put(store.tables.dictionaries, key: key, value: $0) }
             }
             return keys
         }()
         let store = try scratch.store()
-        let error = #expect(throws: StoreError.self) { try store.snapshot().value(Samples.track, keys[0], 0) }
+        let error = #expect(throws: StoreError.self) { try store.snapshot().value(Samples.track, key: keys[0], column: 0) }
         #expect(error?.message.contains("dictionary") == true)
         #expect(try !store.verify().isEmpty)
     }
@@ -271,8 +271,8 @@ import Testing
         let before = try store.snapshot()
         store = try scratch.store()
         func expectNames(_ snapshot: any StoreSnapshot) throws {
-            let keys = try snapshot.keys(StoreQuery(entity: Samples.artist, predicate: .compare(1, .equal, .int(1))))
-            #expect(try keys.map { try snapshot.value(Samples.artist, $0, 0) } == names.map { .string($0) })
+            let keys = try snapshot.keys(StoreQuery(entity: Samples.artist, predicate: .compare(1, .equal, to: .int(1))))
+            #expect(try keys.map { try snapshot.value(Samples.artist, key: $0, column: 0) } == names.map { .string($0) })
         }
         try expectNames(before)
         #expect(try store.verify() == [])
@@ -293,7 +293,7 @@ import Testing
         try store.tamper { try store.tails.delete(Samples.artist, 9, in: $0) }
         #expect(try !store.verify().isEmpty)
         #expect(throws: StoreError.self) {
-            try store.snapshot().value(Samples.artist, PageAddress.key(page: 9, slot: 0), 0)
+            try store.snapshot().value(Samples.artist, key: PageAddress.key(page: 9, slot: 0), column: 0)
         }
     }
 
@@ -306,13 +306,15 @@ import Testing
         _ = try await store.compact(all)
         let snapshot = try store.snapshot()
         for index in stride(from: 0, to: keys.count, by: 64) {
-            #expect(try snapshot.value(Samples.track, keys[index], 0) == .string("isrc-\(index)"))
+            #expect(try snapshot.value(Samples.track, key: keys[index], column: 0) == .string("isrc-\(index)"))
             #expect(store.unpackedPages.byteCount <= 100_000)
         }
         #expect(store.unpackedPages.byteCount > 50_000)
         // A page that a reader holds stays valid after it leaves the cache.
         let page = try #require(try snapshot.page(Samples.track, PageAddress.page(of: keys[0])))
-        for index in stride(from: 64, to: keys.count, by: 64) { _ = try snapshot.value(Samples.track, keys[index], 0) }
+        for index in stride(from: 64, to: keys.count, by: 64) {
+            _ = try snapshot.value(Samples.track, key: keys[index], column: 0)
+        }
         #expect(try page.value(0, 0) == .string("isrc-0"))
     }
 
@@ -322,12 +324,12 @@ import Testing
         let keys = try store.insertTracks(128)
         _ = try await store.compact(all)
         let first = try store.snapshot()
-        _ = try first.value(Samples.track, keys[0], 0)
+        _ = try first.value(Samples.track, key: keys[0], column: 0)
         let used = store.unpackedPages.byteCount
         #expect(used > 0)
         try store.insertTracks(1)
         let second = try store.snapshot()
-        #expect(try second.value(Samples.track, keys[0], 0) == .string("isrc-0"))
+        #expect(try second.value(Samples.track, key: keys[0], column: 0) == .string("isrc-0"))
         #expect(store.unpackedPages.byteCount == used)
     }
 

@@ -76,7 +76,7 @@ import Testing
             for number in 0..<count {
                 let values = [.string("name \(number)")] + (types + [.reference]).map { value($0, number) }
                 layer.put(Samples.row(values, in: layer), entity: 0, key: key(number))
-                layer.setLink(0, key(number), key(number % 2), linked: true)
+                layer.setLink(0, from: key(number), to: key(number % 2), linked: true)
             }
         }
         _ = try await store?.compact(CompactionOptions(age: .any, effort: .fast))
@@ -127,14 +127,14 @@ import Testing
                 }
             }
             for (column, value) in values.enumerated() {
-                let found = try snapshot.value(0, Self.key(number), column)
+                let found = try snapshot.value(0, key: Self.key(number), column: column)
                 #expect(found == value, "\(Self.second.entities[0].columns[column].name) of \(number)")
             }
             #expect(try snapshot.version(0, Self.key(number)) == (number == 30 ? 3 : number == 15 ? 2 : 1))
             let friends = try snapshot.related(.link(0, .forward, destination: 1), to: Self.key(number))
             #expect(friends == [Self.key(number % 2)])
         }
-        #expect(try snapshot.value(1, Self.key(2), 0) == .string("owner 2"))
+        #expect(try snapshot.value(1, key: Self.key(2), column: 0) == .string("owner 2"))
         #expect(try snapshot.lookup(0, column: 0, value: .string("changed")) == [Self.key(15)])
         let history = try #require(try store.history(after: 0, limit: 10))
         #expect(history.map(\.author) == ["first", "second", "third"])
@@ -150,7 +150,7 @@ import Testing
             layer.put(row, entity: 0, key: Self.key(15))
         }
         #expect(try store.verify() == [])
-        #expect(try store.newestSnapshot().value(0, Self.key(15), 0) == .string("again"))
+        #expect(try store.newestSnapshot().value(0, key: Self.key(15), column: 0) == .string("again"))
     }
 
     @Test(arguments: [1, 2]) func aFixtureIsSmall(format: Int) throws {

@@ -103,11 +103,11 @@ private struct Reference {
         for _ in 0..<Int.random(in: 0...20, using: &random) {
             let pair = Reference.Pair(
                 source: tracks.randomElement(using: &random)!, destination: tracks.randomElement(using: &random)!)
-            layer.setLink(0, pair.source, pair.destination, linked: true)
+            layer.setLink(0, from: pair.source, to: pair.destination, linked: true)
             next.links.insert(pair)
         }
         for pair in next.links where random.chance(5) {
-            layer.setLink(0, pair.source, pair.destination, linked: false)
+            layer.setLink(0, from: pair.source, to: pair.destination, linked: false)
             next.links.remove(pair)
         }
     }
@@ -128,7 +128,7 @@ private struct Reference {
         for (entity, objects) in reference.objects.enumerated() {
             #expect(try snapshot.keys(StoreQuery(entity: entity)) == objects.keys.sorted())
             for (key, values) in objects {
-                for column in values.indices { #expect(try snapshot.value(entity, key, column) == values[column]) }
+                for column in values.indices { #expect(try snapshot.value(entity, key: key, column: column) == values[column]) }
                 #expect(try snapshot.version(entity, key) == reference.versions[entity][key])
             }
         }
@@ -169,15 +169,18 @@ private struct Reference {
         let number = Int.random(in: 0..<200, using: &random)
         let length = Value.double(Double(number) / 4)
         let parts: [StorePredicate] = [
-            .compare(0, .equal, .string("isrc-\(number)")), .compare(2, .less, .int(Int64(number % 12))),
-            .compare(2, .greaterOrEqual, .int(Int64(number % 12))), .compare(3, .equal, .null), .compare(3, .lessOrEqual, length),
-            .compare(3, .notEqual, length), .isIn(2, [.int(1), .int(Int64(number % 12))]),
-            .string(0, .hasPrefix, "isrc-\(number % 20)", .sensitive), .string(1, .contains, "\(number % 9)", .sensitive),
-            .compare(5, .equal, .bool(number % 2 == 0)),
+            .compare(0, .equal, to: .string("isrc-\(number)")), .compare(2, .less, to: .int(Int64(number % 12))),
+            .compare(2, .greaterOrEqual, to: .int(Int64(number % 12))), .compare(3, .equal, to: .null),
+            .compare(3, .lessOrEqual, to: length),
+            .compare(3, .notEqual, to: length), .isIn(2, [.int(1), .int(Int64(number % 12))]),
+            .string(0, .hasPrefix, pattern: "isrc-\(number % 20)", sensitivity: .sensitive),
+            .string(1, .contains, pattern: "\(number % 9)", sensitivity: .sensitive),
+            .compare(5, .equal, to: .bool(number % 2 == 0)),
             .keys(Set(reference.objects[Samples.track].keys.sorted().prefix(number))),
-            .toOne(4, .compare(1, .greater, .int(0))), .not(.compare(2, .equal, .int(3))),
-            .compare(4, .equal, reference.objects[0].keys.sorted().randomElement(using: &random).map { .reference($0) } ?? .null),
-            .toMany(.link(0, .forward, destination: Samples.track), .any, .compare(5, .equal, .bool(true))),
+            .toOne(4, .compare(1, .greater, to: .int(0))), .not(.compare(2, .equal, to: .int(3))),
+            .compare(
+                4, .equal, to: reference.objects[0].keys.sorted().randomElement(using: &random).map { .reference($0) } ?? .null),
+            .toMany(.link(0, .forward, destination: Samples.track), .any, where: .compare(5, .equal, to: .bool(true))),
         ]
         let first = parts.randomElement(using: &random)!
         let second = parts.randomElement(using: &random)!

@@ -23,7 +23,7 @@ import Testing
         }
         #expect(try store.snapshot().count(StoreQuery(entity: Samples.track)) == 0)
         for (number, key) in keys.enumerated() {
-            #expect(try held.value(Samples.track, key, 2) == .int(Int64(number % 10)))
+            #expect(try held.value(Samples.track, key: key, column: 2) == .int(Int64(number % 10)))
         }
         #expect(try page.value(PageAddress.slot(of: keys[3]), 2) == .int(3))
         #expect(try held.lookup(Samples.track, column: 0, value: .string("isrc-7")) == [keys[7]])
@@ -37,7 +37,7 @@ import Testing
         // Runs inside a write transaction, so a wait would never end.
         try store.write(.durable) { transaction in
             let snapshot = try store.snapshot()
-            #expect(try snapshot.value(Samples.track, keys[0], 2) == .int(0))
+            #expect(try snapshot.value(Samples.track, key: keys[0], column: 2) == .int(0))
             #expect(transaction.generation == 1)
         }
     }
@@ -66,10 +66,10 @@ import Testing
                         layer.put(row, entity: Samples.track, key: keys[round])
                     }
                 } else {
-                    let query = StoreQuery(entity: Samples.track, predicate: .compare(2, .equal, .int(Int64(round % 10))))
+                    let query = StoreQuery(entity: Samples.track, predicate: .compare(2, .equal, to: .int(Int64(round % 10))))
                     let found = try? snapshot.keys(query).count
                     if found != 100 { Issue.record("\(String(describing: found))") }
-                    let value = try? snapshot.value(Samples.track, keys[round], 2)
+                    let value = try? snapshot.value(Samples.track, key: keys[round], column: 2)
                     if value != .int(Int64(round % 10)) { Issue.record("\(String(describing: value))") }
                 }
             }
@@ -85,10 +85,11 @@ import Testing
         func explain(_ predicate: StorePredicate) throws -> String {
             try snapshot.explain(StoreQuery(entity: Samples.track, predicate: predicate))
         }
-        #expect(try explain(.compare(0, .equal, .string("isrc-1"))) == "index on isrc, equality")
-        #expect(try explain(.and([.compare(2, .less, .int(3)), .compare(5, .equal, .bool(true))])) == "index on plays, range")
-        #expect(try explain(.string(0, .hasPrefix, "isrc", .sensitive)) == "index on isrc, prefix")
-        #expect(try explain(.compare(1, .equal, .string("title 1"))) == "scan of 4 pages")
-        #expect(try explain(.compare(4, .equal, .reference(5))) == "index on artist, equality")
+        #expect(try explain(.compare(0, .equal, to: .string("isrc-1"))) == "index on isrc, equality")
+        #expect(
+            try explain(.and([.compare(2, .less, to: .int(3)), .compare(5, .equal, to: .bool(true))])) == "index on plays, range")
+        #expect(try explain(.string(0, .hasPrefix, pattern: "isrc", sensitivity: .sensitive)) == "index on isrc, prefix")
+        #expect(try explain(.compare(1, .equal, to: .string("title 1"))) == "scan of 4 pages")
+        #expect(try explain(.compare(4, .equal, to: .reference(5))) == "index on artist, equality")
     }
 }

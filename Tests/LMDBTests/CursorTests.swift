@@ -7,7 +7,7 @@ import Testing
         let table = try temporary.open("table", .integers)
         let keys: [UInt64] = [300, 2, 1 << 40, 255, 256, .max, 0]
         try temporary.environment.write { transaction in
-            for key in keys { try bytes("\(key)") { try transaction.put(table, key, $0) } }
+            for key in keys { try bytes("\(key)") { try transaction.put(table, key: key, value: $0) } }
         }
         let found = try ReadTransaction(temporary.environment).withCursor(table) { cursor throws in
             var found: [UInt64] = []
@@ -21,7 +21,7 @@ import Testing
         let temporary = try TemporaryEnvironment()
         let table = try temporary.open("table", .integers)
         try temporary.environment.write { transaction in
-            for key in [10, 20] as [UInt64] { try bytes("\(key)") { try transaction.put(table, key, $0) } }
+            for key in [10, 20] as [UInt64] { try bytes("\(key)") { try transaction.put(table, key: key, value: $0) } }
         }
         try ReadTransaction(temporary.environment).withCursor(table) { cursor throws in
             #expect(try cursor.seek(11)?.number == 20)

@@ -8,7 +8,9 @@ import Testing
         let table = try temporary.open("table", .bytes)
         do {
             try temporary.environment.write { transaction in
-                try bytes(String(repeating: "k", count: 512)) { key in try bytes("v") { try transaction.put(table, key, $0) } }
+                try bytes(String(repeating: "k", count: 512)) { key in
+                    try bytes("v") { try transaction.put(table, key: key, value: $0) }
+                }
             }
             Issue.record("a key of 512 bytes was taken")
         } catch let error as LMDBError {
@@ -57,7 +59,7 @@ import Testing
             func write() throws {
                 try temporary.environment.write { transaction in
                     _ = try transaction.open("table", .integers)
-                    try bytes("v") { try transaction.put(table, 1, $0) }
+                    try bytes("v") { try transaction.put(table, key: 1, value: $0) }
                     try transaction.withCursor(table) { _ = try $0.reserve(2, byteCount: 1, order: .any) }
                 }
             }

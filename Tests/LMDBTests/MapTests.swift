@@ -17,7 +17,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             let file = try TemporaryEnvironment(mapSize: 1 << 20)
             let table = try file.open("t", .integers)
-            try file.environment.write { transaction in try bytes("a") { try transaction.put(table, 1, $0) } }
+            try file.environment.write { transaction in try bytes("a") { try transaction.put(table, key: 1, value: $0) } }
             // A sanitizer has mapped terabytes already.
             let mapped = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ").first
             let used = mapped.flatMap { rlim_t($0) }.map { $0 * rlim_t(getpagesize()) } ?? 0
@@ -25,7 +25,7 @@ import Testing
             try #require(setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0)
             try #require(try !file.environment.resizeMap(to: 1 << 41))
             try #require(try file.environment.information().mapSize == 1 << 20)
-            try file.environment.write { transaction in try bytes("b") { try transaction.put(table, 2, $0) } }
+            try file.environment.write { transaction in try bytes("b") { try transaction.put(table, key: 2, value: $0) } }
             try #require(try text(ReadTransaction(file.environment).get(table, 1)) == "a")
             try #require(try file.environment.resizeMap(to: 1 << 21))
             try #require(try file.environment.information().mapSize == 1 << 21)

@@ -8,7 +8,7 @@ import Testing
         let table = try temporary.open("table", .bytes)
         #expect(throws: Stop.self) {
             try temporary.environment.write { transaction in
-                try bytes("key") { key in try bytes("value") { try transaction.put(table, key, $0) } }
+                try bytes("key") { key in try bytes("value") { try transaction.put(table, key: key, value: $0) } }
                 throw Stop()
             }
         }
@@ -18,11 +18,13 @@ import Testing
     @Test func aReaderKeepsItsStateWhileOthersWrite() throws {
         let temporary = try TemporaryEnvironment()
         let table = try temporary.open("table", .integers)
-        try temporary.environment.write { transaction in try bytes("old") { try transaction.put(table, 7, $0) } }
+        try temporary.environment.write { transaction in try bytes("old") { try transaction.put(table, key: 7, value: $0) } }
         let reader = try ReadTransaction(temporary.environment)
         let seen = try reader.get(table, 7)
         for round in 0..<50 {
-            try temporary.environment.write { transaction in try bytes("new \(round)") { try transaction.put(table, 7, $0) } }
+            try temporary.environment.write { transaction in
+                try bytes("new \(round)") { try transaction.put(table, key: 7, value: $0) }
+            }
         }
         #expect(text(seen) == "old")
         #expect(text(try reader.get(table, 7)) == "old")
@@ -55,7 +57,7 @@ import Testing
         func fill() throws {
             try temporary.environment.write { transaction in
                 for key in 0..<1000 as Range<UInt64> {
-                    try bytes(String(repeating: "x", count: 3000)) { try transaction.put(table, key, $0) }
+                    try bytes(String(repeating: "x", count: 3000)) { try transaction.put(table, key: key, value: $0) }
                 }
             }
         }
@@ -77,7 +79,7 @@ import Testing
         let missing = try temporary.environment.openDatabases { try $0.open("none", .integers) }
         #expect(missing == nil)
         let found = try #require(table)
-        try temporary.environment.write { transaction in try bytes("v") { try transaction.put(found, 1, $0) } }
+        try temporary.environment.write { transaction in try bytes("v") { try transaction.put(found, key: 1, value: $0) } }
         #expect(text(try ReadTransaction(temporary.environment).get(found, 1)) == "v")
     }
 
@@ -85,7 +87,7 @@ import Testing
         let temporary = try TemporaryEnvironment()
         let table = try temporary.open("table", .integers)
         try temporary.environment.write { transaction in
-            for key in 0..<500 as Range<UInt64> { try bytes("value \(key)") { try transaction.put(table, key, $0) } }
+            for key in 0..<500 as Range<UInt64> { try bytes("value \(key)") { try transaction.put(table, key: key, value: $0) } }
         }
         let reader = try ReadTransaction(temporary.environment)
         let wrong = await withTaskGroup(of: Int.self) { group in

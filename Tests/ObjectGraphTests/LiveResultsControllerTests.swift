@@ -9,7 +9,7 @@ import Testing
 /// Live results on real contexts, over every store and stack.
 @Suite(.timeLimit(.minutes(10))) @MainActor struct LiveResultsControllerTests {
     static let popular = EntityFetchRequest(
-        "Track", matching: .compare("plays", .greaterOrEqual, .int(10)),
+        "Track", matching: .compare("plays", .greaterOrEqual, to: .int(10)),
         sortBy: [AttributeSort("plays", .descending), AttributeSort("title")])
 
     /// A controller, the list of an observer that applies its differences, and the number of updates.

@@ -62,7 +62,8 @@ struct LiveResultsEngineTests {
 
     @Test func S143_irrelevantChangesGiveAnEmptyDifference() throws {
         var views = RandomViews(seed: 3)
-        let query = StoreQuery(entity: RandomViews.track, predicate: .compare(1, .greater, .int(1_000)), sort: [.init(column: 0)])
+        let query = StoreQuery(
+            entity: RandomViews.track, predicate: .compare(1, .greater, to: .int(1_000)), sort: [.init(column: 0)])
         var live = try LiveQuery(query, in: views.view)
         let changes = views.addLayer(changes: 40).changeSet()
         #expect(try live.advance(to: views.view, changes: [changes]).isEmpty)

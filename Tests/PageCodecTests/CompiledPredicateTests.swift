@@ -44,8 +44,8 @@ import Testing
         }
         let changes = try #require(layer.entity(0)?.page(2))
         let bytes = try merge([], changes, layout)
-        let related = StorePredicate.toMany(.referrers(entity: 0, column: 0), .any, .constant(true))
-        let predicate = StorePredicate.and([.not(related), .compare(0, .greater, .int(1))])
+        let related = StorePredicate.toMany(.referrers(entity: 0, column: 0), .any, where: .constant(true))
+        let predicate = StorePredicate.and([.not(related), .compare(0, .greater, to: .int(1))])
         let compiled = CompiledPredicate(predicate)
         #expect(!compiled.isExact)
         let mask = try bytes.withUnsafeBytes {
@@ -66,8 +66,8 @@ extension SeededGenerator {
         if chance(5) { constant = .null }
         if chance(8) { constant = .int(Int64(below(4))) }
         switch below(depth > 0 ? 12 : 7) {
-        case 0, 1, 2: return .compare(column, comparison, constant)
-        case 3: return .compareColumns(column, comparison, other)
+        case 0, 1, 2: return .compare(column, comparison, to: constant)
+        case 3: return .compareColumns(column, comparison, to: other)
         case 4:
             let values = Set((0..<below(12)).map { _ in value(schema.columns[chance(85) ? column : other]) })
             return .isIn(column, values)
@@ -75,13 +75,14 @@ extension SeededGenerator {
             let texts = schema.columns.indices.filter { schema.columns[$0].type == .string }
             let kinds: [StorePredicate.StringMatch] = [.equals, .contains, .hasPrefix, .hasSuffix]
             return .string(
-                texts.randomElement(using: &self) ?? column, kinds[below(4)], text(), chance(50) ? .sensitive : .insensitive)
+                texts.randomElement(using: &self) ?? column, kinds[below(4)], pattern: text(),
+                sensitivity: chance(50) ? .sensitive : .insensitive)
         case 6: return .keys(Set((0..<below(40)).map { _ in PageAddress.key(page: UInt64(below(2) + 5), slot: below(64)) }))
         case 7, 8: return .and((0..<below(4)).map { _ in predicate(schema, depth: depth - 1) })
         case 9, 10: return .or((0..<below(4)).map { _ in predicate(schema, depth: depth - 1) })
         default:
             if chance(70) { return .not(predicate(schema, depth: depth - 1)) }
-            return .toMany(.referrers(entity: 0, column: 0), .all, .constant(false))
+            return .toMany(.referrers(entity: 0, column: 0), .all, where: .constant(false))
         }
     }
 }

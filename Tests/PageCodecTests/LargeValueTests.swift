@@ -144,12 +144,12 @@ private final class Chunks: LargeValueSource {
         let comparisons: [StorePredicate.Comparison] = [.equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual]
         let matches: [StorePredicate.StringMatch] = [.equals, .contains, .hasPrefix, .hasSuffix]
         return comparisons.flatMap {
-            [.compare(0, $0, .string(text)), .compare(1, $0, .data(Data(text.utf8))), .compare(1, $0, .null)]
+            [.compare(0, $0, to: .string(text)), .compare(1, $0, to: .data(Data(text.utf8))), .compare(1, $0, to: .null)]
         }
             + matches.flatMap { match in
                 [
-                    .string(0, match, String(text.suffix(50)), .sensitive),
-                    .string(0, match, String(text.suffix(50)), .insensitive),
+                    .string(0, match, pattern: String(text.suffix(50)), sensitivity: .sensitive),
+                    .string(0, match, pattern: String(text.suffix(50)), sensitivity: .insensitive),
                 ]
             } + [.isIn(0, [.string(text)]), .isIn(1, [.null, .data(Data(text.utf8))])]
     }

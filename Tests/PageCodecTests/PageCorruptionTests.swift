@@ -72,7 +72,7 @@ import Testing
         #expect(bytes[59] == 5)
         bytes[59] = 200
         let layout = try PageLayout(entity, schemaNumber: 7)
-        let condition = CompiledPredicate(.compare(0, .less, .string("b")))
+        let condition = CompiledPredicate(.compare(0, .less, to: .string("b")))
         let layer = Layer(schema: StoreSchema(entities: [entity]))
         let row = Row.make(kind: .update, layer: layer.id, columnCount: 1)
         row[0] = .string("Eve")

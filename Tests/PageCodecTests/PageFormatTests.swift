@@ -63,7 +63,7 @@ import Testing
             let page = try ObjectPage($0, layout: layout, check: .full)
             #expect(try page.value(1, 0) == .int(5))
             #expect(try page.value(1, 1) == .null)
-            let mask = try CompiledPredicate(.compare(1, .equal, .null)).mask(of: page, number: 0)
+            let mask = try CompiledPredicate(.compare(1, .equal, to: .null)).mask(of: page, number: 0)
             #expect(mask == 0b10)
         }
         #expect(throws: PageError.self) {

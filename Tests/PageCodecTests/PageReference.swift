@@ -9,7 +9,7 @@ struct PageReference: ObjectReader {
 
     init(_ entity: EntitySchema) { schema = StoreSchema(entities: [entity]) }
 
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
         objects[PageAddress.slot(of: key)]?.values[column]
     }
 

@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func aFailedCallThrowsItsErrorNumber() throws {
-        let error = #expect(throws: SystemError.self) { try OpenFile(folder.appendingPathComponent("none").path, .read) }
+        let error = #expect(throws: SystemError.self) { try OpenFile(folder.appendingPathComponent("none").path, access: .read) }
         #expect(error == .notFound)
         #expect(error?.isDiskFull == false)
     }
@@ -29,7 +29,7 @@ import Testing
                 let ended = DispatchSemaphore(value: 0)
                 DispatchQueue.global().async {
                     do throws(SystemError) {
-                        try OpenFile(path, .write, [.create]).close()
+                        try OpenFile(path, access: .write, options: [.create]).close()
                         done.resume(returning: nil)
                     } catch {
                         done.resume(returning: error)
@@ -41,7 +41,7 @@ import Testing
         }
         #expect(injected == .noRoom)
         // The injector has ended.
-        try OpenFile(path, .write, [.create]).close()
+        try OpenFile(path, access: .write, options: [.create]).close()
     }
 
     /// A file gets its name only after its bytes are on disk.
@@ -64,7 +64,9 @@ import Testing
 
     @Test func aByteThatAnotherOpenFileHasLockedIsSeen() throws {
         let path = folder.appendingPathComponent("locked").path
-        let (first, second) = (try OpenFile(path, .readAndWrite, [.create]), try OpenFile(path, .readAndWrite))
+        let (first, second) = (
+            try OpenFile(path, access: .readAndWrite, options: [.create]), try OpenFile(path, access: .readAndWrite)
+        )
         defer {
             first.close()
             second.close()

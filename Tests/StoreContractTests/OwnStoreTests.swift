@@ -40,7 +40,7 @@ import Testing
         let room = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 8)
         let data = Data(bytesNoCopy: room, count: count, deallocator: .custom { pointer, _ in pointer.deallocate() })
         let row = ColumnType.allCases.map { $0 == .data ? Value.data(data) : .null }
-        let error = #expect(throws: StoreError.self) { try contract.save { $0.insert(Sample.everything, 64, row) } }
+        let error = #expect(throws: StoreError.self) { try contract.save { $0.insert(Sample.everything, key: 64, values: row) } }
         #expect(error?.code == .valueTooLarge)
         #expect(
             error?.message.contains("Everything.Version was set to 1073741825 bytes") ?? false, "\(String(describing: error))")
@@ -78,7 +78,7 @@ import Testing
     @Test(arguments: [StorePredicate.maximumDepth + 1, 100_000])
     func `S134: a condition that is nested too deep is comparable and says why it throws`(_ levels: Int) throws {
         func nested() -> StorePredicate {
-            (1..<levels).reduce(StorePredicate.compare(Sample.number, .equal, .int(1))) { part, _ in .not(part) }
+            (1..<levels).reduce(StorePredicate.compare(Sample.number, .equal, to: .int(1))) { part, _ in .not(part) }
         }
         let predicate = nested()
         #expect(predicate.depth == levels && predicate == nested())

@@ -42,13 +42,17 @@ import Testing
         let store = try kind.description(in: folder).open(Self.schema)
         try ContractStore.save(store) { layer in
             for key in 64..<66 as Range<ObjectKey> {
-                layer.insert(Self.person, key, [.string("\(key)"), .reference(key), .int(1), .double(Double(key))])
-                layer.insert(Self.passport, key, [.reference(key)])
+                layer.insert(Self.person, key: key, values: [.string("\(key)"), .reference(key), .int(1), .double(Double(key))])
+                layer.insert(Self.passport, key: key, values: [.reference(key)])
             }
-            for key in 66..<140 as Range<ObjectKey> { layer.insert(Self.person, key, [.null, .null, .int(7), .null]) }
+            for key in 66..<140 as Range<ObjectKey> {
+                layer.insert(Self.person, key: key, values: [.null, .null, .int(7), .null])
+            }
             // NaN equals nothing.
-            for key in 140..<142 as Range<ObjectKey> { layer.insert(Self.person, key, [.null, .null, .int(7), .double(.nan)]) }
-            layer.setLink(0, 64, 65, linked: true)
+            for key in 140..<142 as Range<ObjectKey> {
+                layer.insert(Self.person, key: key, values: [.null, .null, .int(7), .double(.nan)])
+            }
+            layer.setLink(0, from: 64, to: 65, linked: true)
         }
         #expect(try store.verify() == [])
         return store
@@ -56,12 +60,12 @@ import Testing
 
     private func findings(_ kind: StoreKind, _ build: (Layer) -> Void) throws -> [String] {
         let store = try soundStore(kind)
-        try ContractStore.save(store, .deferred, build)
+        try ContractStore.save(store, durability: .deferred, build)
         return try store.verify().map(\.description).sorted()
     }
 
     private static func update(_ layer: Layer, person key: ObjectKey, _ values: [Int: Value]) {
-        layer.update(person, key, of: 4, values)
+        layer.update(person, key: key, of: 4, values: values)
     }
 
     @Test(arguments: StoreKind.allCases) func `verify reports a reference that leads to nothing`(_ kind: StoreKind) throws {
@@ -96,7 +100,9 @@ import Testing
 
     @Test(arguments: StoreKind.allCases) func `verify stops at 200 findings`(_ kind: StoreKind) throws {
         let found = try findings(kind) { layer in
-            for key in 200..<600 as Range<ObjectKey> { layer.insert(Self.person, key, [.string("same"), .null, .null, .null]) }
+            for key in 200..<600 as Range<ObjectKey> {
+                layer.insert(Self.person, key: key, values: [.string("same"), .null, .null, .null])
+            }
         }
         #expect(found.count == 200)
     }
@@ -142,7 +148,7 @@ import Testing
             var state = MemoryState(schema: Self.schema)
             for key in 64..<66 as Range<ObjectKey> {
                 let values: [Value] = [.string("\(key)"), .null, .int(1), .double(Double(key))]
-                state.put(MemoryRecord(version: 0, values: values), Self.person, key)
+                state.put(MemoryRecord(version: 0, values: values), entity: Self.person, key: key)
             }
             state.links[0].set(64, 65, linked: true)
             #expect(state.problems(Self.schema) == [])

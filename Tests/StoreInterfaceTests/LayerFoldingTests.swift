@@ -75,7 +75,8 @@ import Testing
         }
         for _ in 0..<4 {
             layer.setLink(
-                0, .random(in: 64..<70, using: &random), .random(in: 64..<70, using: &random), linked: .random(using: &random))
+                0, from: .random(in: 64..<70, using: &random), to: .random(in: 64..<70, using: &random),
+                linked: .random(using: &random))
         }
         layer.seal()
         return layer

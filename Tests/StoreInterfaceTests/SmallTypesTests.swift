@@ -40,7 +40,7 @@ import Testing
     @Test func stringsMatchByCodePoints() {
         typealias M = StorePredicate.StringMatch
         func matches(_ match: M, _ text: String, _ pattern: String, insensitive: Bool = false) -> Bool {
-            match.matches(text, pattern, insensitive ? .insensitive : .sensitive)
+            match.matches(text, pattern: pattern, sensitivity: insensitive ? .insensitive : .sensitive)
         }
         #expect(matches(.contains, "abcab", "cab"))
         #expect(matches(.contains, "aab", "ab"))

@@ -62,13 +62,13 @@ import Testing
 
     @Test func comparisonsHaveTwoValues() {
         typealias P = StorePredicate
-        #expect(P.compare(.null, .equal, .null))
-        #expect(!P.compare(.null, .notEqual, .null))
-        #expect(P.compare(.null, .notEqual, .int(1)))
-        #expect(!P.compare(.null, .less, .int(1)))
-        #expect(!P.compare(.int(1), .greater, .null))
-        #expect(!P.compare(.double(.nan), .equal, .double(.nan)))
-        #expect(P.compare(.double(.nan), .notEqual, .double(.nan)))
-        #expect(!P.compare(.double(.nan), .greater, .double(1)))
+        #expect(P.compare(.null, .equal, to: .null))
+        #expect(!P.compare(.null, .notEqual, to: .null))
+        #expect(P.compare(.null, .notEqual, to: .int(1)))
+        #expect(!P.compare(.null, .less, to: .int(1)))
+        #expect(!P.compare(.int(1), .greater, to: .null))
+        #expect(!P.compare(.double(.nan), .equal, to: .double(.nan)))
+        #expect(P.compare(.double(.nan), .notEqual, to: .double(.nan)))
+        #expect(!P.compare(.double(.nan), .greater, to: .double(1)))
     }
 }

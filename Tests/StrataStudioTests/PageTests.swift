@@ -66,7 +66,7 @@ import Testing
         let view = try #require(first["view"] as? String)
         let container = try await run.container()
         try await container.write { context in
-            for track in try context.fetch(EntityFetchRequest("Track", matching: .compare("plays", .less, .int(60)))) {
+            for track in try context.fetch(EntityFetchRequest("Track", matching: .compare("plays", .less, to: .int(60)))) {
                 context.delete(track)
             }
             context.insert("Track")["title"] = "new"

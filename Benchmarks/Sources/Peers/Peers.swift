@@ -42,11 +42,11 @@ public struct Peers: Sendable {
             runs.append(try await run(GRDBPeer.self))
         }
         return PeerOperation.allCases.flatMap { operation in
-            PeerEngine.allCases.compactMap { row(operation, $0, runs) }
+            PeerEngine.allCases.compactMap { row(operation, engine: $0, runs: runs) }
         }
     }
 
-    private func row(_ operation: PeerOperation, _ engine: PeerEngine, _ runs: [PeerFigures]) -> Report.Row? {
+    private func row(_ operation: PeerOperation, engine: PeerEngine, runs: [PeerFigures]) -> Report.Row? {
         let costs = runs.compactMap { $0.costs[engine]?[operation] }
         guard !costs.isEmpty else { return nil }
         var row = Report.Row(benchmark: "peers", durability: durability.rawValue, objects: tracks.count, verified: true)
@@ -69,7 +69,7 @@ public struct Peers: Sendable {
         let path = folder.path("tracks")
         let peer = try await P(path: path, durability: durability)
         let engine = peer.forms[0].engine
-        let figures = try await work(peer, engine, folder)
+        let figures = try await work(peer, engine: engine, in: folder)
         let stored = expected.stored(picks: picks, raises: peer.forms.count, promoted: promoted)
         try await peer.close()
         let reopened = try await P(path: path, durability: durability)
@@ -83,7 +83,7 @@ public struct Peers: Sendable {
         return figures
     }
 
-    private func work<P: Peer>(_ peer: P, _ engine: PeerEngine, _ folder: RunFolder) async throws -> PeerFigures {
+    private func work<P: Peer>(_ peer: P, engine: PeerEngine, in folder: RunFolder) async throws -> PeerFigures {
         var figures = PeerFigures()
         let (keys, nanoseconds) = try await insert(peer)
         figures.costs[engine, default: [:]][.importing] = nanoseconds
@@ -91,25 +91,25 @@ public struct Peers: Sendable {
         let picked = picks.map { keys[$0] }
         for (engine, form) in peer.forms {
             figures.costs[engine, default: [:]][.read] = try await onMain(
-                engine, .read, picks.count, expected.digest
+                engine, operation: .read, count: picks.count, expected: expected.digest
             ) { try form.read(picked) }
             figures.costs[engine, default: [:]][.readProperty] = try await onMain(
-                engine, .readProperty, picks.count, expected.playCounts
+                engine, operation: .readProperty, count: picks.count, expected: expected.playCounts
             ) { try form.readPlayCounts(picked) }
         }
         figures.costs[engine]?[.fetch] = try await onMain(
-            engine, .fetch, max(1, expected.fetched), expected.fetch
+            engine, operation: .fetch, count: max(1, expected.fetched), expected: expected.fetch
         ) { try peer.fetch(selections) }
         figures.costs[engine]?[.count] = try await onMain(
-            engine, .count, Self.repetitions * tracks.count, expected.counted
+            engine, operation: .count, count: Self.repetitions * tracks.count, expected: expected.counted
         ) { try Self.repeated { try peer.count() } }
         figures.costs[engine]?[.totals] = try await onMain(
-            engine, .totals, Self.repetitions * tracks.count, expected.totals
+            engine, operation: .totals, count: Self.repetitions * tracks.count, expected: expected.totals
         ) { try Self.repeated { Set(try peer.totals()) } }
         for (engine, form) in peer.forms {
             figures.costs[engine]?[.update] = try await update(form, picked)
         }
-        figures.costs[engine]?[.refresh] = try await refresh(peer, engine, keys)
+        figures.costs[engine]?[.refresh] = try await refresh(peer, engine: engine, keys: keys)
         return figures
     }
 
@@ -135,7 +135,7 @@ public struct Peers: Sendable {
     }
 
     /// Returns the mean nanoseconds from a save to the list that shows it.
-    private func refresh<P: Peer>(_ peer: P, _ engine: PeerEngine, _ keys: [P.Key]) async throws -> Double {
+    private func refresh<P: Peer>(_ peer: P, engine: PeerEngine, keys: [P.Key]) async throws -> Double {
         let list = await MainActor.run { ShownList() }
         try await MainActor.run { try peer.keepFilled(list) }
         func rows(promoted: [Int]) -> [TrackData] {
@@ -157,13 +157,13 @@ public struct Peers: Sendable {
             list.source = nil
             return list.digest
         }
-        try check(engine, .refresh, found, digest)
+        try check(engine, operation: .refresh, found: found, expected: digest)
         return Double(spent) / Double(max(1, promoted.count))
     }
 
     /// Runs reads on main. Returns the nanoseconds divided by `count`.
     private func onMain<Result: Hashable & Sendable>(
-        _ engine: PeerEngine, _ operation: PeerOperation, _ count: Int, _ expected: Result,
+        _ engine: PeerEngine, operation: PeerOperation, count: Int, expected: Result,
         _ body: @MainActor @Sendable () throws -> Result
     ) async throws -> Double {
         let (nanoseconds, found) = try await MainActor.run {
@@ -171,12 +171,12 @@ public struct Peers: Sendable {
             let found = try body()
             return (Double(Clock.now() - start) / Double(count), found)
         }
-        try check(engine, operation, found, expected)
+        try check(engine, operation: operation, found: found, expected: expected)
         return nanoseconds
     }
 
     private func check<Result: Hashable>(
-        _ engine: PeerEngine, _ operation: PeerOperation, _ found: Result, _ expected: Result
+        _ engine: PeerEngine, operation: PeerOperation, found: Result, expected: Result
     ) throws {
         guard found == expected else {
             throw VerificationError("peers, \(engine.rawValue): \(operation.rawValue) gave \(found), expected \(expected)")

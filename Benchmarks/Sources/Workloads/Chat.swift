@@ -39,7 +39,7 @@ public struct Chat: Workload {
 
     public func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures {
         let folder = try RunFolder()
-        return try await folder.run(setting, importing: dataset, model) { try await measure($0, folder) }
+        return try await folder.run(setting, importing: dataset, model: model) { try await measure($0, folder) }
     }
 
     private func measure(_ container: PersistentContainer, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {
@@ -50,14 +50,14 @@ public struct Chat: Workload {
             displays.append(
                 try await LiveDisplay(
                     container, entity: messages.name, sortedBy: messages.attributes.last?.name,
-                    matching: .compare(messages.references[0].name, .equal, .reference(id.key))))
+                    matching: .compare(messages.references[0].name, .equal, to: .reference(id.key))))
         }
         let hopsBefore = container.requestHops
         let measurement = await Measurement.begin()
         let results = try await withThrowingTaskGroup(of: (Int, [ObjectID], [Span]).self) { tasks in
             for number in groups.indices {
                 let context = await container.newBackgroundContext(name: "group \(number)")
-                tasks.addTask { try await fill(number, groups[number], context) }
+                tasks.addTask { try await fill(number, group: groups[number], in: context) }
             }
             return try await tasks.reduce(into: []) { $0.append($1) }
         }
@@ -81,7 +81,7 @@ public struct Chat: Workload {
     }
 
     /// Inserts one group's messages in a context of its own.
-    private func fill(_ number: Int, _ group: ObjectID, _ context: BackgroundContext) async throws -> (Int, [ObjectID], [Span]) {
+    private func fill(_ number: Int, group: ObjectID, in context: BackgroundContext) async throws -> (Int, [ObjectID], [Span]) {
         var ids: [ObjectID] = []
         var spans: [Span] = []
         let all = rows[number]

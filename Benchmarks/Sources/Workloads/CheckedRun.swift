@@ -5,12 +5,12 @@ import StoreInterface
 extension RunFolder {
     /// Runs the work in a new container, then reopens the store in another container and checks the result.
     func run<Result>(
-        _ setting: BenchmarkConfiguration, _ model: Model, _ work: (PersistentContainer) async throws -> Result,
+        _ setting: BenchmarkConfiguration, model: Model, _ work: (PersistentContainer) async throws -> Result,
         check: (PersistentContainer, Result) async throws -> Void
     ) async throws -> Result {
-        let (result, kept) = try await open(setting, model, work)
+        let (result, kept) = try await open(setting, model: model, work)
         // The check has no unsaved changes, so it does not need the routing `ancestors`.
-        _ = try await open(.siblings(setting.store), model) { container in try await check(container, result) }
+        _ = try await open(.siblings(setting.store), model: model) { container in try await check(container, result) }
         withExtendedLifetime(kept) {}
         return result
     }
@@ -18,10 +18,10 @@ extension RunFolder {
     /// Imports a data set, and finds every value and relationship in the reopened container. Returns the measurements of
     /// `work`.
     func run<Measured>(
-        _ setting: BenchmarkConfiguration, importing dataset: Dataset, _ model: DatasetModel,
+        _ setting: BenchmarkConfiguration, importing dataset: Dataset, model: DatasetModel,
         _ work: (PersistentContainer) async throws -> (Measured, [[ObjectID]])
     ) async throws -> Measured {
-        try await run(setting, model.model, work) { container, result in
+        try await run(setting, model: model.model, work) { container, result in
             try await Verification(dataset: dataset, model: model, ids: result.1).run(container)
         }.0
     }
@@ -29,7 +29,7 @@ extension RunFolder {
     /// Opens a container and releases it after the work. A store in memory lives as long as its container, so that container is
     /// returned too.
     func open<Result>(
-        _ setting: BenchmarkConfiguration, _ model: Model, _ work: (PersistentContainer) async throws -> Result
+        _ setting: BenchmarkConfiguration, model: Model, _ work: (PersistentContainer) async throws -> Result
     ) async throws -> (result: Result, kept: PersistentContainer?) {
         let container = try await PersistentContainer(
             model: model, store: store(setting.store, setting.routing), stack: setting.stack)

@@ -39,8 +39,8 @@ struct Importer: Sendable {
         for (number, table) in dataset.tables.enumerated() {
             result.ids[number].reserveCapacity(table.rowCount)
             for rows in batches(table.rowCount) {
-                try await batch(context, &result) { result in
-                    let (ids, parsed) = await context.perform { insert(number, rows, $0) }
+                try await batch(context, result: &result) { result in
+                    let (ids, parsed) = await context.perform { insert(number, rows: rows, in: $0) }
                     result.ids[number] += ids
                     result.parsingNanoseconds += parsed
                 }
@@ -48,17 +48,17 @@ struct Importer: Sendable {
         }
         for (number, table) in dataset.tables.enumerated() where !table.references.isEmpty {
             for rows in batches(table.rowCount) {
-                try await batch(context, &result) { result in
+                try await batch(context, result: &result) { result in
                     let ids = result.ids
-                    await context.perform { relate(number, rows, ids, $0) }
+                    await context.perform { relate(number, rows: rows, ids: ids, in: $0) }
                 }
             }
         }
         for (number, link) in dataset.links.enumerated() {
             for pairs in batches(link.pairs.count) {
-                try await batch(context, &result) { result in
+                try await batch(context, result: &result) { result in
                     let ids = result.ids
-                    await context.perform { connect(number, pairs, ids, $0) }
+                    await context.perform { connect(number, pairs: pairs, ids: ids, in: $0) }
                 }
             }
         }
@@ -68,7 +68,7 @@ struct Importer: Sendable {
 
     /// Runs a batch of work, and saves through to the store if a save is due. Records the times of both.
     private func batch(
-        _ context: BackgroundContext, _ result: inout Result, _ work: (inout Result) async throws -> Void
+        _ context: BackgroundContext, result: inout Result, _ work: (inout Result) async throws -> Void
     ) async throws {
         let start = Clock.now()
         try await work(&result)
@@ -95,7 +95,7 @@ struct Importer: Sendable {
     // MARK: On the context's executor
 
     /// Returns the ids of the new objects and the time that parsing took.
-    private func insert(_ number: Int, _ rows: Range<Int>, _ context: ManagedObjectContext) -> ([ObjectID], UInt64) {
+    private func insert(_ number: Int, rows: Range<Int>, in context: ManagedObjectContext) -> ([ObjectID], UInt64) {
         let entity = model.entities[number]
         var parsed: UInt64 = 0
         let ids = data.rows[number][rows].map { values in
@@ -105,7 +105,7 @@ struct Importer: Sendable {
         return (ids, parsed)
     }
 
-    private func relate(_ number: Int, _ rows: Range<Int>, _ ids: [[ObjectID]], _ context: ManagedObjectContext) {
+    private func relate(_ number: Int, rows: Range<Int>, ids: [[ObjectID]], in context: ManagedObjectContext) {
         let references = dataset.tables[number].references
         let (own, others) = (ids[number], references.map { ids[$0.destination] })
         for row in rows {
@@ -117,7 +117,7 @@ struct Importer: Sendable {
         }
     }
 
-    private func connect(_ number: Int, _ pairs: Range<Int>, _ ids: [[ObjectID]], _ context: ManagedObjectContext) {
+    private func connect(_ number: Int, pairs: Range<Int>, ids: [[ObjectID]], in context: ManagedObjectContext) {
         let link = dataset.links[number]
         let (sources, destinations) = (ids[link.source], ids[link.destination])
         for pair in link.pairs[pairs] {

@@ -36,11 +36,13 @@ public struct Shootout: Workload {
 
     public func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures {
         let folder = try RunFolder()
-        return try await folder.run(setting, importing: dataset, model) { try await measure($0, folder, setting) }
+        return try await folder.run(setting, importing: dataset, model: model) {
+            try await measure($0, in: folder, setting: setting)
+        }
     }
 
     private func measure(
-        _ container: PersistentContainer, _ folder: RunFolder, _ setting: BenchmarkConfiguration
+        _ container: PersistentContainer, in folder: RunFolder, setting: BenchmarkConfiguration
     ) async throws -> (RunFigures, [[ObjectID]]) {
         let importer = Importer(
             data: data, model: model, savePoints: savePoints, durability: durability.durability,

@@ -35,7 +35,7 @@ public struct Stall: Workload {
 
     public func run(_ setting: BenchmarkConfiguration) async throws -> RunFigures {
         let folder = try RunFolder()
-        return try await folder.run(setting, importing: dataset, model) { try await measure($0, folder) }
+        return try await folder.run(setting, importing: dataset, model: model) { try await measure($0, folder) }
     }
 
     private func measure(_ container: PersistentContainer, _ folder: RunFolder) async throws -> (RunFigures, [[ObjectID]]) {

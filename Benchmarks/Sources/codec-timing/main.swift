@@ -43,7 +43,7 @@ func layerPages(_ layer: Layer) -> [LayerPage] {
     (1...UInt64(pages)).compactMap { layer.entity(0)?.page($0) }
 }
 
-func measure(_ name: String, per count: Int, _ unit: String, _ body: () throws -> Int) throws {
+func measure(_ name: String, per count: Int, unit: String, _ body: () throws -> Int) throws {
     if CommandLine.arguments.count > 1, !name.hasPrefix(CommandLine.arguments[1]) { return }
     var times: [Double] = []
     var sink = 0
@@ -55,7 +55,7 @@ func measure(_ name: String, per count: Int, _ unit: String, _ body: () throws -
     print("\(name): \((times[7] * 10).rounded() / 10) ns \(unit) (least \((times[0] * 10).rounded() / 10)), sink \(sink & 0xFF)")
 }
 
-func withPages(_ bytes: [[UInt8]], _ check: ObjectPage.Check, _ body: (ObjectPage) throws -> Int) throws -> Int {
+func withPages(_ bytes: [[UInt8]], check: ObjectPage.Check, _ body: (ObjectPage) throws -> Int) throws -> Int {
     var sum = 0
     for page in bytes {
         sum &+= try page.withUnsafeBytes { try body(ObjectPage($0, layout: layout, check: check)) }
@@ -70,12 +70,12 @@ for changes in inserts {
 }
 print("page of 64 objects: \(encoded[0].count) bytes")
 
-try measure("encode fresh", per: pages * 64, "an object") {
+try measure("encode fresh", per: pages * 64, unit: "an object") {
     try inserts.reduce(0) { $0 &+ (try PageMerge(old: nil, changes: $1, layout: layout).byteCount) }
 }
 for (name, column) in [("number", 2), ("Bool", 5), ("string", 0)] {
     let updates = layerPages(makeLayer([column], .update, every: 64))
-    try measure("update one \(name)", per: pages, "a page") {
+    try measure("update one \(name)", per: pages, unit: "a page") {
         var sum = 0
         for (old, changes) in zip(encoded, updates) {
             sum &+= try old.withUnsafeBytes {
@@ -85,12 +85,14 @@ for (name, column) in [("number", 2), ("Bool", 5), ("string", 0)] {
         return sum
     }
 }
-try measure("open, header", per: pages, "a page") { try withPages(encoded, .header) { $0.presence.nonzeroBitCount } }
-try measure("open, checksum", per: pages, "a page") { try withPages(encoded, .checksum) { $0.presence.nonzeroBitCount } }
-try measure("open, full", per: pages, "a page") { try withPages(encoded, .full) { $0.presence.nonzeroBitCount } }
+try measure("open, header", per: pages, unit: "a page") { try withPages(encoded, check: .header) { $0.presence.nonzeroBitCount } }
+try measure("open, checksum", per: pages, unit: "a page") {
+    try withPages(encoded, check: .checksum) { $0.presence.nonzeroBitCount }
+}
+try measure("open, full", per: pages, unit: "a page") { try withPages(encoded, check: .full) { $0.presence.nonzeroBitCount } }
 for (name, column) in [("string", 0), ("number", 2), ("date", 4), ("Bool", 5), ("reference", 6)] {
-    try measure("value, \(name)", per: pages * 64, "a value") {
-        try withPages(encoded, .header) { page in
+    try measure("value, \(name)", per: pages * 64, unit: "a value") {
+        try withPages(encoded, check: .header) { page in
             var sum = 0
             for slot in 0..<64 { if case .null = try page.value(slot, column) { sum += 1 } }
             return sum
@@ -98,16 +100,16 @@ for (name, column) in [("string", 0), ("number", 2), ("date", 4), ("Bool", 5), (
     }
 }
 let predicates: [(String, StorePredicate)] = [
-    ("number > n", .compare(2, .greater, .int(4000))), ("date < d", .compare(4, .less, .double(7e8 + 9000))),
-    ("Bool", .compare(5, .equal, .bool(true))), ("string == s", .compare(1, .equal, .string("USRC11000100"))),
-    ("string contains", .string(0, .contains, "99", .sensitive)),
-    ("string hasPrefix, any case", .string(0, .hasPrefix, "TITLE OF SONG 9", .insensitive)),
+    ("number > n", .compare(2, .greater, to: .int(4000))), ("date < d", .compare(4, .less, to: .double(7e8 + 9000))),
+    ("Bool", .compare(5, .equal, to: .bool(true))), ("string == s", .compare(1, .equal, to: .string("USRC11000100"))),
+    ("string contains", .string(0, .contains, pattern: "99", sensitivity: .sensitive)),
+    ("string hasPrefix, any case", .string(0, .hasPrefix, pattern: "TITLE OF SONG 9", sensitivity: .insensitive)),
     ("number in 4", .isIn(2, [.int(1), .int(2), .int(3), .int(4)])),
-    ("number and date", .and([.compare(2, .greater, .int(4000)), .compare(4, .less, .double(7e8 + 9000))])),
+    ("number and date", .and([.compare(2, .greater, to: .int(4000)), .compare(4, .less, to: .double(7e8 + 9000))])),
 ]
 for (name, predicate) in predicates {
     let compiled = CompiledPredicate(predicate)
-    try measure("mask, \(name)", per: pages * 64, "a row") {
-        try withPages(encoded, .header) { try compiled.mask(of: $0, number: 1).nonzeroBitCount }
+    try measure("mask, \(name)", per: pages * 64, unit: "a row") {
+        try withPages(encoded, check: .header) { try compiled.mask(of: $0, number: 1).nonzeroBitCount }
     }
 }

@@ -85,7 +85,7 @@ final class File {
         }
     }
 
-    func put(_ transaction: OpaquePointer?, _ number: Int, _ page: UnsafeMutableRawPointer, _ count: Int) {
+    func put(_ transaction: OpaquePointer?, number: Int, page: UnsafeMutableRawPointer, count: Int) {
         var number = number
         withUnsafeMutableBytes(of: &number) { bytes in
             var key = MDB_val(mv_size: 8, mv_data: bytes.baseAddress)
@@ -100,14 +100,14 @@ func nanoseconds(_ count: Int, _ body: () -> Void) -> Double {
     return (Double(time.seconds) * 1e9 + Double(time.attoseconds) / 1e9) / Double(count)
 }
 
-func importAll(_ file: File, _ shape: Shape, _ objects: Int, _ page: UnsafeMutableRawPointer) {
+func importAll(_ file: File, shape: Shape, objects: Int, page: UnsafeMutableRawPointer) {
     for start in stride(from: 0, to: objects, by: 500) {
         file.transaction(0) { transaction in
             let end = min(start + 500, objects)
             for number in (start / shape.slots)...((end - 1) / shape.slots) {
                 let first = number * shape.slots
                 let bytes = shape.encode(first, min(shape.slots, end - first), into: page)
-                file.put(transaction, number, page, bytes)
+                file.put(transaction, number: number, page: page, count: bytes)
             }
         }
     }
@@ -136,7 +136,7 @@ func scan(_ file: File, _ shape: Shape) -> Int {
 }
 
 func update(
-    _ file: File, _ shape: Shape, _ objects: Int, _ page: UnsafeMutableRawPointer, _ random: inout SystemRandomNumberGenerator
+    _ file: File, shape: Shape, objects: Int, page: UnsafeMutableRawPointer, using random: inout SystemRandomNumberGenerator
 ) {
     for _ in 0..<20 {
         let keys = (0..<500).map { _ in Int.random(in: 0..<objects, using: &random) }
@@ -145,7 +145,7 @@ func update(
                 let old = file.get(transaction, key / shape.slots)
                 memcpy(page, old.mv_data, old.mv_size)
                 page.storeBytes(of: 1, toByteOffset: shape.fixed(0) + 8 * (key % shape.slots), as: UInt64.self)
-                file.put(transaction, key / shape.slots, page, old.mv_size)
+                file.put(transaction, number: key / shape.slots, page: page, count: old.mv_size)
             }
         }
     }
@@ -160,7 +160,7 @@ func run(_ shape: Shape, _ objects: Int) {
     var bytes = 0
     for _ in 0..<5 {
         let file = File()
-        times[0].append(nanoseconds(objects) { importAll(file, shape, objects, page) })
+        times[0].append(nanoseconds(objects) { importAll(file, shape: shape, objects: objects, page: page) })
         bytes = file.bytes
         let keys = (0..<100_000).map { _ in Int.random(in: 0..<objects, using: &random) }
         var sum = 0.0
@@ -176,7 +176,7 @@ func run(_ shape: Shape, _ objects: Int) {
         var found = 0
         times[2].append(nanoseconds(objects) { found = scan(file, shape) })
         precondition(found > objects / 20 && sum > 0, "the scan must find its tenth")
-        times[3].append(nanoseconds(10_000) { update(file, shape, objects, page, &random) })
+        times[3].append(nanoseconds(10_000) { update(file, shape: shape, objects: objects, page: page, using: &random) })
     }
     let medians = times.map { String((($0.sorted()[2]) * 10).rounded() / 10) }
     let name = shape.isRow ? "one row per object" : "\(shape.slots) slots"

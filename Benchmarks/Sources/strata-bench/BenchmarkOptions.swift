@@ -60,9 +60,9 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
     private static let limits = (objects: 100_000_000, saveEvery: 100_000_000, repeats: 10_000)
 
     func validate() throws {
-        try Self.check("--objects", objects, Self.limits.objects)
-        try Self.check("--save-every", saveEvery, Self.limits.saveEvery)
-        try Self.check("--repeat", repeats, Self.limits.repeats)
+        try Self.check("--objects", value: objects, limit: Self.limits.objects)
+        try Self.check("--save-every", value: saveEvery, limit: Self.limits.saveEvery)
+        try Self.check("--repeat", value: repeats, limit: Self.limits.repeats)
         _ = try stacks()
         _ = try stores()
         _ = try routings()
@@ -74,7 +74,7 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
         try Self.checkWritable("--html", html)
     }
 
-    private static func check(_ option: String, _ value: Int?, _ limit: Int) throws {
+    private static func check(_ option: String, value: Int?, limit: Int) throws {
         guard let value else { return }
         if value < 1 { throw ValidationError("\(option) \(value): must be at least 1") }
         if value > limit { throw ValidationError("\(option) \(value): must be at most \(limit)") }
@@ -99,7 +99,9 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
 
     func durabilityKind() throws -> DurabilityKind {
         let name = durability ?? DurabilityKind.durable.rawValue
-        guard let kind = DurabilityKind(rawValue: name) else { throw Self.unknown("--durability", name, DurabilityKind.self) }
+        guard let kind = DurabilityKind(rawValue: name) else {
+            throw Self.unknown("--durability", name: name, type: DurabilityKind.self)
+        }
         return kind
     }
 
@@ -139,13 +141,13 @@ struct BenchmarkOptions: ParsableArguments, Sendable {
         if text == "all" { return Array(T.allCases) }
         var result: [T] = []
         for name in text.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let value = T(rawValue: String(name)) else { throw unknown(option, String(name), T.self) }
+            guard let value = T(rawValue: String(name)) else { throw unknown(option, name: String(name), type: T.self) }
             if !result.contains(value) { result.append(value) }
         }
         return result
     }
 
-    private static func unknown<T: CaseIterable & RawRepresentable>(_ option: String, _ name: String, _ type: T.Type)
+    private static func unknown<T: CaseIterable & RawRepresentable>(_ option: String, name: String, type: T.Type)
         -> ValidationError
     where T.RawValue == String {
         unknown(option, name, among: T.allCases.map(\.rawValue))

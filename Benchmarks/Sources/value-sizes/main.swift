@@ -109,11 +109,11 @@ struct Result {
             try microseconds {
                 for _ in 0..<1000 {
                     let key = 64 + Numbers.next() % UInt64(count)
-                    if case .data(let data)? = try snapshot.value(0, key, 2) { sink &+= data.count }
+                    if case .data(let data)? = try snapshot.value(0, key: key, column: 2) { sink &+= data.count }
                 }
             } / 1000
         })
-    let query = StoreQuery(entity: 0, predicate: .compare(0, .greater, .int(3)))
+    let query = StoreQuery(entity: 0, predicate: .compare(0, .greater, to: .int(3)))
     result.scan = median(try (0..<5).map { _ in try microseconds { sink &+= try snapshot.count(query) } / Double(count) * 1000 })
     return result
 }

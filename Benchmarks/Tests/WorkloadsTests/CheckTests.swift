@@ -30,7 +30,7 @@ import Testing
         let data = MusicLibrary.make(rows: 300)
         let model = try DatasetModel(data)
         func run(expecting expected: Dataset) async throws {
-            try await RunFolder().run(.siblings(.lmdb), importing: expected, model) { container in
+            try await RunFolder().run(.siblings(.lmdb), importing: expected, model: model) { container in
                 let importer = Importer(data: PreparedDataset(data), model: model, savePoints: .every(100), durability: .durable)
                 return ((), try await importer.run(container.importContext(name: "import")).ids)
             }
@@ -64,7 +64,7 @@ import Testing
     @Test(arguments: Engine.allCases)
     func storageFindsAnItemThatWasNotDeletedOrDeletedTooMuch(engine: Engine) async throws {
         var storage = Self.storage()
-        storage.shelves.left.add(0, 0, .int(1))
+        storage.shelves.left.add(0, column: 0, value: .int(1))
         #expect(try await refusal(storage, engine)?.contains("after deleting") == true)
     }
 
@@ -98,7 +98,9 @@ import Testing
         let twice = ExpectedRecords(10, seed: 1, picks: [], updates: [4, 4])
         let data = RecordData.updated(records(10), [3, 4])
         var sum = Checksum()
-        for row in 0..<10 { for (column, a) in data.tables[0].attributes.enumerated() { sum.add(row, column, a.values[row]) } }
+        for row in 0..<10 {
+            for (column, a) in data.tables[0].attributes.enumerated() { sum.add(row, column: column, value: a.values[row]) }
+        }
         #expect(once.checksum == sum && once.checksum == Checksum(data.tables[0]))
         #expect(twice.checksum != once.checksum)
     }
@@ -119,8 +121,8 @@ import Testing
 
     @Test func valuesThatChangedPlacesHaveAnotherChecksum() {
         var (one, other) = (Checksum(), Checksum())
-        for (row, number) in [4, 5, 6].enumerated() { one.add(row, 0, .int(Int64(number))) }
-        for (row, number) in [5, 4, 6].enumerated() { other.add(row, 0, .int(Int64(number))) }
+        for (row, number) in [4, 5, 6].enumerated() { one.add(row, column: 0, value: .int(Int64(number))) }
+        for (row, number) in [5, 4, 6].enumerated() { other.add(row, column: 0, value: .int(Int64(number))) }
         #expect(one != other)
         #expect(throws: VerificationError.self) { try one.check("x", other) }
     }

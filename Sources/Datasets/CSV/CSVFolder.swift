@@ -52,9 +52,13 @@ public enum CSVFolder {
         for position in files.indices {
             let found = inference.references[position].map { FoundReference($0, in: files[position], files) }
             if let number = tables[position] {
-                for reference in found { add(reference, of: files[position], number, files, tables, &names, &result) }
+                for reference in found {
+                    add(
+                        reference, of: files[position], number: number, files: files, tables: tables, names: &names,
+                        result: &result)
+                }
             } else {
-                addPairs(found, of: files[position], files, tables, &names, &result)
+                addPairs(found, of: files[position], files: files, tables: tables, names: &names, result: &result)
             }
         }
         return result
@@ -83,8 +87,8 @@ public enum CSVFolder {
     }
 
     private static func add(
-        _ reference: FoundReference, of file: CSVFile, _ number: Int, _ files: [CSVFile], _ tables: [Int: Int],
-        _ names: inout PropertyNames, _ result: inout Dataset
+        _ reference: FoundReference, of file: CSVFile, number: Int, files: [CSVFile], tables: [Int: Int],
+        names: inout PropertyNames, result: inout Dataset
     ) {
         guard let destination = tables[reference.destination] else { return }
         result.tables[number].references.append(
@@ -99,8 +103,8 @@ public enum CSVFolder {
     }
 
     private static func addPairs(
-        _ ends: [FoundReference], of file: CSVFile, _ files: [CSVFile], _ tables: [Int: Int], _ names: inout PropertyNames,
-        _ result: inout Dataset
+        _ ends: [FoundReference], of file: CSVFile, files: [CSVFile], tables: [Int: Int], names: inout PropertyNames,
+        result: inout Dataset
     ) {
         guard ends.count == 2, let source = tables[ends[0].destination], let destination = tables[ends[1].destination] else {
             return

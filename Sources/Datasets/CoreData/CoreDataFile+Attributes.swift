@@ -35,8 +35,8 @@ extension CoreDataFile {
             let relationship = String(column.name.dropFirst("Z_FOK_".count))
             let reference = root.table.columns.firstIndex { $0.name == "Z" + relationship }.map { root.columns[$0] }
             let name = (reference?.property?.name ?? relationship.lowercased()) + "Order"
-            var attribute = SQLiteFileReader.attribute(name, column.declaredType, values)
-            attribute.owners = [commonOwner(reference?.owners ?? [0], root.kindsWithValues(position), root)]
+            var attribute = SQLiteFileReader.attribute(name, declared: column.declaredType, values: values)
+            attribute.owners = [commonOwner(reference?.owners ?? [0], kinds: root.kindsWithValues(position), in: root)]
             attribute.isOptional = true
             return attribute
         }
@@ -44,7 +44,7 @@ extension CoreDataFile {
         var type: Int?
         if case .attribute(let found)? = known.property?.kind { type = found }
         let name = known.property?.name ?? column.name.dropFirst().lowercased()
-        var attribute = Self.converted(name, type, column.declaredType, values)
+        var attribute = Self.converted(name, type: type, declared: column.declaredType, values: values)
         attribute.owners = known.owners
         let rows = values.indices.filter { root.isKind($0, of: known.owners) }
         attribute.isOptional =
@@ -55,12 +55,12 @@ extension CoreDataFile {
     }
 
     /// Returns the entity from which all these entities inherit.
-    func commonOwner(_ owners: [Int], _ kinds: Set<Int>, _ root: CoreDataRoot) -> Int {
+    func commonOwner(_ owners: [Int], kinds: Set<Int>, in root: CoreDataRoot) -> Int {
         root.family.ancestor(of: owners[0], including: kinds.union(owners))
     }
 
     /// Converts values to the type that Core Data's number of a type means. Falls back to the type of the values.
-    private static func converted(_ name: String, _ type: Int?, _ declared: String, _ values: [Value]) -> TableAttribute {
+    private static func converted(_ name: String, type: Int?, declared: String, values: [Value]) -> TableAttribute {
         func made(_ type: ColumnType, _ convert: (Value) -> Value?) -> TableAttribute? {
             var converted: [Value] = []
             for value in values {
@@ -91,7 +91,7 @@ extension CoreDataFile {
             case (nil, "BLOB") where hasValues: made(.uuid, uuid)
             default: nil
             }
-        return found ?? SQLiteFileReader.attribute(name, declared, values)
+        return found ?? SQLiteFileReader.attribute(name, declared: declared, values: values)
     }
 
     private static func uuid(_ value: Value) -> Value? {

@@ -60,7 +60,7 @@ extension CoreDataFile {
             var lost = 0
             let rows = rows(root.cells[position], in: destination.family, &lost)
             destination.member = member(destination, including: rows)
-            let owner = commonOwner(known.owners, root.kindsWithValues(position), root)
+            let owner = commonOwner(known.owners, kinds: root.kindsWithValues(position), in: root)
             var reference = CoreDataReference(
                 rows: rows, owner: owner, destination: destination,
                 name: take(known.property?.name ?? column.name.dropFirst().lowercased(), of: owner, in: number),
@@ -71,7 +71,7 @@ extension CoreDataFile {
     }
 
     /// - Parameter all: The references of every table, among which are the inverses of one-to-one relationships.
-    mutating func addReferences(_ references: [CoreDataReference], _ number: Int, _ all: [[CoreDataReference]]) {
+    mutating func addReferences(_ references: [CoreDataReference], number: Int, all: [[CoreDataReference]]) {
         for reference in references {
             let destination = reference.destination
             let back = all[destination.family].first { other in

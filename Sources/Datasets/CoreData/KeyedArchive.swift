@@ -26,10 +26,12 @@ struct KeyedArchive {
         let offsetSize = Int(bytes[trailer + 6])
         referenceSize = Int(bytes[trailer + 7])
         guard (1...8).contains(offsetSize), (1...8).contains(referenceSize),
-            let count = Self.number(bytes, trailer + 8, 8), let top = Self.number(bytes, trailer + 16, 8),
-            let table = Self.number(bytes, trailer + 24, 8), table < trailer, count <= (trailer - table) / offsetSize, top < count
+            let count = Self.number(bytes, start: trailer + 8, size: 8),
+            let top = Self.number(bytes, start: trailer + 16, size: 8),
+            let table = Self.number(bytes, start: trailer + 24, size: 8), table < trailer,
+            count <= (trailer - table) / offsetSize, top < count
         else { return nil }
-        offsets = (0..<count).compactMap { Self.number(bytes, table + $0 * offsetSize, offsetSize) }
+        offsets = (0..<count).compactMap { Self.number(bytes, start: table + $0 * offsetSize, size: offsetSize) }
         guard offsets.count == count, let root = dictionary(top), let list = root["$objects"], let members = array(list) else {
             return nil
         }
@@ -50,7 +52,7 @@ struct KeyedArchive {
     // MARK: The property list
 
     /// Returns an unsigned number, the highest byte first; nil if it is beyond the end or does not fit.
-    private static func number(_ bytes: [UInt8], _ start: Int, _ size: Int) -> Int? {
+    private static func number(_ bytes: [UInt8], start: Int, size: Int) -> Int? {
         guard start >= 0, size <= 8, start <= bytes.count - size else { return nil }
         let value = bytes[start..<start + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         return Int(exactly: value)
@@ -64,12 +66,12 @@ struct KeyedArchive {
         guard marker & 0x0F == 0x0F, marker >> 4 > 3 else { return (marker >> 4, Int(marker & 0x0F), start + 1) }
         guard bytes.indices.contains(start + 1), bytes[start + 1] >> 4 == 1, bytes[start + 1] & 0x0F <= 3 else { return nil }
         let size = 1 << Int(bytes[start + 1] & 0x0F)
-        return Self.number(bytes, start + 2, size).map { (marker >> 4, $0, start + 2 + size) }
+        return Self.number(bytes, start: start + 2, size: size).map { (marker >> 4, $0, start + 2 + size) }
     }
 
     private func references(_ start: Int, _ count: Int) -> [Int]? {
         guard count <= (bytes.count - start) / referenceSize else { return nil }
-        let found = (0..<count).compactMap { Self.number(bytes, start + $0 * referenceSize, referenceSize) }
+        let found = (0..<count).compactMap { Self.number(bytes, start: start + $0 * referenceSize, size: referenceSize) }
         return found.count == count ? found : nil
     }
 
@@ -112,7 +114,7 @@ struct KeyedArchive {
             guard start <= bytes.count, count <= (bytes.count - start) / 2 else { return .other }
             let units = (0..<count).map { UInt16(bytes[start + 2 * $0]) << 8 | UInt16(bytes[start + 2 * $0 + 1]) }
             return String(validating: units, as: UTF16.self).map { .string($0) } ?? .other
-        case 0x8: return Self.number(bytes, start, count + 1).map { .reference($0) } ?? .other
+        case 0x8: return Self.number(bytes, start: start, size: count + 1).map { .reference($0) } ?? .other
         default: return .other
         }
     }

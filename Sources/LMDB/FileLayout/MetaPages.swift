@@ -46,7 +46,7 @@ public struct MetaPages: Sendable, Hashable {
     /// Reads the meta pages of a file.
     /// - Throws: A system error if the file cannot be opened or read.
     public static func read(path: String) throws(LMDBError) -> Finding {
-        let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, .read) }
+        let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, access: .read) }
         defer { file.close() }
         var last: [MetaPages] = []
         while true {
@@ -88,7 +88,7 @@ public struct MetaPages: Sendable, Hashable {
 
     /// Returns the meta page of a commit, or of the newest commit for nil. Returns nil if the page has been overwritten.
     static func commit(_ transaction: UInt64?, path: String) throws(LMDBError) -> MetaPages? {
-        let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, .read) }
+        let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, access: .read) }
         defer { file.close() }
         guard let first = try bytes(file, at: 0), case .success(let one) = page(first),
             let second = try bytes(file, at: one.pageSize), case .success(let two) = page(second)

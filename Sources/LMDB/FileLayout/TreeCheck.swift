@@ -105,7 +105,7 @@ public struct TreeCheck {
         path: String, transaction: UInt64? = nil, scope: Scope, readAtOpening: String? = nil
     ) throws(LMDBError) -> [String]? {
         guard let meta = try MetaPages.commit(transaction, path: path) else { return nil }
-        let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, .read) }
+        let file = try LMDBError.opening { () throws(SystemError) in try OpenFile(path, access: .read) }
         defer { file.close() }
         let size = try LMDBError.opening { () throws(SystemError) in try file.status().byteCount }
         var check = TreeCheck(file: file, meta: meta, scope: scope, readAtOpening: readAtOpening, byteCount: size)
@@ -125,10 +125,10 @@ public struct TreeCheck {
     }
 
     private mutating func walk() {
-        tree(meta.mainRoot, "the main tree", level: 0, .main)
+        tree(meta.mainRoot, owner: "the main tree", level: 0, rules: .main)
         let isShort = filePages <= meta.lastPage
         guard scope == .everything || isShort else { return }
-        tree(meta.freeRoot, "the free list", level: 0, .freeList)
+        tree(meta.freeRoot, owner: "the free list", level: 0, rules: .freeList)
         if isShort { checkMissing() }
         guard scope == .everything else { return }
         // Runs after all trees, when the pages in use are known.
@@ -138,12 +138,13 @@ public struct TreeCheck {
     /// Checks a list of free pages, which consists of a count and page numbers. A page in use must not be free.
     private mutating func checkFree(_ list: [UInt8]) {
         let owner = "the free list"
-        guard list.count >= 8, case let count = Self.number(list, 0, UInt64.self), count <= UInt64(list.count / 8 - 1) else {
+        guard list.count >= 8, case let count = Self.number(list, at: 0, as: UInt64.self), count <= UInt64(list.count / 8 - 1)
+        else {
             return report("\(owner) has a list that is longer than its value")
         }
         var last = UInt64.max
         for offset in stride(from: 8, to: 8 + Int(count) * 8, by: 8) {
-            let page = Self.number(list, offset, UInt64.self)
+            let page = Self.number(list, at: offset, as: UInt64.self)
             guard page >= 2, page <= meta.lastPage, page < last else {
                 return report("\(owner) has a list with page \(page) of \(meta.lastPage), or out of order")
             }
@@ -161,7 +162,7 @@ public struct TreeCheck {
         var missing = Set(filePages...meta.lastPage)
         for list in freeLists {
             for offset in stride(from: 8, through: list.count - 8, by: 8) {
-                missing.remove(Self.number(list, offset, UInt64.self))
+                missing.remove(Self.number(list, at: offset, as: UInt64.self))
             }
         }
         if !missing.isEmpty { reportShort() }
@@ -206,24 +207,24 @@ public struct TreeCheck {
             report("page \(number) of \(owner) cannot be read")
             return nil
         }
-        guard Self.number(bytes, 0, UInt64.self) == number else {
+        guard Self.number(bytes, at: 0, as: UInt64.self) == number else {
             report("page \(number) of \(owner) has the number of another")
             return nil
         }
         return bytes
     }
 
-    private static func number<T: FixedWidthInteger>(_ bytes: [UInt8], _ offset: Int, _ type: T.Type) -> T {
+    private static func number<T: FixedWidthInteger>(_ bytes: [UInt8], at offset: Int, as type: T.Type) -> T {
         bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: type) }
     }
 
     // MARK: Trees
 
-    private mutating func tree(_ root: UInt64, _ owner: String, level: Int, _ rules: Rules) {
+    private mutating func tree(_ root: UInt64, owner: String, level: Int, rules: Rules) {
         guard root != Self.none, findings.count < Self.mostFindings else { return }
         guard level < Self.mostLevels else { return report("\(owner) is deeper than a tree can be") }
         guard take(root, count: 1, owner), let bytes = page(root, owner) else { return }
-        let flags = Self.number(bytes, 10, UInt16.self)
+        let flags = Self.number(bytes, at: 10, as: UInt16.self)
         let kind = flags & Flags.kinds
         guard kind == Flags.branch || kind == Flags.leaf else {
             return report("page \(root) of \(owner) is neither a branch nor a leaf")
@@ -233,12 +234,12 @@ public struct TreeCheck {
         guard scope == .roots || flags == kind | flags & Flags.numbers else {
             return report("page \(root) of \(owner) has flags that no page in a file has")
         }
-        if kind == Flags.leaf, isNumbers { numbers(bytes, 0..<meta.pageSize, root, owner) }
+        if kind == Flags.leaf, isNumbers { numbers(bytes, range: 0..<meta.pageSize, number: root, owner: owner) }
         if scope == .everything, isNumbers != (rules.isValues && kind == Flags.leaf) {
             return report("page \(root) of \(owner) is of another kind than its tree")
         }
         if isNumbers { return }
-        guard let entries = entries(bytes, 0..<meta.pageSize, root, owner) else { return }
+        guard let entries = entries(bytes, range: 0..<meta.pageSize, number: root, owner: owner) else { return }
         if scope == .roots, !rules.isMain, !rules.isFreeList, !rules.isReadAtOpening { return }
         // LMDB descends between two entries. Its free list may temporarily have fewer.
         guard entries.count >= (kind == Flags.branch && !rules.isFreeList ? 2 : 1) else {
@@ -247,36 +248,38 @@ public struct TreeCheck {
         for (position, entry) in entries.enumerated() {
             if kind == Flags.branch {
                 // LMDB never reads the key of the first entry.
-                if position > 0, !checkKey(bytes, entry, root, owner, rules) { return }
-                let low = UInt64(Self.number(bytes, entry, UInt32.self))
-                tree(low | UInt64(Self.number(bytes, entry + 4, UInt16.self)) << 32, owner, level: level + 1, rules)
+                if position > 0, !checkKey(bytes, entry: entry, page: root, owner: owner, rules: rules) { return }
+                let low = UInt64(Self.number(bytes, at: entry, as: UInt32.self))
+                tree(
+                    low | UInt64(Self.number(bytes, at: entry + 4, as: UInt16.self)) << 32, owner: owner, level: level + 1,
+                    rules: rules)
             } else {
-                guard checkKey(bytes, entry, root, owner, rules) else { return }
-                value(bytes, entry, root, owner, level: level, rules)
+                guard checkKey(bytes, entry: entry, page: root, owner: owner, rules: rules) else { return }
+                value(bytes, entry: entry, number: root, owner: owner, level: level, rules: rules)
             }
         }
     }
 
-    private mutating func checkKey(_ bytes: [UInt8], _ entry: Int, _ page: UInt64, _ owner: String, _ rules: Rules) -> Bool {
-        let count = Int(Self.number(bytes, entry + 6, UInt16.self))
+    private mutating func checkKey(_ bytes: [UInt8], entry: Int, page: UInt64, owner: String, rules: Rules) -> Bool {
+        let count = Int(Self.number(bytes, at: entry + 6, as: UInt16.self))
         if rules.hasNumberKeys || rules.isValues ? count == 8 : (count > 0 && count <= 511) { return true }
         report("page \(page) of \(owner) has a key of \(count) bytes")
         return false
     }
 
     /// Returns the offsets of a page's entries, whose headers and keys are inside the page.
-    private mutating func entries(_ bytes: [UInt8], _ range: Range<Int>, _ number: UInt64, _ owner: String) -> [Int]? {
-        let lower = Int(Self.number(bytes, range.lowerBound + 12, UInt16.self))
-        let upper = Int(Self.number(bytes, range.lowerBound + 14, UInt16.self))
+    private mutating func entries(_ bytes: [UInt8], range: Range<Int>, number: UInt64, owner: String) -> [Int]? {
+        let lower = Int(Self.number(bytes, at: range.lowerBound + 12, as: UInt16.self))
+        let upper = Int(Self.number(bytes, at: range.lowerBound + 14, as: UInt16.self))
         guard lower >= Self.headerSize, lower & 1 == 0, lower <= upper, upper <= range.count else {
             report("page \(number) of \(owner) has impossible bounds")
             return nil
         }
         var entries: [Int] = []
         for offset in stride(from: range.lowerBound + Self.headerSize, to: range.lowerBound + lower, by: 2) {
-            let place = range.lowerBound + Int(Self.number(bytes, offset, UInt16.self))
+            let place = range.lowerBound + Int(Self.number(bytes, at: offset, as: UInt16.self))
             guard place >= range.lowerBound + upper, place + Self.entryHeaderSize <= range.upperBound,
-                place + Self.entryHeaderSize + Int(Self.number(bytes, place + 6, UInt16.self)) <= range.upperBound
+                place + Self.entryHeaderSize + Int(Self.number(bytes, at: place + 6, as: UInt16.self)) <= range.upperBound
             else {
                 report("page \(number) of \(owner) has an entry outside of it")
                 return nil
@@ -287,9 +290,9 @@ public struct TreeCheck {
     }
 
     /// Checks a page of numbers of one size without headers.
-    private mutating func numbers(_ bytes: [UInt8], _ range: Range<Int>, _ number: UInt64, _ owner: String) {
-        let size = Int(Self.number(bytes, range.lowerBound + 8, UInt16.self))
-        let count = (Int(Self.number(bytes, range.lowerBound + 12, UInt16.self)) - Self.headerSize) / 2
+    private mutating func numbers(_ bytes: [UInt8], range: Range<Int>, number: UInt64, owner: String) {
+        let size = Int(Self.number(bytes, at: range.lowerBound + 8, as: UInt16.self))
+        let count = (Int(Self.number(bytes, at: range.lowerBound + 12, as: UInt16.self)) - Self.headerSize) / 2
         guard count > 0, size == 8, Self.headerSize + count * size <= range.count else {
             return report("page \(number) of \(owner) has more numbers than room")
         }
@@ -297,11 +300,11 @@ public struct TreeCheck {
     }
 
     private mutating func value(
-        _ bytes: [UInt8], _ entry: Int, _ number: UInt64, _ owner: String, level: Int, _ rules: Rules
+        _ bytes: [UInt8], entry: Int, number: UInt64, owner: String, level: Int, rules: Rules
     ) {
-        let size = Int(Self.number(bytes, entry, UInt32.self))
-        let flags = Self.number(bytes, entry + 4, UInt16.self)
-        let keyCount = Int(Self.number(bytes, entry + 6, UInt16.self))
+        let size = Int(Self.number(bytes, at: entry, as: UInt32.self))
+        let flags = Self.number(bytes, at: entry + 4, as: UInt16.self)
+        let keyCount = Int(Self.number(bytes, at: entry + 6, as: UInt16.self))
         let start = entry + Self.entryHeaderSize + keyCount
         guard start + (flags & Flags.bigValue != 0 ? 8 : size) <= bytes.count else {
             return report("page \(number) of \(owner) has a value outside of it")
@@ -316,36 +319,36 @@ public struct TreeCheck {
             if rules.hasNumberValues, size != 8 { return report("page \(number) of \(owner) has a value that is no number") }
             if rules.isFreeList { freeLists.append(Array(bytes[start..<(start + size)])) }
         case Flags.bigValue where !rules.hasNumberValues:
-            bigValue(Self.number(bytes, start, UInt64.self), size: size, owner, rules)
+            bigValue(Self.number(bytes, at: start, as: UInt64.self), size: size, owner: owner, rules: rules)
         case Flags.subTree where rules.isMain:
             let name = String(decoding: bytes[(start - keyCount)..<start], as: UTF8.self)
-            var rules = Rules(flags: Self.number(bytes, start + 4, UInt16.self))
+            var rules = Rules(flags: Self.number(bytes, at: start + 4, as: UInt16.self))
             rules?.isReadAtOpening = name == readAtOpening
-            record(bytes, start, name, level: 0, rules)
+            record(bytes, start: start, name: name, level: 0, rules: rules)
         case Flags.subTree | Flags.duplicates where rules.hasNumberValues:
             // The record also contains the width of the tree's numbers.
-            guard Self.number(bytes, start, UInt32.self) == 8 else {
+            guard Self.number(bytes, at: start, as: UInt32.self) == 8 else {
                 return report("page \(number) of \(owner) has values of a wrong width")
             }
-            record(bytes, start, owner, level: level + 1, .values)
+            record(bytes, start: start, name: owner, level: level + 1, rules: .values)
         case Flags.duplicates where rules.hasNumberValues:
-            guard size >= Self.headerSize, Self.number(bytes, start + 10, UInt16.self) & Flags.numbers != 0 else {
+            guard size >= Self.headerSize, Self.number(bytes, at: start + 10, as: UInt16.self) & Flags.numbers != 0 else {
                 return report("page \(number) of \(owner) has values that are too short")
             }
-            numbers(bytes, start..<(start + size), number, owner)
+            numbers(bytes, range: start..<(start + size), number: number, owner: owner)
         default: report("page \(number) of \(owner) has an entry of another kind than its tree")
         }
     }
 
     /// Checks a tree by its record, which is on the page.
-    private mutating func record(_ bytes: [UInt8], _ start: Int, _ name: String, level: Int, _ rules: Rules?) {
+    private mutating func record(_ bytes: [UInt8], start: Int, name: String, level: Int, rules: Rules?) {
         guard let rules = rules ?? (scope == .roots ? .unknown : nil) else {
             return report("\(name) is a tree of a kind that no store has")
         }
         let (outer, known) = (entryCount, findings.count)
         entryCount = 0
-        tree(Self.number(bytes, start + Self.rootOffset, UInt64.self), name, level: level, rules)
-        let claimed = Self.number(bytes, start + Self.entriesOffset, UInt64.self)
+        tree(Self.number(bytes, at: start + Self.rootOffset, as: UInt64.self), owner: name, level: level, rules: rules)
+        let claimed = Self.number(bytes, at: start + Self.entriesOffset, as: UInt64.self)
         if scope == .everything, findings.count == known, entryCount != claimed {
             report("\(name) has \(entryCount) entries, but its record says \(claimed)")
         }
@@ -354,11 +357,11 @@ public struct TreeCheck {
 
     /// Checks a value on pages of its own. If a value shrinks within a transaction, LMDB keeps the longer run of pages. The
     /// header of the first page therefore determines the number of pages, not the value's size.
-    private mutating func bigValue(_ first: UInt64, size: Int, _ owner: String, _ rules: Rules) {
+    private mutating func bigValue(_ first: UInt64, size: Int, owner: String, rules: Rules) {
         let needed = UInt64((Self.headerSize + size - 1) / meta.pageSize + 1)
         guard take(first, count: 1, owner), let bytes = page(first, owner) else { return }
-        let flags = Self.number(bytes, 10, UInt16.self)
-        let count = UInt64(Self.number(bytes, 12, UInt32.self))
+        let flags = Self.number(bytes, at: 10, as: UInt16.self)
+        let count = UInt64(Self.number(bytes, at: 12, as: UInt32.self))
         guard scope == .roots ? flags & Flags.kinds == Flags.overflow : flags == Flags.overflow, count >= needed else {
             return report("page \(first) of \(owner) should hold a value of \(size) bytes, but does not")
         }

@@ -70,7 +70,7 @@ public struct Cursor {
     public func move(_ step: Step) throws(LMDBError) -> Entry? {
         var key = MDB_val()
         var value = MDB_val()
-        return try get(&key, &value, step.operation) ? Entry(key: key.bytes, value: value.bytes) : nil
+        return try get(&key, value: &value, operation: step.operation) ? Entry(key: key.bytes, value: value.bytes) : nil
     }
 
     /// Moves to a key and its first value.
@@ -98,23 +98,23 @@ public struct Cursor {
     /// Returns whether a key has a value, and if so, moves to it.
     public func has(_ key: UnsafeRawBufferPointer, value: UInt64) throws(LMDBError) -> Bool {
         var key = MDB_val(key)
-        return try withNumber(value) { (value) throws(LMDBError) in try get(&key, &value, MDB_GET_BOTH) }
+        return try withNumber(value) { (value) throws(LMDBError) in try get(&key, value: &value, operation: MDB_GET_BOTH) }
     }
 
     /// Returns whether a number key has a value, and if so, moves to it.
     public func has(_ key: UInt64, value: UInt64) throws(LMDBError) -> Bool {
         try withNumber(key) { (key) throws(LMDBError) in
-            try withNumber(value) { (value) throws(LMDBError) in try get(&key, &value, MDB_GET_BOTH) }
+            try withNumber(value) { (value) throws(LMDBError) in try get(&key, value: &value, operation: MDB_GET_BOTH) }
         }
     }
 
     private func seek(_ key: inout MDB_val, _ operation: MDB_cursor_op) throws(LMDBError) -> Entry? {
         var value = MDB_val()
-        return try get(&key, &value, operation) ? Entry(key: key.bytes, value: value.bytes) : nil
+        return try get(&key, value: &value, operation: operation) ? Entry(key: key.bytes, value: value.bytes) : nil
     }
 
     @inline(__always)
-    private func get(_ key: inout MDB_val, _ value: inout MDB_val, _ operation: MDB_cursor_op) throws(LMDBError) -> Bool {
+    private func get(_ key: inout MDB_val, value: inout MDB_val, operation: MDB_cursor_op) throws(LMDBError) -> Bool {
         try found(.cursorGet) { mdb_cursor_get(pointer, &key, &value, operation) }
     }
 
@@ -134,11 +134,11 @@ public struct Cursor {
         guard try valueCount() > 1 else { return numbers.append(first.value.loadUnaligned(as: UInt64.self)) }
         var key = MDB_val()
         var value = MDB_val(first.value)
-        guard try get(&key, &value, MDB_GET_MULTIPLE) else { return }
+        guard try get(&key, value: &value, operation: MDB_GET_MULTIPLE) else { return }
         while true {
             let bytes = value.bytes
             for i in 0..<(bytes.count / 8) { numbers.append(bytes.loadUnaligned(fromByteOffset: i * 8, as: UInt64.self)) }
-            guard try get(&key, &value, MDB_NEXT_MULTIPLE) else { return }
+            guard try get(&key, value: &value, operation: MDB_NEXT_MULTIPLE) else { return }
         }
     }
 

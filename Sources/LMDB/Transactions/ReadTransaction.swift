@@ -37,12 +37,12 @@ public final class ReadTransaction: @unchecked Sendable {
 
     /// Returns the value of a key. O(depth of the tree), 0.1 to 0.3 µs.
     public func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
-        try withPointer { (pointer) throws(LMDBError) in try lookUp(pointer, database, key) }
+        try withPointer { (pointer) throws(LMDBError) in try lookUp(pointer, database: database, key: key) }
     }
 
     /// Returns the value of a key of bytes, or nil if the key does not exist. O(depth of the tree).
     public func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
-        try withPointer { (pointer) throws(LMDBError) in try lookUp(pointer, database, key) }
+        try withPointer { (pointer) throws(LMDBError) in try lookUp(pointer, database: database, key: key) }
     }
 
     /// Runs `body` with a cursor. Other threads wait for it, so it should be short.
@@ -119,7 +119,7 @@ extension Environment {
     }
 }
 
-func lookUp(_ transaction: OpaquePointer, _ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
+func lookUp(_ transaction: OpaquePointer, database: Database, key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
     if database == .absent { return nil }
     var value = MDB_val()
     let isThere = try withNumber(key) { (key) throws(LMDBError) in
@@ -129,14 +129,14 @@ func lookUp(_ transaction: OpaquePointer, _ database: Database, _ key: UInt64) t
 }
 
 func lookUp(
-    _ transaction: OpaquePointer, _ database: Database, _ key: UnsafeRawBufferPointer
+    _ transaction: OpaquePointer, database: Database, key: UnsafeRawBufferPointer
 ) throws(LMDBError) -> UnsafeRawBufferPointer? {
     var key = MDB_val(key)
     var value = MDB_val()
     return try found(.get) { mdb_get(transaction, database.handle, &key, &value) } ? value.bytes : nil
 }
 
-func openDatabase(_ transaction: OpaquePointer, _ name: String, _ flags: UInt32) throws(LMDBError) -> Database? {
+func openDatabase(_ transaction: OpaquePointer, named name: String, flags: UInt32) throws(LMDBError) -> Database? {
     var handle: UInt32 = 0
     return try found(.openDatabase) { mdb_dbi_open(transaction, name, flags, &handle) } ? Database(handle: handle) : nil
 }

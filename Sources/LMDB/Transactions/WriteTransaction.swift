@@ -21,17 +21,17 @@ public final class WriteTransaction {
 
     /// Returns the value of a key, which is valid until the next write in this transaction.
     public func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
-        try lookUp(pointer, database, key)
+        try lookUp(pointer, database: database, key: key)
     }
 
     /// Returns the value of a key of bytes, which is valid until the next write in this transaction.
     public func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
-        try lookUp(pointer, database, key)
+        try lookUp(pointer, database: database, key: key)
     }
 
     /// Writes a value under a number key, and replaces the key's value. Copies the bytes.
     /// - Throws: ``LMDBError`` `.mapFull`, after which the transaction can only be aborted.
-    public func put(_ database: Database, _ key: UInt64, _ value: UnsafeRawBufferPointer) throws(LMDBError) {
+    public func put(_ database: Database, key: UInt64, value: UnsafeRawBufferPointer) throws(LMDBError) {
         isChanged = true
         var value = MDB_val(value)
         try withNumber(key) { (key) throws(LMDBError) in
@@ -41,7 +41,7 @@ public final class WriteTransaction {
 
     /// Writes a value under a key of bytes, and replaces the key's value. Copies the bytes.
     /// - Throws: ``LMDBError`` `.mapFull`, after which the transaction can only be aborted.
-    public func put(_ database: Database, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws(LMDBError) {
+    public func put(_ database: Database, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) throws(LMDBError) {
         isChanged = true
         var key = MDB_val(key)
         var value = MDB_val(value)
@@ -98,10 +98,10 @@ public final class WriteTransaction {
 
     /// Opens a sub-database, and creates it if it does not exist.
     public func open(_ name: String, _ kind: Database.Kind) throws(LMDBError) -> Database {
-        guard let opened = try openDatabase(pointer, name, kind.flags | UInt32(MDB_CREATE)) else {
+        guard let opened = try openDatabase(pointer, named: name, flags: kind.flags | UInt32(MDB_CREATE)) else {
             throw LMDBError(returnCode: MDB_NOTFOUND, call: .openDatabase)
         }
-        environment.note(opened, name, kind)
+        environment.note(opened, named: name, kind: kind)
         return opened
     }
 
@@ -197,19 +197,19 @@ public struct HandleTransaction {
 
     /// Opens a sub-database. Returns nil if it does not exist.
     public func open(_ name: String, _ kind: Database.Kind) throws(LMDBError) -> Database? {
-        guard let opened = try openDatabase(pointer, name, kind.flags) else { return nil }
-        environment.note(opened, name, kind)
+        guard let opened = try openDatabase(pointer, named: name, flags: kind.flags) else { return nil }
+        environment.note(opened, named: name, kind: kind)
         return opened
     }
 
     /// Returns the value of a number key, or nil if the key does not exist. The bytes are valid inside the body.
     public func get(_ database: Database, _ key: UInt64) throws(LMDBError) -> UnsafeRawBufferPointer? {
-        try lookUp(pointer, database, key)
+        try lookUp(pointer, database: database, key: key)
     }
 
     /// Returns the value of a key of bytes, or nil if the key does not exist. The bytes are valid inside the body.
     public func get(_ database: Database, _ key: UnsafeRawBufferPointer) throws(LMDBError) -> UnsafeRawBufferPointer? {
-        try lookUp(pointer, database, key)
+        try lookUp(pointer, database: database, key: key)
     }
 
     /// Returns the page and entry counts of a sub-database.

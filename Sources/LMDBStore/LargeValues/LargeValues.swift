@@ -89,7 +89,7 @@ extension LMDBTransaction {
     /// LMDB keeps the chunks in memory until the transaction is committed. If they become too many, further values are not
     /// written, and the returned record is invalid. The transaction then ends with ``OversizedValues``.
     /// - Throws: `StoreError` `.valueTooLarge`, `.full`.
-    func writeLarge(_ value: Value, _ entity: Int, _ column: Int) throws -> LargeValueRecord {
+    func writeLarge(_ value: Value, entity: Int, column: Int) throws -> LargeValueRecord {
         try value.withLargeBytes { bytes in
             guard bytes.count <= LargeValueRecord.maximumByteCount else {
                 let schema = store.schema.entities[entity]

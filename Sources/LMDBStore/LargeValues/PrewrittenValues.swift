@@ -113,7 +113,7 @@ extension LMDBTransaction {
                     let first = step.progress.chunk
                     let count = LargeChunk.count(byteCount: bytes.count)
                     let end = min(count, first + left)
-                    try write(bytes, upTo: end, value.entity, &step, mark)
+                    try write(bytes, upTo: end, entity: value.entity, step: &step, mark: mark)
                     left -= end - first
                     guard end == count else { return }
                     let record = LargeValueRecord(
@@ -128,14 +128,14 @@ extension LMDBTransaction {
     }
 
     private func write(
-        _ bytes: UnsafeRawBufferPointer, upTo end: Int, _ entity: Int, _ step: inout PrewrittenValues.Step,
-        _ mark: UnclaimedValue.Mark
+        _ bytes: UnsafeRawBufferPointer, upTo end: Int, entity: Int, step: inout PrewrittenValues.Step,
+        mark: UnclaimedValue.Mark
     ) throws {
         let isNew = step.progress.number == 0
         try writeChunks(of: bytes, upTo: end, entity, &step.progress)
         let row = UnclaimedValue(entity: store.tables.entityNumbers[entity], number: step.progress.number)
         if isNew {
-            try MetaTable.put(mark, row.key, store.tables.meta, in: transaction)
+            try MetaTable.put(mark, key: row.key, meta: store.tables.meta, in: transaction)
             step.begun.append(row)
         } else if try !isUnclaimed(row, of: mark) {
             throw StoreError(

@@ -13,7 +13,7 @@ extension LMDBStore {
     /// Writes a copy without free pages, on a background queue; see `ObjectStore.compactCopy`. Takes about as long as writing and
     /// verifying a file of that size. Opening the copy beside this store creates a second store with the same identity.
     public func compactCopy(to url: URL) async throws {
-        try await inBackground { store, cancellation in try CompactCopy(store, url, cancellation).run() }
+        try await inBackground { store, cancellation in try CompactCopy(store, target: url, cancellation: cancellation).run() }
     }
 }
 
@@ -26,7 +26,7 @@ struct CompactCopy {
     private let target: URL
     private let cancellation: Cancellation
 
-    init(_ store: LMDBStore, _ target: URL, _ cancellation: Cancellation) {
+    init(_ store: LMDBStore, target: URL, cancellation: Cancellation) {
         self.store = store
         self.target = target
         self.cancellation = cancellation
@@ -71,7 +71,7 @@ struct CompactCopy {
                     try cancellation.check()
                     try copy.write { transaction in
                         let database = try transaction.open(table.name, table.kind)
-                        try transaction.withCursor(database) { next = try append(from, next, to: $0, &last) }
+                        try transaction.withCursor(database) { next = try append(from, first: next, to: $0, last: &last) }
                     }
                 } while next != nil
             }
@@ -89,7 +89,7 @@ struct CompactCopy {
     /// - Parameter last: The key of the previous entry.
     /// - Returns: The first entry that is left.
     private func append(
-        _ from: Cursor, _ first: Cursor.Entry?, to target: Cursor, _ last: inout [UInt8]?
+        _ from: Cursor, first: Cursor.Entry?, to target: Cursor, last: inout [UInt8]?
     ) throws -> Cursor.Entry? {
         var next = first
         var byteCount = 0

@@ -32,7 +32,7 @@ struct Compaction {
     private var batchSize = 64
 
     init(
-        _ store: LMDBStore, _ options: CompactionOptions, _ cancellation: Cancellation,
+        _ store: LMDBStore, options: CompactionOptions, cancellation: Cancellation,
         report: @escaping (CompactionProgress) -> Void
     ) {
         self.store = store
@@ -91,7 +91,7 @@ struct Compaction {
             }
             looks += 1
             guard !PackedPage.isPacked(bytes) else { return .next }
-            let isOld = try store.withPage(bytes, entity, number, for: .scanning, in: snapshot) {
+            let isOld = try store.withPage(bytes, entity: entity, number: number, for: .scanning, in: snapshot) {
                 try options.age.includes($0, newest: snapshot.generation)
             }
             guard isOld else { return .next }
@@ -103,7 +103,7 @@ struct Compaction {
                 let header = Array(bytes.prefix(PackedPage.headerByteCount))
                 prepared.append(PreparedPage(number: number, header: header, packed: packed, rawByteCount: bytes.count))
             } catch let error as PageError {
-                throw StoreError.damagedPage(store, entity, number, error)
+                throw StoreError.damagedPage(store, entity: entity, number: number, error: error)
             }
             return .next
         }
@@ -135,7 +135,7 @@ struct Compaction {
                         target.copyMemory(from: UnsafeRawBufferPointer(rebasing: packed[..<first]))
                         guard first < packed.count else { return }
                         let rest = UnsafeRawBufferPointer(rebasing: packed[first...])
-                        try store.tails.put(rest, entity, page.number, in: transaction)
+                        try store.tails.put(rest, entity: entity, number: page.number, in: transaction)
                     }
                     written.append(index)
                 }

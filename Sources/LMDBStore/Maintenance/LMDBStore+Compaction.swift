@@ -19,7 +19,7 @@ extension LMDBStore {
         progress: @escaping @Sendable (CompactionProgress) -> Void = { _ in }
     ) async throws -> CompactionProgress {
         try await inBackground { store, cancellation in
-            var compaction = Compaction(store, options, cancellation, report: progress)
+            var compaction = Compaction(store, options: options, cancellation: cancellation, report: progress)
             return try compaction.run()
         }
     }

@@ -7,7 +7,7 @@ extension LMDBStore {
         let snapshot = try newestSnapshot()
         return try mappingErrors {
             var sizes: [TableSize] = []
-            func add(_ name: String, _ content: TableSize.Content, _ databases: Database...) throws {
+            func add(_ name: String, content: TableSize.Content, databases: Database...) throws {
                 var size = TableSize(name: name, content: content, entries: 0, bytes: 0)
                 for database in databases {
                     let found = try snapshot.transaction.statistics(database)
@@ -17,19 +17,19 @@ extension LMDBStore {
                 sizes.append(size)
             }
             for (number, entity) in schema.entities.enumerated() {
-                try add(entity.name, .objects, tables.pages[number])
-                try add(entity.name, .largeValues, tables.large[number])
+                try add(entity.name, content: .objects, databases: tables.pages[number])
+                try add(entity.name, content: .largeValues, databases: tables.large[number])
                 for index in tables.indexes[number] {
                     let columns = index.columns.map { entity.columns[$0].name }.joined(separator: ", ")
-                    try add("\(entity.name)(\(columns))", .index, index.database)
+                    try add("\(entity.name)(\(columns))", content: .index, databases: index.database)
                 }
             }
             for (number, link) in schema.links.enumerated() {
-                try add(link.name, .link, tables.links[number].forward, tables.links[number].backward)
+                try add(link.name, content: .link, databases: tables.links[number].forward, tables.links[number].backward)
             }
-            try add("history", .history, tables.history)
-            try add("meta", .records, tables.meta)
-            try add("dictionaries", .records, tables.dictionaries, tables.tails)
+            try add("history", content: .history, databases: tables.history)
+            try add("meta", content: .records, databases: tables.meta)
+            try add("dictionaries", content: .records, databases: tables.dictionaries, tables.tails)
             return sizes
         }
     }

@@ -20,7 +20,7 @@ final class FileLock {
     /// Acquires the lock. Returns nil if another caller has it, if the file was moved, or if its file system has no such
     /// locks.
     init?(_ store: LMDBStore, _ kind: Kind) {
-        guard let file = try? OpenFile(store.url.path, .readAndWrite, [.noFollow]) else { return nil }
+        guard let file = try? OpenFile(store.url.path, access: .readAndWrite, options: [.noFollow]) else { return nil }
         guard FileIdentity.of(file) == store.file else {
             file.close()
             return nil

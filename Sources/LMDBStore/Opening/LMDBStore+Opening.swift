@@ -181,14 +181,14 @@ extension LMDBStore {
     }
 
     private static func writeMeta(_ schema: StoreSchema, _ meta: Database, in transaction: WriteTransaction) throws {
-        try MetaTable.put(MetaTable.formatVersion, MetaTable.Key.format, meta, in: transaction)
+        try MetaTable.put(MetaTable.formatVersion, key: MetaTable.Key.format, meta: meta, in: transaction)
         try Array(MetaTable.libraryLine.utf8).withUnsafeBytes {
-            try MetaTable.put($0, MetaTable.Key.library, meta, in: transaction)
+            try MetaTable.put($0, key: MetaTable.Key.library, meta: meta, in: transaction)
         }
-        try withUnsafeBytes(of: UUID().uuid) { try MetaTable.put($0, MetaTable.Key.uuid, meta, in: transaction) }
-        try StoredSchemas.put(StoredSchema(first: schema), 1, meta, in: transaction)
-        try MetaTable.put(1, MetaTable.Key.schemaNumber, meta, in: transaction)
-        try MetaTable.put(0, MetaTable.Key.generation, meta, in: transaction)
+        try withUnsafeBytes(of: UUID().uuid) { try MetaTable.put($0, key: MetaTable.Key.uuid, meta: meta, in: transaction) }
+        try StoredSchemas.put(StoredSchema(first: schema), number: 1, meta: meta, in: transaction)
+        try MetaTable.put(1, key: MetaTable.Key.schemaNumber, meta: meta, in: transaction)
+        try MetaTable.put(0, key: MetaTable.Key.generation, meta: meta, in: transaction)
     }
 
     private static func checkMeta(

@@ -113,7 +113,7 @@ struct ReaderlessFile: Sendable {
     func checkUnused() throws {
         let file: OpenFile
         do throws(SystemError) {
-            file = try OpenFile(lock, .read, [.noFollow])
+            file = try OpenFile(lock, access: .read, options: [.noFollow])
         } catch {
             if error == .notFound { return }
             throw inUse("this user may not read \(lock), which tells whether another process has the file open")

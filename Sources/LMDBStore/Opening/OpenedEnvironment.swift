@@ -19,7 +19,9 @@ enum OpenedEnvironment {
             let lock = try lockFile(path, options)
             let environment = try Environment(path: path, options: settings)
             do {
-                if try environment.adoptingSizes({ try fits(environment, path, lock, options) }) { return environment }
+                if try environment.adoptingSizes({ try fits(environment, at: path, lock: lock, options: options) }) {
+                    return environment
+                }
                 environment.close()
             } catch {
                 environment.close()
@@ -56,7 +58,7 @@ enum OpenedEnvironment {
     }
 
     private static func fits(
-        _ environment: Environment, _ path: String, _ lock: FileIdentity?, _ options: LMDBStore.Options
+        _ environment: Environment, at path: String, lock: FileIdentity?, options: LMDBStore.Options
     ) throws -> Bool {
         guard try FileIdentity.of(descriptor: environment.fileDescriptor()) == FileIdentity.of(path: path),
             try FileIdentity.of(path: path + "-lock") == lock

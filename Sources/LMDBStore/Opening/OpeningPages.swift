@@ -19,7 +19,7 @@ struct OpeningPages {
         try transaction.withCursor(tables.pages[entity]) { cursor in
             while let entry = try cursor.move(.next) {
                 do {
-                    let packed = PackedPage.isPacked(entry.value) ? try unpacked(entry, entity, transaction) : nil
+                    let packed = PackedPage.isPacked(entry.value) ? try unpacked(entry, entity: entity, in: transaction) : nil
                     try withExtendedLifetime(packed) {
                         let page = try ObjectPage(
                             packed?.bytes ?? entry.value, layout: layouts[entity], check: .header,
@@ -37,9 +37,9 @@ struct OpeningPages {
     }
 
     private func unpacked(
-        _ entry: Cursor.Entry, _ entity: Int, _ transaction: WriteTransaction
+        _ entry: Cursor.Entry, entity: Int, in transaction: WriteTransaction
     ) throws -> UnpackedPage {
-        try PageOverflow(tables).withWhole(entry.value, entity, entry.number, in: transaction) { bytes in
+        try PageOverflow(tables).withWhole(entry.value, entity: entity, number: entry.number, in: transaction) { bytes in
             let packed = try PackedPage(bytes, place: layouts[entity].place(entry.number))
             return try UnpackedPage(
                 packed, dictionary: try dictionaries.dictionary(entity, packed.dictionaryNumber, in: transaction))

@@ -20,7 +20,7 @@ extension StoreError {
     }
 
     /// The error for a page that cannot be read.
-    static func damagedPage(_ store: LMDBStore, _ entity: Int, _ number: UInt64, _ error: PageError) -> StoreError {
+    static func damagedPage(_ store: LMDBStore, entity: Int, number: UInt64, error: PageError) -> StoreError {
         StoreError(
             .damaged,
             "\(store.url.path): page \(number) of \(store.schema.entities[entity].name): \(error). Restore a copy, or export what is left",

@@ -53,10 +53,10 @@ enum StoredLineage {
         }
         lineage.begin(after: generation)
         try LineageCodec.encode(lineage.copies).withUnsafeBytes {
-            try MetaTable.put($0, MetaTable.Key.incarnations, meta, in: transaction)
+            try MetaTable.put($0, key: MetaTable.Key.incarnations, meta: meta, in: transaction)
         }
         try moveKeys(meta, in: transaction)
-        try stamp.bytes.withUnsafeBytes { try MetaTable.put($0, MetaTable.Key.copyStamp, meta, in: transaction) }
+        try stamp.bytes.withUnsafeBytes { try MetaTable.put($0, key: MetaTable.Key.copyStamp, meta: meta, in: transaction) }
         return lineage
     }
 
@@ -67,7 +67,7 @@ enum StoredLineage {
         for row in try MetaTable.entries(MetaTable.Key.nextPage, meta, in: transaction) where row.value.count == 8 {
             last = max(last, row.value.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) })
         }
-        try MetaTable.put(PageAddress.firstPageOfCopy(after: last), MetaTable.Key.firstPage, meta, in: transaction)
+        try MetaTable.put(PageAddress.firstPageOfCopy(after: last), key: MetaTable.Key.firstPage, meta: meta, in: transaction)
         for row in try MetaTable.entries(MetaTable.Key.freeKeys, meta, in: transaction) {
             try MetaTable.remove(MetaTable.Key.freeKeys + row.name, meta, in: transaction)
         }
@@ -77,7 +77,7 @@ enum StoredLineage {
 extension CopyStamp {
     /// Returns the mark of a file, or nil if it has none or cannot be read.
     static func read(path: String) -> CopyStamp? {
-        guard let file = try? OpenFile(path, .read) else { return nil }
+        guard let file = try? OpenFile(path, access: .read) else { return nil }
         defer { file.close() }
         return withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 8) { buffer in
             guard (try? file.read(into: buffer, at: offset)) == byteCount else { return nil }
@@ -88,7 +88,7 @@ extension CopyStamp {
     /// Marks a file that no process has open. The caller syncs it.
     func write(toFile path: String, for target: String) throws {
         do {
-            let file = try OpenFile(path, .write)
+            let file = try OpenFile(path, access: .write)
             defer { file.close() }
             try bytes.withUnsafeBytes { try file.write($0, at: Self.offset) }
         } catch let error as SystemError {

@@ -41,7 +41,7 @@ struct IndexRange {
         (includesLower, includesUpper) = (true, true)
     }
 
-    private func isAt(_ bound: [UInt8], _ reach: Reach, _ key: UnsafeRawBufferPointer) -> Bool {
+    private func isAt(_ bound: [UInt8], reach: Reach, key: UnsafeRawBufferPointer) -> Bool {
         switch reach {
         case .whole: IndexBytes.order(key, bound) == 0
         case .leading: key.starts(with: bound)
@@ -49,7 +49,7 @@ struct IndexRange {
     }
 
     /// Returns whether a key that is not less than the lower bound is nevertheless before the range.
-    func skips(_ key: UnsafeRawBufferPointer) -> Bool { !includesLower && isAt(lower, lowerReach, key) }
+    func skips(_ key: UnsafeRawBufferPointer) -> Bool { !includesLower && isAt(lower, reach: lowerReach, key: key) }
 
     /// Returns whether a key is after the range.
     func isAfter(_ key: UnsafeRawBufferPointer) -> Bool {

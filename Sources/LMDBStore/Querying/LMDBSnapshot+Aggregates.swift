@@ -9,7 +9,7 @@ extension LMDBSnapshot {
         let entity = aggregation.entity
         if aggregation.groupBy.isEmpty { return try totals(aggregation) }
         var groups = AggregateGroups(aggregation)
-        try forEachMatch(entity, aggregation.predicate) { match in
+        try forEachMatch(entity, where: aggregation.predicate) { match in
             for slot in SlotIterator(match.mask) {
                 try groups.add {
                     try match.page.value(slot, aggregation.groupBy[$0])
@@ -27,7 +27,7 @@ extension LMDBSnapshot {
         let entity = aggregation.entity
         let columns = schema.entities[entity].columns
         var states = Array(repeating: AggregateState(), count: aggregation.aggregates.count)
-        try forEachMatch(entity, aggregation.predicate) { match in
+        try forEachMatch(entity, where: aggregation.predicate) { match in
             for (number, aggregate) in aggregation.aggregates.enumerated() {
                 guard let column = aggregate.column else {
                     states[number].count += match.mask.nonzeroBitCount
@@ -63,9 +63,9 @@ extension LMDBSnapshot {
             default: return nil
             }
             let query = StoreQuery(
-                entity: aggregation.entity, predicate: .compare(end.column, .notEqual, .null), sort: [end], limit: 1)
+                entity: aggregation.entity, predicate: .compare(end.column, .notEqual, to: .null), sort: [end], limit: 1)
             guard let keys = try keysInIndexOrder(query) else { return nil }
-            guard let key = keys.first, let value = try value(aggregation.entity, key, end.column) else { continue }
+            guard let key = keys.first, let value = try value(aggregation.entity, key: key, column: end.column) else { continue }
             var state = AggregateState()
             state.add(value, to: aggregate)
             groups.join(state, of: number)

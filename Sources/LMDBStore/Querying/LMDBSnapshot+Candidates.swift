@@ -11,41 +11,44 @@ extension LMDBSnapshot {
     }
 
     /// Calls `body` with the objects that satisfy a condition, page by page, ascending. Skips pages without such objects.
-    func forEachMatch(_ entity: Int, _ predicate: StorePredicate, _ body: (Match) throws -> Step) throws {
-        try forEachMatch(entity, predicate, among: candidates(entity, predicate), body)
+    func forEachMatch(_ entity: Int, where predicate: StorePredicate, _ body: (Match) throws -> Step) throws {
+        try forEachMatch(entity, where: predicate, among: candidates(entity, predicate), body)
     }
 
     /// Calls `body` with the objects that satisfy a condition, page by page, ascending.
     /// - Parameter candidates: The objects to check; nil for all objects.
     func forEachMatch(
-        _ entity: Int, _ predicate: StorePredicate, among candidates: Candidates?, _ body: (Match) throws -> Step
+        _ entity: Int, where predicate: StorePredicate, among candidates: Candidates?, _ body: (Match) throws -> Step
     ) throws {
         let condition = CompiledPredicate(predicate)
         let isKnown = candidates?.isExact ?? false
         var examined = 0
         defer { ExaminedObjects.add(examined) }
-        func visit(_ number: UInt64, _ bytes: UnsafeRawBufferPointer, _ wanted: UInt64) throws -> Step {
-            try store.withPage(bytes, entity, number, for: .scanning, in: self) { page in
+        func visit(_ number: UInt64, bytes: UnsafeRawBufferPointer, wanted: UInt64) throws -> Step {
+            try store.withPage(bytes, entity: entity, number: number, for: .scanning, in: self) { page in
                 var mask = page.presence & wanted
                 guard mask != 0 else { return .next }
                 examined += mask.nonzeroBitCount
                 if !isKnown {
                     mask = try condition.mask(of: page, number: number) & wanted
-                    if !condition.isExact { mask = try exact(mask, number, entity, predicate) }
+                    if !condition.isExact { mask = try exact(mask, number: number, entity: entity, predicate: predicate) }
                 }
                 return mask == 0 ? .next : try body(Match(number: number, page: page, mask: mask))
             }
         }
         guard let candidates else {
-            return try forEachPage(entity) { number, bytes in try visit(number, bytes, ~0) }
+            return try forEachPage(entity) { number, bytes in try visit(number, bytes: bytes, wanted: ~0) }
         }
         for group in Self.groups(candidates.keys) {
-            if let bytes = try pageBytes(entity, group.number), try visit(group.number, bytes, group.mask) == .stop { return }
+            if let bytes = try pageBytes(entity, group.number), try visit(group.number, bytes: bytes, wanted: group.mask) == .stop
+            {
+                return
+            }
         }
     }
 
     /// Returns the objects of a superset that satisfy the whole condition. Checks one object at a time.
-    private func exact(_ mask: UInt64, _ number: UInt64, _ entity: Int, _ predicate: StorePredicate) throws -> UInt64 {
+    private func exact(_ mask: UInt64, number: UInt64, entity: Int, predicate: StorePredicate) throws -> UInt64 {
         var result: UInt64 = 0
         for slot in SlotIterator(mask) {
             let key = PageAddress.key(page: number, slot: slot)
@@ -117,7 +120,7 @@ extension LMDBSnapshot {
         case .index(let access): return try gather(access, limit: limit)
         case .referrers(let index, let entity, let condition):
             var destinations: [ObjectKey] = []
-            try forEachMatch(entity, condition) { match in
+            try forEachMatch(entity, where: condition) { match in
                 for slot in SlotIterator(match.mask) { destinations.append(PageAddress.key(page: match.number, slot: slot)) }
                 return .next
             }
@@ -179,7 +182,7 @@ extension LMDBSnapshot {
     /// Returns the objects that are related to objects satisfying a condition, without duplicates.
     private func gatherRelated(_ relation: Relation, _ condition: StorePredicate) throws -> [ObjectKey] {
         var found: Set<ObjectKey> = []
-        try forEachMatch(relation.entity, condition) { match in
+        try forEachMatch(relation.entity, where: condition) { match in
             for slot in SlotIterator(match.mask) {
                 switch relation {
                 case .referrers(_, let column):
@@ -200,7 +203,7 @@ extension LMDBSnapshot {
     private func present(_ keys: Set<ObjectKey>, of entity: Int) throws -> [ObjectKey] {
         var present: [ObjectKey] = []
         for group in Self.groups(Array(keys)) {
-            let mask = try withPage(entity, group.number) { $0.presence & group.mask } ?? 0
+            let mask = try withPage(entity, number: group.number) { $0.presence & group.mask } ?? 0
             for slot in SlotIterator(mask) { present.append(PageAddress.key(page: group.number, slot: slot)) }
         }
         return present

@@ -59,7 +59,7 @@ extension LMDBSnapshot {
                 if walk.isExact {
                     keys += batch.keys
                 } else {
-                    for key in batch.keys where try satisfies(query, key, condition) { keys.append(key) }
+                    for key in batch.keys where try satisfies(query, key: key, condition: condition) { keys.append(key) }
                     left -= batch.keys.count
                     if left <= 0, keys.count < wanted { return nil }
                 }
@@ -70,10 +70,10 @@ extension LMDBSnapshot {
         return Array(keys.prefix(wanted).dropFirst(offset))
     }
 
-    private func satisfies(_ query: StoreQuery, _ key: ObjectKey, _ condition: CompiledPredicate) throws -> Bool {
+    private func satisfies(_ query: StoreQuery, key: ObjectKey, condition: CompiledPredicate) throws -> Bool {
         guard condition.isExact else { return try query.predicate.matches(query.entity, key: key, in: self) }
         let number = PageAddress.page(of: key)
-        let mask = try withPage(query.entity, number) { page in try condition.mask(of: page, number: number) } ?? 0
+        let mask = try withPage(query.entity, number: number) { page in try condition.mask(of: page, number: number) } ?? 0
         return mask >> UInt64(PageAddress.slot(of: key)) & 1 != 0
     }
 

@@ -19,7 +19,7 @@ extension LMDBSnapshot {
         }
         var keys: [ObjectKey] = []
         var toSkip = max(query.offset, 0)
-        try forEachMatch(query.entity, query.predicate, among: found) { match in
+        try forEachMatch(query.entity, where: query.predicate, among: found) { match in
             let count = match.mask.nonzeroBitCount
             if toSkip >= count {
                 toSkip -= count
@@ -50,7 +50,7 @@ extension LMDBSnapshot {
             return max(0, min(whole, enough) - offset)
         }
         var total = 0
-        try forEachMatch(query.entity, query.predicate) { match in
+        try forEachMatch(query.entity, where: query.predicate) { match in
             total += match.mask.nonzeroBitCount
             return total >= enough ? .stop : .next
         }
@@ -93,7 +93,7 @@ extension LMDBSnapshot {
         let columns = schema.entities[query.entity].columns
         if var selection = RankedSelection(query.sort, columns: columns, wanted: wanted) {
             let column = query.sort[0].column
-            try forEachMatch(query.entity, query.predicate) { match in
+            try forEachMatch(query.entity, where: query.predicate) { match in
                 for slot in SlotIterator(match.mask) {
                     selection.add(PageAddress.key(page: match.number, slot: slot), try match.page.value(slot, column))
                 }
@@ -102,7 +102,7 @@ extension LMDBSnapshot {
             return Array(selection.finish().dropFirst(offset))
         }
         var selection = SortedSelection(query.sort, wanted: wanted)
-        try forEachMatch(query.entity, query.predicate) { match in
+        try forEachMatch(query.entity, where: query.predicate) { match in
             for slot in SlotIterator(match.mask) {
                 try selection.add(PageAddress.key(page: match.number, slot: slot)) { column throws(PageError) in
                     try match.page.value(slot, column)

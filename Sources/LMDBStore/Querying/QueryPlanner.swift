@@ -127,7 +127,7 @@ struct QueryPlanner {
         while found.equalities < index.columns.count, let equal = bounds.equality(of: index.columns[found.equalities]) {
             let column = schema[found.equalities]
             if case .double(let number) = equal.value, number.isNaN { break }
-            guard append(equal.value, column, to: &key, index) else { break }
+            guard append(equal.value, column: column, to: &key, in: index) else { break }
             found.equalities += 1
             found.parts.insert(equal.part)
             if column.type == .float { found.isExact = false }
@@ -170,7 +170,7 @@ struct QueryPlanner {
     }
 
     /// Appends the value of a column to a key. Returns false if the column cannot store such a value.
-    private func append(_ value: Value, _ column: ColumnSchema, to key: inout [UInt8], _ index: Tables.Index) -> Bool {
+    private func append(_ value: Value, column: ColumnSchema, to key: inout [UInt8], in index: Tables.Index) -> Bool {
         var longer = key
         do {
             if index.isCompound {
@@ -194,7 +194,7 @@ struct QueryPlanner {
                 // Values that the column cannot store do not occur in it, and NaN equals nothing.
                 if case .double(let number) = value, number.isNaN { continue }
                 var longer = key
-                guard append(value, column, to: &longer, index) else { continue }
+                guard append(value, column: column, to: &longer, in: index) else { continue }
                 let isWhole = found.equalities + 1 == index.columns.count
                 ranges.append(IndexRange(lower: longer, upper: longer, reach: isWhole ? .whole : .leading))
             }
@@ -236,7 +236,7 @@ struct QueryPlanner {
         for limit in limits {
             if case .double(let number) = limit.value, number.isNaN { continue }
             var longer = key
-            guard !limit.value.isNull, append(limit.value, column, to: &longer, index) else { continue }
+            guard !limit.value.isNull, append(limit.value, column: column, to: &longer, in: index) else { continue }
             parts.insert(limit.part)
             let isStrict = limit.comparison == .less || limit.comparison == .greater
             switch limit.comparison {
@@ -253,7 +253,7 @@ struct QueryPlanner {
             }
         }
         guard hasLower || hasUpper else { return whole(after: key, &found) }
-        if !hasUpper { setOpenUpper(&range, column, key, index) }
+        if !hasUpper { setOpenUpper(&range, column: column, key: key, index: index) }
         // With a bound of a whole string, only that string is at the bound. With a missing bound, all keys that begin so are
         // at the bound.
         if isWhole { range.lowerReach = .whole }
@@ -269,11 +269,11 @@ struct QueryPlanner {
 
     /// Excludes NaN, which is last in an index and is not greater than anything.
     private func setOpenUpper(
-        _ range: inout IndexRange, _ column: ColumnSchema, _ key: [UInt8], _ index: Tables.Index
+        _ range: inout IndexRange, column: ColumnSchema, key: [UInt8], index: Tables.Index
     ) {
         guard column.type.isDouble else { return }
         var longer = key
-        if append(.double(.infinity), column, to: &longer, index) { range.upper = longer }
+        if append(.double(.infinity), column: column, to: &longer, in: index) { range.upper = longer }
     }
 }
 

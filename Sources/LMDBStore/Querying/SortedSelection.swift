@@ -30,7 +30,7 @@ struct SortedSelection {
         var entry = Entry(first: folded(try value(sort[0].column), 0), rest: [], key: key)
         if let worst, sort[0].order(entry.first, worst.first) > 0 { return }
         for position in sort.indices.dropFirst() { entry.rest.append(folded(try value(sort[position].column), position)) }
-        if let worst, !Self.isBefore(entry, worst, sort) { return }
+        if let worst, !Self.isBefore(entry, worst, by: sort) { return }
         entries.append(entry)
         if let wanted, wanted < Int.max / 4, entries.count >= 2 * wanted + 64 { prune(wanted) }
     }
@@ -49,10 +49,10 @@ struct SortedSelection {
     /// The order of entries, as a closure without `self`, because sorting has exclusive access to the entries.
     private var order: (Entry, Entry) -> Bool {
         let sort = sort
-        return { Self.isBefore($0, $1, sort) }
+        return { Self.isBefore($0, $1, by: sort) }
     }
 
-    private static func isBefore(_ a: Entry, _ b: Entry, _ sort: [StoreSort]) -> Bool {
+    private static func isBefore(_ a: Entry, _ b: Entry, by sort: [StoreSort]) -> Bool {
         var order = sort[0].order(a.first, b.first)
         var position = 0
         while order == 0, position < a.rest.count {

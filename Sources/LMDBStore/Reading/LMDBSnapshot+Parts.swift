@@ -9,13 +9,13 @@ import StoreInterface
 
 extension LMDBSnapshot {
     /// Returns the parts of a value. An out-of-line value is read one chunk at a time; any other value is read completely.
-    func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? {
+    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
-        return try withPage(entity, number) { page -> (any ValueParts)? in
+        return try withPage(entity, number: number) { page -> (any ValueParts)? in
             guard page.presence >> UInt64(slot) & 1 != 0 else { return nil }
             if let record = try page.largeValue(slot, column) {
-                return LargeValueParts(record, entity, number, self)
+                return LargeValueParts(record, entity: entity, page: number, snapshot: self)
             }
             return WholeValueParts(try page.value(slot, column))
         }
@@ -31,7 +31,7 @@ struct LargeValueParts: ValueParts {
     private let snapshot: LMDBSnapshot
     private var index = 0
 
-    init(_ record: LargeValueRecord, _ entity: Int, _ page: UInt64, _ snapshot: LMDBSnapshot) {
+    init(_ record: LargeValueRecord, entity: Int, page: UInt64, snapshot: LMDBSnapshot) {
         self.record = record
         self.entity = entity
         self.page = page
@@ -47,7 +47,7 @@ struct LargeValueParts: ValueParts {
             index += 1
             return part
         } catch {
-            throw StoreError.damagedPage(snapshot.store, entity, page, error)
+            throw StoreError.damagedPage(snapshot.store, entity: entity, number: page, error: error)
         }
     }
 }

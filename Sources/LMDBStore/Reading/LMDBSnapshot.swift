@@ -68,22 +68,24 @@ final class LMDBSnapshot: StoreSnapshot {
     private func page(_ entity: Int, _ number: UInt64, check: ObjectPage.Check) throws -> LMDBPage? {
         guard let bytes = try pageBytes(entity, number) else { return nil }
         let unpacked =
-            PackedPage.isPacked(bytes) ? try store.unpacked(bytes, entity, number, for: .reading, in: transaction) : nil
+            PackedPage.isPacked(bytes)
+            ? try store.unpacked(bytes, entity: entity, number: number, for: .reading, in: transaction) : nil
         do {
             let page = try ObjectPage(
                 unpacked?.bytes ?? bytes, layout: store.entities[entity].layout, number: number, check: check,
                 large: LargeValues(self, entity: entity))
-            return LMDBPage(page, unpacked, entity, number, self, checksLargeValues: check == .full)
+            return LMDBPage(
+                page, unpacked: unpacked, entity: entity, number: number, snapshot: self, checksLargeValues: check == .full)
         } catch {
-            throw StoreError.damagedPage(store, entity, number, error)
+            throw StoreError.damagedPage(store, entity: entity, number: number, error: error)
         }
     }
 
     /// Calls `body` with a page, which is valid only inside `body`. Returns nil if there is no page.
     @inline(__always)
-    func withPage<R>(_ entity: Int, _ number: UInt64, _ body: (ObjectPage) throws -> R?) throws -> R? {
+    func withPage<R>(_ entity: Int, number: UInt64, _ body: (ObjectPage) throws -> R?) throws -> R? {
         guard let bytes = try pageBytes(entity, number) else { return nil }
-        return try store.withPage(bytes, entity, number, for: .reading, in: self, body)
+        return try store.withPage(bytes, entity: entity, number: number, for: .reading, in: self, body)
     }
 
     /// Returns the bytes of a page in the map, raw or packed. They are valid while the snapshot is referenced.
@@ -95,10 +97,10 @@ final class LMDBSnapshot: StoreSnapshot {
         }
     }
 
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
-        return try withPage(entity, number) { page in
+        return try withPage(entity, number: number) { page in
             page.presence >> UInt64(slot) & 1 != 0 ? try page.value(slot, column) : nil
         }
     }
@@ -106,7 +108,7 @@ final class LMDBSnapshot: StoreSnapshot {
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
-        return try withPage(entity, number) { page in
+        return try withPage(entity, number: number) { page in
             page.presence >> UInt64(slot) & 1 != 0 ? try page.version(slot) : nil
         }
     }
@@ -175,7 +177,7 @@ final class LMDBPage: StorePage, @unchecked Sendable {
     private let checksLargeValues: Bool
 
     init(
-        _ page: ObjectPage, _ unpacked: UnpackedPage?, _ entity: Int, _ number: UInt64, _ snapshot: LMDBSnapshot,
+        _ page: ObjectPage, unpacked: UnpackedPage?, entity: Int, number: UInt64, snapshot: LMDBSnapshot,
         checksLargeValues: Bool
     ) {
         self.checksLargeValues = checksLargeValues
@@ -192,7 +194,7 @@ final class LMDBPage: StorePage, @unchecked Sendable {
         do {
             return try page.version(slot)
         } catch {
-            throw StoreError.damagedPage(snapshot.store, entity, number, error)
+            throw StoreError.damagedPage(snapshot.store, entity: entity, number: number, error: error)
         }
     }
 
@@ -218,7 +220,7 @@ final class LMDBPage: StorePage, @unchecked Sendable {
             if checksLargeValues { try checkLargeValue(slot, column) }
             return try page.value(slot, column)
         } catch {
-            throw StoreError.damagedPage(snapshot.store, entity, number, error)
+            throw StoreError.damagedPage(snapshot.store, entity: entity, number: number, error: error)
         }
     }
 }

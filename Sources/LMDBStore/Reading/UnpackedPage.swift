@@ -36,10 +36,10 @@ extension LMDBStore {
     /// Returns an unpacked page, from the cache or by unpacking it. Precondition: the bytes are valid in `reader`.
     /// - Throws: `StoreError` `.damaged`.
     func unpacked(
-        _ bytes: UnsafeRawBufferPointer, _ entity: Int, _ number: UInt64, for use: PageUse, in reader: some ByteReading
+        _ bytes: UnsafeRawBufferPointer, entity: Int, number: UInt64, for use: PageUse, in reader: some ByteReading
     ) throws -> UnpackedPage {
         do {
-            return try tails.withWhole(bytes, entity, number, in: reader) { bytes in
+            return try tails.withWhole(bytes, entity: entity, number: number, in: reader) { bytes in
                 let packed = try PackedPage(bytes, place: entities[entity].layout.place(number))
                 let identity = PageIdentity(packed, entity: entity, number: number)
                 if use != .verifying, let known = unpackedPages.page(identity, for: use) { return known }
@@ -49,7 +49,7 @@ extension LMDBStore {
                 return made
             }
         } catch let error as PageError {
-            throw StoreError.damagedPage(self, entity, number, error)
+            throw StoreError.damagedPage(self, entity: entity, number: number, error: error)
         }
     }
 
@@ -59,10 +59,10 @@ extension LMDBStore {
     /// - Throws: `StoreError` `.damaged` for any `PageError`, also one of `body`.
     @inline(__always)
     func withPage<R>(
-        _ bytes: UnsafeRawBufferPointer, _ entity: Int, _ number: UInt64, for use: PageUse, check: ObjectPage.Check = .header,
+        _ bytes: UnsafeRawBufferPointer, entity: Int, number: UInt64, for use: PageUse, check: ObjectPage.Check = .header,
         in reader: some PageReading, _ body: (ObjectPage) throws -> R
     ) throws -> R {
-        let held = PackedPage.isPacked(bytes) ? try unpacked(bytes, entity, number, for: use, in: reader) : nil
+        let held = PackedPage.isPacked(bytes) ? try unpacked(bytes, entity: entity, number: number, for: use, in: reader) : nil
         do {
             return try withExtendedLifetime(held) {
                 let page = try ObjectPage(
@@ -71,7 +71,7 @@ extension LMDBStore {
                 return try body(page)
             }
         } catch let error as PageError {
-            throw StoreError.damagedPage(self, entity, number, error)
+            throw StoreError.damagedPage(self, entity: entity, number: number, error: error)
         }
     }
 }

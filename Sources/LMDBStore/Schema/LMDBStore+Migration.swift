@@ -17,7 +17,8 @@ extension LMDBStore {
             }
             switch item.kind {
             case .build(let entity, let index):
-                return try transaction.build(item, entity, index, Self.pagesAtOnce, Self.keysAtOnce)
+                return try transaction.build(
+                    item, entity: entity, position: index, pages: Self.pagesAtOnce, keys: Self.keysAtOnce)
             case .drop: return try transaction.drop(item, Self.keysAtOnce)
             }
         }
@@ -28,7 +29,7 @@ extension LMDBStore {
 
 extension LMDBTransaction {
     fileprivate func build(
-        _ item: PendingIndexBuilds.Item, _ entity: Int, _ position: Int, _ pages: Int, _ keys: Int
+        _ item: PendingIndexBuilds.Item, entity: Int, position: Int, pages: Int, keys: Int
     ) throws -> (MigrationProgress, Bool) {
         try recordingFailure {
             let index = store.tables.indexes[entity][position]
@@ -41,7 +42,7 @@ extension LMDBTransaction {
             }
             if next == 0 {
                 let isEmpty = try emptySome(of: index.database, keys)
-                if isEmpty { try MetaTable.put(1, item.key, store.tables.meta, in: transaction) }
+                if isEmpty { try MetaTable.put(1, key: item.key, meta: store.tables.meta, in: transaction) }
                 return (MigrationProgress(activity: "index on \(name)", completed: 0, total: total), false)
             }
             try checkRoom(pages: try mostPages(index, rows: pages * PageAddress.slots) + 16)
@@ -51,7 +52,7 @@ extension LMDBTransaction {
             try transaction.withCursor(store.tables.pages[entity]) { cursor in
                 var entry = try cursor.seek(next)
                 while let found = entry, count < pages {
-                    try gather(found, entity, index, &changes)
+                    try gather(found, entity: entity, index: index, changes: &changes)
                     last = found.number
                     count += 1
                     entry = try cursor.move(.next)
@@ -66,7 +67,7 @@ extension LMDBTransaction {
             guard last < PageAddress.end else {
                 throw StoreError.damaged(store, "\(schema.name) has a page \(last), which no key belongs to")
             }
-            try MetaTable.put(last + 1, item.key, store.tables.meta, in: transaction)
+            try MetaTable.put(last + 1, key: item.key, meta: store.tables.meta, in: transaction)
             let first = try transaction.withCursor(store.tables.pages[entity]) { try $0.move(.first)?.number } ?? 1
             // Page numbers are nearly dense, so their distance is about the number of completed pages.
             let completed = min(total, Int(clamping: last + 1 - first))
@@ -75,9 +76,10 @@ extension LMDBTransaction {
     }
 
     private func gather(
-        _ found: Cursor.Entry, _ entity: Int, _ index: Tables.Index, _ changes: inout IndexChanges
+        _ found: Cursor.Entry, entity: Int, index: Tables.Index, changes: inout IndexChanges
     ) throws {
-        try store.withPage(found.value, entity, found.number, for: .scanning, check: .checksum, in: self) { page in
+        try store.withPage(found.value, entity: entity, number: found.number, for: .scanning, check: .checksum, in: self) {
+            page in
             for slot in SlotIterator(page.presence) {
                 let key = PageAddress.key(page: found.number, slot: slot)
                 if index.isCompound {

@@ -68,7 +68,7 @@ private struct RestoredCopy {
 
     private func copyBytes() throws {
         let from: OpenFile
-        do throws(SystemError) { from = try OpenFile(source, .read) } catch {
+        do throws(SystemError) { from = try OpenFile(source, access: .read) } catch {
             throw StoreError(error, "\(source) cannot be opened")
         }
         defer { from.close() }
@@ -99,7 +99,7 @@ private final class StoreFileLock {
     init(of path: String) throws {
         let opened: OpenFile
         do throws(SystemError) {
-            opened = try OpenFile(path + "-lock", .readAndWrite, [.create, .noFollow], permissions: 0o644)
+            opened = try OpenFile(path + "-lock", access: .readAndWrite, options: [.create, .noFollow], permissions: 0o644)
         } catch {
             throw StoreError(error, "\(path)-lock cannot be opened")
         }

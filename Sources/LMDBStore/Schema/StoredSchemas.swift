@@ -57,9 +57,9 @@ struct StoredSchemas {
         }
     }
 
-    static func put(_ schema: StoredSchema, _ number: Int, _ meta: Database, in transaction: WriteTransaction) throws {
+    static func put(_ schema: StoredSchema, number: Int, meta: Database, in transaction: WriteTransaction) throws {
         try schema.json().withUnsafeBytes {
-            try MetaTable.put($0, MetaTable.Key.schema(number), meta, in: transaction)
+            try MetaTable.put($0, key: MetaTable.Key.schema(number), meta: meta, in: transaction)
         }
     }
 
@@ -125,20 +125,22 @@ struct StoredSchemas {
     /// Writes the current version. An index of an entity without pages need not be built.
     func write(_ change: Change, tables: Tables, in transaction: WriteTransaction) throws {
         for number in min(change.formerNumber + 1, change.number)...change.number {
-            try Self.put(versions[number - 1], number, meta, in: transaction)
+            try Self.put(versions[number - 1], number: number, meta: meta, in: transaction)
         }
-        try MetaTable.put(UInt64(change.number), MetaTable.Key.schemaNumber, meta, in: transaction)
+        try MetaTable.put(UInt64(change.number), key: MetaTable.Key.schemaNumber, meta: meta, in: transaction)
         for index in change.builds {
             let pages = try transaction.statistics(tables.pages[index.entity]).entries
             let old = tables.indexes[index.entity].first { $0.name == index.name }
             let entries = try old.map { try transaction.statistics($0.database).entries } ?? 0
             try MetaTable.remove(MetaTable.Key.drop + index.name, meta, in: transaction)
             if pages == 0, entries == 0 { continue }
-            try MetaTable.put(entries == 0 ? 1 : 0, MetaTable.Key.build + index.name, meta, in: transaction)
+            try MetaTable.put(entries == 0 ? 1 : 0, key: MetaTable.Key.build + index.name, meta: meta, in: transaction)
         }
         for (name, kind) in change.drops {
             try MetaTable.remove(MetaTable.Key.build + name, meta, in: transaction)
-            try withUnsafeBytes(of: kind.code) { try MetaTable.put($0, MetaTable.Key.drop + name, meta, in: transaction) }
+            try withUnsafeBytes(of: kind.code) {
+                try MetaTable.put($0, key: MetaTable.Key.drop + name, meta: meta, in: transaction)
+            }
         }
     }
 

@@ -32,7 +32,9 @@ struct UniqueCheck {
         var seen: [[Value]: ObjectKey] = [:]
         try eachObject(columns, of: entity, in: transaction) { key, values in
             guard suspects.contains(key) else { return }
-            if let other = seen.updateValue(key, forKey: values) { throw duplicate(columns, entity, values, [other, key]) }
+            if let other = seen.updateValue(key, forKey: values) {
+                throw duplicate(columns, entity: entity, values: values, keys: [other, key])
+            }
         }
     }
 
@@ -49,7 +51,7 @@ struct UniqueCheck {
         }
     }
 
-    private func duplicate(_ columns: [Int], _ entity: Int, _ values: [Value], _ keys: [ObjectKey]) -> StoreError {
+    private func duplicate(_ columns: [Int], entity: Int, values: [Value], keys: [ObjectKey]) -> StoreError {
         let schema = pages.schema
         let name = columns.map { schema.entities[entity].columns[$0].name }.joined(separator: "+")
         let ids = keys.map { "\(storeName)/\(entity)/\($0)" }.joined(separator: " and ")

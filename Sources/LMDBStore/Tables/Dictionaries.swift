@@ -55,7 +55,7 @@ final class Dictionaries: Sendable {
     func add(_ record: [UInt8], _ entity: Int, in transaction: WriteTransaction) throws -> UInt32 {
         var number: UInt32 = 1
         while try transaction.get(table, key(entity, number)) != nil { number += 1 }
-        try record.withUnsafeBytes { try transaction.put(table, key(entity, number), $0) }
+        try record.withUnsafeBytes { try transaction.put(table, key: key(entity, number), value: $0) }
         return number
     }
 }

@@ -18,17 +18,17 @@ struct LossCount {
         try losses.check(path: path) { subject in
             switch subject {
             case .objects(let entity):
-                return try sum(found, entity, transaction) { page, _ in page.presence.nonzeroBitCount }
+                return try sum(found, entity: entity, in: transaction) { page, _ in page.presence.nonzeroBitCount }
             case .objectsOfType(let entity, let column, let type):
-                return try sum(found, entity, transaction) { page, _ in
+                return try sum(found, entity: entity, in: transaction) { page, _ in
                     try SlotIterator(page.presence).reduce(0) { try page.value($1, column) == .int(type) ? $0 + 1 : $0 }
                 }
             case .values(let entity, let column):
-                return try sum(found, entity, transaction) { page, _ in
+                return try sum(found, entity: entity, in: transaction) { page, _ in
                     try SlotIterator(page.presence).reduce(0) { try page.isNull($1, column) ? $0 : $0 + 1 }
                 }
             case .unanswered(let entity, let column, let backEntity, let backColumn):
-                return try unanswered(found, (entity, column), (backEntity, backColumn), transaction)
+                return try unanswered(found, place: (entity, column), back: (backEntity, backColumn), in: transaction)
             case .pairs(let link):
                 let name = StoredTables(found).links[link].forward
                 return try transaction.statistics(transaction.open(name, .integersToIntegers)).entries
@@ -37,7 +37,7 @@ struct LossCount {
     }
 
     private func sum(
-        _ found: StoredSchema, _ entity: Int, _ transaction: WriteTransaction, _ count: (ObjectPage, UInt64) throws -> Int
+        _ found: StoredSchema, entity: Int, in transaction: WriteTransaction, _ count: (ObjectPage, UInt64) throws -> Int
     ) throws -> Int {
         var sum = 0
         try pages(of: entity, found, transaction).forEachPage(of: 0, in: transaction) { number, page in
@@ -47,18 +47,18 @@ struct LossCount {
     }
 
     private func unanswered(
-        _ found: StoredSchema, _ place: (entity: Int, column: Int), _ back: (entity: Int, column: Int),
-        _ transaction: WriteTransaction
+        _ found: StoredSchema, place: (entity: Int, column: Int), back: (entity: Int, column: Int),
+        in transaction: WriteTransaction
     ) throws -> Int {
         var answers: [ObjectKey: ObjectKey] = [:]
-        _ = try sum(found, back.entity, transaction) { page, number in
+        _ = try sum(found, entity: back.entity, in: transaction) { page, number in
             for slot in SlotIterator(page.presence) {
                 guard let target = try page.value(slot, back.column).referenceKey else { continue }
                 answers[PageAddress.key(page: number, slot: slot)] = target
             }
             return 0
         }
-        return try sum(found, place.entity, transaction) { page, number in
+        return try sum(found, entity: place.entity, in: transaction) { page, number in
             try SlotIterator(page.presence).reduce(0) { sum, slot in
                 guard let target = try page.value(slot, place.column).referenceKey else { return sum }
                 return answers[target] == PageAddress.key(page: number, slot: slot) ? sum : sum + 1

@@ -14,7 +14,7 @@ enum MetaCheck {
         let number = transaction.transactionNumber
         let hash = try transaction.withCursor(meta) { try Self.hash(at: $0, number) }
         try withUnsafeBytes(of: (number.littleEndian, hash.littleEndian)) {
-            try MetaTable.put($0, MetaTable.Key.check, meta, in: transaction)
+            try MetaTable.put($0, key: MetaTable.Key.check, meta: meta, in: transaction)
         }
     }
 

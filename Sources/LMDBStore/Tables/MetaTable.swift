@@ -52,9 +52,9 @@ enum MetaTable {
         static let copyStamp = "copy stamp"
     }
 
-    static func put(_ value: UnsafeRawBufferPointer, _ key: String, _ meta: Database, in transaction: WriteTransaction) throws {
+    static func put(_ value: UnsafeRawBufferPointer, key: String, meta: Database, in transaction: WriteTransaction) throws {
         var key = key
-        try key.withUTF8 { try transaction.put(meta, UnsafeRawBufferPointer($0), value) }
+        try key.withUTF8 { try transaction.put(meta, key: UnsafeRawBufferPointer($0), value: value) }
     }
 
     static func remove(_ key: String, _ meta: Database, in transaction: WriteTransaction) throws {
@@ -80,8 +80,8 @@ enum MetaTable {
         return found
     }
 
-    static func put(_ number: UInt64, _ key: String, _ meta: Database, in transaction: WriteTransaction) throws {
-        try withUnsafeBytes(of: number.littleEndian) { try put($0, key, meta, in: transaction) }
+    static func put(_ number: UInt64, key: String, meta: Database, in transaction: WriteTransaction) throws {
+        try withUnsafeBytes(of: number.littleEndian) { try put($0, key: key, meta: meta, in: transaction) }
     }
 }
 

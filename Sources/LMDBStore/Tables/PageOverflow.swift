@@ -26,7 +26,7 @@ struct PageOverflow: Sendable {
     /// Calls `body` with the whole packed page, of which the page table has `bytes`.
     /// - Throws: `PageError` if the rest is missing or has another length.
     func withWhole<R>(
-        _ bytes: UnsafeRawBufferPointer, _ entity: Int, _ number: UInt64, in reader: some ByteReading,
+        _ bytes: UnsafeRawBufferPointer, entity: Int, number: UInt64, in reader: some ByteReading,
         _ body: (UnsafeRawBufferPointer) throws -> R
     ) throws -> R {
         let missing = PackedPage.missingByteCount(bytes)
@@ -42,8 +42,8 @@ struct PageOverflow: Sendable {
         return try whole.withUnsafeBytes(body)
     }
 
-    func put(_ rest: UnsafeRawBufferPointer, _ entity: Int, _ number: UInt64, in transaction: WriteTransaction) throws {
-        try transaction.put(table, key(entity, number), rest)
+    func put(_ rest: UnsafeRawBufferPointer, entity: Int, number: UInt64, in transaction: WriteTransaction) throws {
+        try transaction.put(table, key: key(entity, number), value: rest)
     }
 
     func delete(_ entity: Int, _ number: UInt64, in transaction: WriteTransaction) throws {

@@ -65,7 +65,7 @@ struct Verifier {
         try snapshot.forEachPage(entity) { number, bytes in
             if PackedPage.missingByteCount(bytes) > 0 { split += 1 }
             do {
-                try store.withPage(bytes, entity, number, for: .verifying, check: .full, in: snapshot) { page in
+                try store.withPage(bytes, entity: entity, number: number, for: .verifying, check: .full, in: snapshot) { page in
                     found[number] = page.presence
                     try large.add(page, number)
                     if page.presence == 0 { problems.append("\(name), page \(number): has no object") }
@@ -98,7 +98,7 @@ struct Verifier {
                 for slot in SlotIterator(mask) {
                     if index.isCompound {
                         counts[position] += 1
-                        try checkCompound(page, slot, number, in: index, entity)
+                        try checkCompound(page, slot: slot, number: number, in: index, entity: entity)
                         continue
                     }
                     guard let value = try? page.value(slot, index.column) else { continue }
@@ -145,7 +145,7 @@ struct Verifier {
     }
 
     private mutating func checkCompound(
-        _ page: any StorePage, _ slot: Int, _ number: UInt64, in index: Tables.Index, _ entity: Int
+        _ page: any StorePage, slot: Int, number: UInt64, in index: Tables.Index, entity: Int
     ) throws {
         let key = PageAddress.key(page: number, slot: slot)
         let subject = "\(schema.entities[entity].name), object \(key)"
@@ -179,7 +179,7 @@ struct Verifier {
             }
         }
         for (source, destination) in pairs where problems.count < Self.maximumFindings {
-            let missing = RelationCheck.missingEnd(link, source, destination, schema) { contains($0, $1) }
+            let missing = RelationCheck.missingEnd(link, from: source, to: destination, in: schema) { contains($0, $1) }
             if let missing { problems.append(missing) }
             let isMirrored = try store.mappingErrors {
                 try snapshot.transaction.withCursor(tables.backward) { try $0.has(destination, value: source) }

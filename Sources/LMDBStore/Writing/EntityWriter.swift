@@ -17,7 +17,7 @@ struct EntityWriter {
     /// The existing objects that were deleted.
     private(set) var deleted: [ObjectKey] = []
 
-    init(_ transaction: LMDBTransaction, _ entity: Int, _ numbers: CommitNumbers) {
+    init(_ transaction: LMDBTransaction, entity: Int, numbers: CommitNumbers) {
         self.numbers = numbers
         store = transaction.store
         opened = transaction
@@ -48,7 +48,7 @@ struct EntityWriter {
             // Pages before the end are looked up; beyond the end there are none.
             let found = isAppending ? nil : try cursor.find(number)
             let hadTail = found.map { PackedPage.missingByteCount($0.value) > 0 } ?? false
-            let made = try merged(found?.value, page, number, at: cursor)
+            let made = try merged(found?.value, with: page, number: number, at: cursor)
             // From here on, the old page's bytes may be overwritten.
             if made.page.byteCount == 0 {
                 if found != nil { try cursor.delete() }
@@ -70,11 +70,12 @@ struct EntityWriter {
     /// Merges a layer's page with the old page.
     /// - Parameter cursor: At the old page, if there is one, before and after the call.
     private mutating func merged(
-        _ bytes: UnsafeRawBufferPointer?, _ page: LayerPage, _ number: UInt64, at cursor: Cursor
+        _ bytes: UnsafeRawBufferPointer?, with page: LayerPage, number: UInt64, at cursor: Cursor
     ) throws -> MadePage {
         // A packed page is unpacked here and written raw.
         let unpacked = try bytes.flatMap { bytes in
-            PackedPage.isPacked(bytes) ? try store.unpacked(bytes, entity, number, for: .writing, in: transaction) : nil
+            PackedPage.isPacked(bytes)
+                ? try store.unpacked(bytes, entity: entity, number: number, for: .writing, in: transaction) : nil
         }
         defer { withExtendedLifetime(unpacked) {} }
         let large = LargeValues(opened, entity: entity)
@@ -87,7 +88,7 @@ struct EntityWriter {
                     deleted.append(PageAddress.key(page: number, slot: slot))
                 }
             }
-            if !indexes.isEmpty { try noteIndexChanges(old, page, number) }
+            if !indexes.isEmpty { try noteIndexChanges(old, page: page, number: number) }
             var draft = try PageDraft(
                 old: old, changes: page, layout: layout, number: number, limit: store.options.largestValueInPage,
                 numbers: numbers)
@@ -101,7 +102,7 @@ struct EntityWriter {
             let merge = try draft.merge(old: old)
             return MadePage(page: merge, dropped: try dropped(old, merge))
         } catch let error as PageError {
-            if !error.isOfValue { throw StoreError.damagedPage(store, entity, number, error) }
+            if !error.isOfValue { throw StoreError.damagedPage(store, entity: entity, number: number, error: error) }
             throw StoreError(
                 .valueTooLarge, "\(error.field) \(error.reason). Change the value or the column's type", cause: error)
         }
@@ -111,7 +112,7 @@ struct EntityWriter {
     private func writeLarge(_ page: LayerPage, _ draft: inout PageDraft) throws {
         for place in draft.largeValues {
             guard let row = page[place.slot] else { continue }
-            draft.place(try opened.writeLarge(row[place.column], entity, place.column), at: place)
+            draft.place(try opened.writeLarge(row[place.column], entity: entity, column: place.column), at: place)
         }
     }
 
@@ -128,7 +129,7 @@ struct EntityWriter {
         return dropped.filter { !kept.contains($0.number) }
     }
 
-    private mutating func noteIndexChanges(_ old: ObjectPage?, _ page: LayerPage, _ number: UInt64) throws {
+    private mutating func noteIndexChanges(_ old: ObjectPage?, page: LayerPage, number: UInt64) throws {
         let present = old?.presence ?? 0
         for slot in SlotIterator(page.touched) {
             guard let row = page[slot] else { continue }
@@ -141,7 +142,7 @@ struct EntityWriter {
             if !isDeleted, !wasPresent, row.kind == .update, set.count != layout.entity.columns.count { continue }
             for index in changes.indices where number < builtPages[index] {
                 if indexes[index].isCompound {
-                    try noteCompoundChange(index, wasPresent ? old : nil, isDeleted ? nil : row, slot, key)
+                    try noteCompoundChange(index, old: wasPresent ? old : nil, row: isDeleted ? nil : row, slot: slot, key: key)
                     continue
                 }
                 let column = indexes[index].column
@@ -164,7 +165,7 @@ struct EntityWriter {
     ///   - old: The page that has the object; nil if the object is new.
     ///   - row: The row to write; nil if the object is deleted.
     private mutating func noteCompoundChange(
-        _ index: Int, _ old: ObjectPage?, _ row: Row?, _ slot: Int, _ key: ObjectKey
+        _ index: Int, old: ObjectPage?, row: Row?, slot: Int, key: ObjectKey
     ) throws {
         let columns = indexes[index].columns
         if let row, !columns.contains(where: row.isSet) { return }

@@ -48,7 +48,7 @@ extension LMDBTransaction {
         var changes = changes
         changes.generation = number
         let history = store.tables.history
-        try ChangeSetCodec.encode(changes).withUnsafeBytes { try transaction.put(history, number, $0) }
+        try ChangeSetCodec.encode(changes).withUnsafeBytes { try transaction.put(history, key: number, value: $0) }
         if number > generation { try advance(to: number) }
         let limit = UInt64(max(store.options.historyLimit, 1))
         guard generation > limit else { return }

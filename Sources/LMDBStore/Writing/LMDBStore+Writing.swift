@@ -27,7 +27,7 @@ extension LMDBStore {
         while true {
             var cause: LMDBError?
             do {
-                return try writeOnce(ahead, body, &cause)
+                return try writeOnce(ahead, body: body, cause: &cause)
             } catch {
                 guard let reason = cause ?? error as? LMDBError else { throw error }
                 switch reason.code {
@@ -43,7 +43,7 @@ extension LMDBStore {
     /// Runs `body` in one transaction, once.
     /// - Parameter cause: Set to LMDB's error inside `body`, even if `body` catches it.
     private func writeOnce<R>(
-        _ ahead: PrewrittenValues?, _ body: (LMDBTransaction) throws -> R, _ cause: inout LMDBError?
+        _ ahead: PrewrittenValues?, body: (LMDBTransaction) throws -> R, cause: inout LMDBError?
     ) throws -> R {
         var saved: Generation?
         var claimed = 0

@@ -54,7 +54,7 @@ extension LMDBTransaction {
 
     private func putNextPage(_ page: UInt64, _ entity: Int) throws {
         let name = MetaTable.Key.nextPage(store.tables.entityNumbers[entity])
-        try MetaTable.put(page, name, store.tables.meta, in: transaction)
+        try MetaTable.put(page, key: name, meta: store.tables.meta, in: transaction)
     }
 
     private func freeKeys(_ entity: Int) throws -> FreeKeys {
@@ -64,6 +64,8 @@ extension LMDBTransaction {
 
     private func put(_ free: FreeKeys, _ entity: Int) throws {
         let name = MetaTable.Key.freeKeys(store.tables.entityNumbers[entity])
-        try FreeKeysCodec.encode(free).withUnsafeBytes { try MetaTable.put($0, name, store.tables.meta, in: transaction) }
+        try FreeKeysCodec.encode(free).withUnsafeBytes {
+            try MetaTable.put($0, key: name, meta: store.tables.meta, in: transaction)
+        }
     }
 }

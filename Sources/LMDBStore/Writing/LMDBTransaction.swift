@@ -40,7 +40,7 @@ final class LMDBTransaction: StoreTransaction {
             var deleted: [DeletedObjects] = []
             for entity in store.schema.entities.indices {
                 guard let rows = layer.entity(entity) else { continue }
-                var writer = EntityWriter(self, entity, numbers)
+                var writer = EntityWriter(self, entity: entity, numbers: numbers)
                 try writer.apply(rows)
                 if !writer.deleted.isEmpty { deleted.append(DeletedObjects(entity: entity, keys: writer.deleted)) }
             }
@@ -64,7 +64,7 @@ final class LMDBTransaction: StoreTransaction {
     /// Records the newest save in the file.
     func advance(to number: Generation) throws {
         generation = number
-        try MetaTable.put(number, MetaTable.Key.generation, store.tables.meta, in: transaction)
+        try MetaTable.put(number, key: MetaTable.Key.generation, meta: store.tables.meta, in: transaction)
     }
 }
 

@@ -32,7 +32,7 @@ struct PresenceCache {
                     PackedPage.isPacked(bytes)
                     ? try PackedPage.presence(bytes) : try ObjectPage(bytes, layout: table.layout, check: .header).presence
             } catch {
-                throw StoreError.damagedPage(store, page.entity, page.number, error)
+                throw StoreError.damagedPage(store, entity: page.entity, number: page.number, error: error)
             }
         }
         masks[page] = mask

@@ -34,7 +34,7 @@ extension KeyCoding {
         }
     }
 
-    init<A: CollectionKey, B: CollectionKey, C: CollectionKey>(_: A.Type, _: B.Type, _: C.Type) where Key == (A, B, C) {
+    init<A: CollectionKey, B: CollectionKey, C: CollectionKey>(_: A.Type, _: B.Type, and _: C.Type) where Key == (A, B, C) {
         typeName = "(\(A.keyTypeName), \(B.keyTypeName), \(C.keyTypeName))"
         append = { key, bytes in
             key.0.appendKey(to: &bytes, isLast: false)

@@ -107,7 +107,7 @@ public struct KeyedCollection<Key, Value: Codable & Sendable> {
         } catch {
             throw CollectionError.unencodable(collection: name, key: text(of: key), reason: "\(error)")
         }
-        try context.putKeyed(place, bytes, of: name, types)
+        try context.putKeyed(place, value: bytes, of: name, types: types)
     }
 
     /// Removes a key and its value. Returns whether there was one.

@@ -43,7 +43,7 @@ extension LayeredView {
         let wanted = Value.data(key)
         for layer in layers {
             for object in layer.candidates(entity: entity, column: KeyedColumn.key, value: wanted)
-            where try exists(entity, object) && value(entity, object, KeyedColumn.key) == wanted { return object }
+            where try exists(entity, object) && value(entity, key: object, column: KeyedColumn.key) == wanted { return object }
         }
         let found = try base.lookup(entity, column: KeyedColumn.key, value: wanted)
         let isAsSaved = layers.allSatisfy { $0.entity(entity) == nil }

@@ -25,7 +25,7 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     }
     /// A Boolean value that indicates whether there are no entries.
     public var isEmpty: Bool {
-        get throws { try collection.context.keyedObjects(lower, upper, .ascending, limit: 1).isEmpty }
+        get throws { try collection.context.keyedObjects(from: lower, to: upper, direction: .ascending, limit: 1).isEmpty }
     }
     /// The entry with the lowest key, or nil.
     public var first: (key: Key, value: Value)? { get throws { try entries(limit: 1).first } }
@@ -34,7 +34,7 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
 
     /// Returns the keys of the entries in their order, or in descending order. Reads no value, so it also lists values that do not decode.
     public func keys(_ direction: StoreSort.Direction = .ascending, limit: Int? = nil) throws -> [Key] {
-        try collection.context.keyedObjects(lower, upper, direction, limit: limit).map { object in
+        try collection.context.keyedObjects(from: lower, to: upper, direction: direction, limit: limit).map { object in
             try key(of: try collection.context.keyedKey(object))
         }
     }
@@ -45,7 +45,7 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     public func entries(
         _ direction: StoreSort.Direction = .ascending, limit: Int? = nil
     ) throws -> [(key: Key, value: Value)] {
-        try collection.context.keyedObjects(lower, upper, direction, limit: limit).compactMap(entry)
+        try collection.context.keyedObjects(from: lower, to: upper, direction: direction, limit: limit).compactMap(entry)
     }
 
     /// Calls `body` with each entry, reading some entries at a time.
@@ -65,7 +65,7 @@ public struct KeyedRange<Key, Value: Codable & Sendable> {
     /// Removes all entries. Returns their number.
     @discardableResult
     public func removeAll() throws -> Int {
-        let objects = try collection.context.keyedObjects(lower, upper, .ascending, limit: nil)
+        let objects = try collection.context.keyedObjects(from: lower, to: upper, direction: .ascending, limit: nil)
         for object in objects { try collection.context.removeKeyed(object, try collection.context.keyedKey(object)) }
         return objects.count
     }
@@ -121,7 +121,7 @@ public struct KeyedCursor<Key, Value: Codable & Sendable> {
         while true {
             if batch.isEmpty {
                 if isAtEnd { return nil }
-                batch = try context.keyedObjects(lower, upper, direction, limit: batchSize).reversed()
+                batch = try context.keyedObjects(from: lower, to: upper, direction: direction, limit: batchSize).reversed()
                 isAtEnd = batch.count < batchSize
                 batchSize = min(batchSize * 4, 16384)
                 guard let last = batch.first else { return nil }

@@ -32,7 +32,7 @@ extension ManagedObjectContext {
     public func collection<A: CollectionKey, B: CollectionKey, C: CollectionKey, Value: Codable & Sendable>(
         _ name: String, of type: Value.Type, key: (A, B, C).Type
     ) throws -> KeyedCollection<(A, B, C), Value> {
-        try KeyedCollection(name, KeyCoding(A.self, B.self, C.self), in: self)
+        try KeyedCollection(name, KeyCoding(A.self, B.self, and: C.self), in: self)
     }
 }
 

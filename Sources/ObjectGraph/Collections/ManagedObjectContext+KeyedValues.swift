@@ -63,7 +63,7 @@ extension ManagedObjectContext {
 
     /// Returns the objects whose keys are in a range, in the order of the keys.
     func keyedObjects(
-        _ lower: [UInt8], _ upper: [UInt8], _ direction: StoreSort.Direction, limit: Int?
+        from lower: [UInt8], to upper: [UInt8], direction: StoreSort.Direction, limit: Int?
     ) throws -> [ObjectKey] {
         checkIsolation()
         try checkOpen()
@@ -85,29 +85,29 @@ extension ManagedObjectContext {
         return StoreQuery(
             entity: entity,
             predicate: .and([
-                .compare(KeyedColumn.key, .greaterOrEqual, .data(Data(lower))),
-                .compare(KeyedColumn.key, .less, .data(Data(upper))),
+                .compare(KeyedColumn.key, .greaterOrEqual, to: .data(Data(lower))),
+                .compare(KeyedColumn.key, .less, to: .data(Data(upper))),
             ]))
     }
 
     // MARK: Writing
 
     /// Sets the value under a key. The first write records the types of the collection.
-    func putKeyed(_ key: Data, _ value: Data, of collection: String, _ types: CollectionTypes) throws {
+    func putKeyed(_ key: Data, value: Data, of collection: String, types: CollectionTypes) throws {
         checkIsolation()
         try checkOpen()
         guard let entity = keyedEntity else { throw CollectionError.unavailable(collection: collection) }
         try record(collection, types)
-        try put(entity, key, value)
+        try put(entity, key: key, value: value)
         tracker.keyed.refused[key] = nil
     }
 
-    private func put(_ entity: Int, _ key: Data, _ value: Data) throws {
+    private func put(_ entity: Int, key: Data, value: Data) throws {
         if let object = try layerStack.view.keyedObject(entity, key) {
             guard try keyedValue(object) != value else { return }
-            return setKeyed(entity, object, key, value, makeWritableRow(entity, object))
+            return setKeyed(entity, object: object, key: key, value: value, row: makeWritableRow(entity, object))
         }
-        if try revive(entity, key, value) { return }
+        if try revive(entity, key: key, value: value) { return }
         let object = nextKey(entity)
         let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: 2)
         row.fill(with: [.data(key), .data(value)])
@@ -116,14 +116,14 @@ extension ManagedObjectContext {
     }
 
     /// Each changed row has the key, so that the change can be applied to another object that has got the same key meanwhile.
-    private func setKeyed(_ entity: Int, _ object: ObjectKey, _ key: Data, _ value: Data, _ row: Row) {
+    private func setKeyed(_ entity: Int, object: ObjectKey, key: Data, value: Data, row: Row) {
         if !row.isSet(KeyedColumn.key) {
             row[KeyedColumn.key] = .data(key)
             layerStack.top.didSet(KeyedColumn.key, of: row, entity: entity, key: object)
         }
         row[KeyedColumn.value] = .data(value)
         layerStack.top.didSet(KeyedColumn.value, of: row, entity: entity, key: object)
-        if !tracker.updatesOfDeleted.isEmpty { tracker.updatesOfDeleted.note(entity, object, KeyedColumn.value) }
+        if !tracker.updatesOfDeleted.isEmpty { tracker.updatesOfDeleted.note(entity, key: object, column: KeyedColumn.value) }
         tracker.log.note(entity, object)
         if let known = registry.object(entity, object) {
             known.row = row
@@ -132,14 +132,14 @@ extension ManagedObjectContext {
     }
 
     /// Updates the object whose deletion is unsaved, so that deleting a key and setting it again is one change of one object.
-    private func revive(_ entity: Int, _ key: Data, _ value: Data) throws -> Bool {
+    private func revive(_ entity: Int, key: Data, value: Data) throws -> Bool {
         guard layerStack.top.mayDelete else { return false }
         let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
         guard let object = try below.keyedObject(entity, key), registry.object(entity, object) == nil,
             let deletion = layerStack.top.row(entity, object), deletion.kind == .delete
         else { return false }
         tracker.log.note(entity, object)
-        if try below.value(entity, object, KeyedColumn.value) == .data(value) {
+        if try below.value(entity, key: object, column: KeyedColumn.value) == .data(value) {
             layerStack.top.remove(entity: entity, key: object)
             return true
         }
@@ -179,7 +179,11 @@ extension ManagedObjectContext {
     private func record(_ name: String, _ types: CollectionTypes) throws {
         guard let entity = keyedEntity, !tracker.keyed.recorded.contains(name) else { return }
         let key = KeyedColumn.typesKey(name)
-        if let bytes = try keyedBytes(key) { try types.check(bytes, name) } else { try put(entity, key, try types.bytes()) }
+        if let bytes = try keyedBytes(key) {
+            try types.check(bytes, name)
+        } else {
+            try put(entity, key: key, value: try types.bytes())
+        }
         tracker.keyed.recorded.insert(name)
     }
 }

@@ -30,6 +30,6 @@ struct ContextEnvironment {
         address = place
         observed = ObservedObjects(isOn: place.executor == nil)
         number = Self.counter.add(1, ordering: .relaxed).oldValue
-        lease = setup.writer.pins.add(setup.name, state, place)
+        lease = setup.writer.pins.add(setup.name, state: state, place: place)
     }
 }

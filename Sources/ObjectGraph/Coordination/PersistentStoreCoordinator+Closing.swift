@@ -129,7 +129,7 @@ final class ClosedSnapshot: StoreSnapshot {
 
     // Reading a property cannot throw, so it reads like a property of a deleted object.
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { nil }
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? { nil }
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? { nil }
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { false }
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { nil }
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { [] }
@@ -141,5 +141,5 @@ final class ClosedSnapshot: StoreSnapshot {
     func explain(_ query: StoreQuery) throws -> String { throw error }
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] { throw error }
     func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey] { throw error }
-    func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? { throw error }
+    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? { throw error }
 }

@@ -24,7 +24,7 @@ protocol RequestRoute: AnyObject, Sendable {
     ///
     /// - Parameter completion: called once, on the parent's executor.
     func takeThrough(
-        _ pushes: [ChildChanges], _ durability: Durability, in parent: ManagedObjectContext,
+        _ pushes: [ChildChanges], durability: Durability, in parent: ManagedObjectContext,
         _ completion: @escaping (Result<ParentState, any Error>) -> Void)
     /// Writes the changes of a root context.
     func write(_ request: SaveRequest, origin: UInt64, to writer: StoreWriter) throws -> SaveOutcome

@@ -63,15 +63,17 @@ final class DerivedColumns: Sendable {
             return derived.type.widened(.int(Int64(try view.related(relation, to: key).count)))
         }
         if let relation = derivation.relation {
-            let values = try view.related(relation, to: key).compactMap { try view.value(relation.entity, $0, column) }
+            let values = try view.related(relation, to: key).compactMap {
+                try view.value(relation.entity, key: $0, column: column)
+            }
             return try aggregate(derived, values.filter { !$0.isNull })
         }
         var reached = key
         for (entity, reference) in zip(derived.pathEntities, derivation.path) {
-            guard let next = try view.value(entity, reached, reference)?.referenceKey else { return derived.missing }
+            guard let next = try view.value(entity, key: reached, column: reference)?.referenceKey else { return derived.missing }
             reached = next
         }
-        let found = try view.value(derived.pathEntities[derived.pathEntities.count - 1], reached, column) ?? .null
+        let found = try view.value(derived.pathEntities[derived.pathEntities.count - 1], key: reached, column: column) ?? .null
         switch derivation.function {
         case .lowercased: return found.mapText { $0.lowercased() } ?? derived.missing
         case .folded: return found.mapText(TextFolding.folded) ?? derived.missing

@@ -6,14 +6,14 @@ import StoreInterface
 /// save. It is never compared between contexts, so that it makes no conflict.
 extension SaveCheck {
     /// Whether another save has changed an object since the context read it, beyond its derived values.
-    func hasChanged(_ entity: Int, _ key: ObjectKey, _ base: LayeredView, _ theirs: RowVersion?) throws -> Bool {
+    func hasChanged(_ entity: Int, key: ObjectKey, base: LayeredView, theirs: RowVersion?) throws -> Bool {
         let before = try base.version(entity, key)
         if numbers.areSame(before, theirs) { return false }
         guard let derived = writer.derived?.sets[entity], !derived.isEmpty, before != nil, theirs != nil else { return true }
         // The other save may have changed derived values only.
         let current = state.view
         for column in writer.store.schema.entities[entity].columns.indices where !derived.contains(column) {
-            if try base.value(entity, key, column) != current.value(entity, key, column) { return true }
+            if try base.value(entity, key: key, column: column) != current.value(entity, key: key, column: column) { return true }
         }
         return false
     }
@@ -50,7 +50,7 @@ extension SaveCheck {
     mutating func deriveValues() throws {
         guard let derived = writer.derived else { return }
         for column in derived.columns {
-            var changes = DerivedChanges(column, layer, before: state.view, after: after, request.rules)
+            var changes = DerivedChanges(column, layer: layer, before: state.view, after: after, rules: request.rules)
             try changes.collect()
             try write(changes, of: column, derived)
         }
@@ -61,14 +61,15 @@ extension SaveCheck {
         let (before, after) = (state.view, after)
         for (key, difference) in changes.differences {
             guard try mayWrite(column.entity, key) else { continue }
-            let old = try before.value(column.entity, key, column.column) ?? .null
+            let old = try before.value(column.entity, key: key, column: column.column) ?? .null
             let start = old.referencelessInteger
-            try put(column, key, column.type.widened(.int(try column.sum(start, difference))), old)
+            try put(column, key: key, value: column.type.widened(.int(try column.sum(start, difference))), old: old)
         }
         for key in changes.recomputed {
             guard try mayWrite(column.entity, key) else { continue }
             try put(
-                column, key, try derived.value(of: column, key, in: after), before.value(column.entity, key, column.column))
+                column, key: key, value: try derived.value(of: column, key, in: after),
+                old: before.value(column.entity, key: key, column: column.column))
         }
     }
 
@@ -82,7 +83,7 @@ extension SaveCheck {
         }
     }
 
-    private mutating func put(_ column: DerivedColumns.Column, _ key: ObjectKey, _ value: Value, _ old: Value?) throws {
+    private mutating func put(_ column: DerivedColumns.Column, key: ObjectKey, value: Value, old: Value?) throws {
         let known = layer.row(column.entity, key)
         if let known, known.isSet(column.column) {
             if known[column.column] == value { return }
@@ -94,7 +95,7 @@ extension SaveCheck {
             var errors = ValidationErrors()
             errors.append(
                 ObjectID(store: writer.store.identity, entity: column.entity, key: key),
-                InvalidValue(schema, column.column, value), listingAtMost: ValidationErrors.listedByWriter)
+                InvalidValue(schema, column: column.column, value: value), listingAtMost: ValidationErrors.listedByWriter)
             throw SaveError.validation(errors)
         }
         let layer = writable()
@@ -122,7 +123,7 @@ private struct DerivedChanges {
     private(set) var recomputed: Set<ObjectKey> = []
 
     init(
-        _ derived: DerivedColumns.Column, _ layer: Layer, before: LayeredView, after: LayeredView, _ rules: RelationshipRules
+        _ derived: DerivedColumns.Column, layer: Layer, before: LayeredView, after: LayeredView, rules: RelationshipRules
     ) {
         self.derived = derived
         self.layer = layer
@@ -135,7 +136,7 @@ private struct DerivedChanges {
         collectOwn()
         switch derived.derivation.relation {
         case .referrers(let entity, let column): try collectReferrers(entity, column)
-        case .link(let link, let direction, let far): try collectPartners(link, direction, far)
+        case .link(let link, let direction, let far): try collectPartners(link, direction: direction, far: far)
         case nil: try collectPath()
         }
         if !recomputed.isEmpty { for key in recomputed { differences[key] = nil } }
@@ -181,17 +182,17 @@ private struct DerivedChanges {
         try layer.forEachRow(of: entity, \.touched) { key, row in
             let isSet = row.kind != .delete && (row.isSet(reference) || column.map(row.isSet) ?? false)
             guard row.kind != .update || isSet else { return }
-            let known = row.kind == .insert ? nil : try before.value(entity, key, reference)
+            let known = row.kind == .insert ? nil : try before.value(entity, key: key, column: reference)
             // The store drops an update of a missing object, unless it sets all columns.
             if known == nil, row.kind == .delete || row.kind == .update && row.set.count < row.columnCount { return }
             let old = known?.referenceKey
             let new = row.kind == .delete ? nil : row.isSet(reference) ? row[reference].referenceKey : old
             var (oldValue, newValue): (Value, Value) = (.int(1), .int(1))
             if let column {
-                oldValue = try old.flatMap { _ in try before.value(entity, key, column) } ?? .null
+                oldValue = try old.flatMap { _ in try before.value(entity, key: key, column: column) } ?? .null
                 newValue = row.kind != .delete && row.isSet(column) ? row[column] : oldValue
                 if old == nil, new != nil, known != nil, !row.isSet(column) {
-                    newValue = try before.value(entity, key, column) ?? .null
+                    newValue = try before.value(entity, key: key, column: column) ?? .null
                 }
             }
             if old == new, oldValue == newValue { return }
@@ -207,7 +208,7 @@ private struct DerivedChanges {
         }
     }
 
-    private mutating func collectPartners(_ link: Int, _ direction: LinkDirection, _ far: Int) throws {
+    private mutating func collectPartners(_ link: Int, direction: LinkDirection, far: Int) throws {
         let pairs = layer.links[link]
         recomputed.formUnion((direction == .forward ? pairs.forward : pairs.backward).keys)
         let back = Relation.link(link, direction == .forward ? .backward : .forward, destination: derived.entity)

@@ -50,7 +50,10 @@ public struct HistoryTransaction: Sendable, Identifiable {
                 for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
                     let key = PageAddress.key(page: page.number, slot: slot)
                     let related = rest.removeValue(forKey: key) ?? []
-                    found.append(change(entity, page, slot, related, tombstones[ObjectAddress(entity: entity.number, key: key)]))
+                    found.append(
+                        change(
+                            entity, page: page, slot: slot, related: related,
+                            tombstone: tombstones[ObjectAddress(entity: entity.number, key: key)]))
                 }
             }
             for (key, names) in rest {
@@ -64,7 +67,7 @@ public struct HistoryTransaction: Sendable, Identifiable {
     }
 
     private func change(
-        _ entity: Entity, _ page: ChangeSet.PageChange, _ slot: Int, _ related: Set<String>, _ tombstone: Tombstone?
+        _ entity: Entity, page: ChangeSet.PageChange, slot: Int, related: Set<String>, tombstone: Tombstone?
     ) -> HistoryChange {
         let bit: UInt64 = 1 << UInt64(slot)
         let id = ObjectID(store: store, entity: entity.number, key: PageAddress.key(page: page.number, slot: slot))

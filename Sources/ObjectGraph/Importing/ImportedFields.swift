@@ -42,11 +42,12 @@ struct ImportedFields {
                 let definition = entity.columns[column]
                 let value = try convert(child, to: definition.type, name)
                 if value.isNull, entity.attribute(named: name)?.isOptional != true { continue }
-                fields.append(Field(name: name, target: target, values: [try accepted(value, definition, name)]))
+                fields.append(
+                    Field(name: name, target: target, values: [try accepted(value, definition: definition, name: name)]))
             case .related(let relationship, let unique):
                 let values = try Self.elements(of: child, relationship).map { element in
                     let value = try convert(element, to: unique.definition.type, name)
-                    return value.isNull ? value : try accepted(value, unique.definition, name)
+                    return value.isNull ? value : try accepted(value, definition: unique.definition, name: name)
                 }
                 fields.append(Field(name: name, target: target, values: values))
             }
@@ -72,7 +73,7 @@ struct ImportedFields {
         return target
     }
 
-    private func accepted(_ value: Value, _ definition: ColumnSchema, _ name: String) throws -> Value {
+    private func accepted(_ value: Value, definition: ColumnSchema, name: String) throws -> Value {
         guard definition.accepts(value) else { throw BatchError.wrongValue(entity: entity.name, property: name, value: value) }
         return definition.type.stored(value)
     }

@@ -83,11 +83,11 @@ extension ManagedObjectContext {
             let value = unique.flatMap { row.value(of: $0.column) } ?? .null
             let known = met[value] ?? existing[value].map { self.object(entity.number, $0) }
             let object = known ?? insert(entity, values: row.columns(entity.defaults))
-            if known != nil { row.forEachAttribute { write(object, $0, $1) } }
+            if known != nil { row.forEachAttribute { write(object, column: $0, value: $1) } }
             if !value.isNull { met[value] = object }
             objects.append(object)
         }
-        for (row, object) in zip(rows, objects) { relate(object, row, destinations, objects) }
+        for (row, object) in zip(rows, objects) { relate(object, row: row, destinations: destinations, objects: objects) }
         return objects
     }
 
@@ -121,8 +121,8 @@ extension ManagedObjectContext {
     }
 
     private func relate(
-        _ object: ManagedObject, _ row: [ImportedFields.Field], _ destinations: [Int: [Value: Destination]],
-        _ objects: [ManagedObject]
+        _ object: ManagedObject, row: [ImportedFields.Field], destinations: [Int: [Value: Destination]],
+        objects: [ManagedObject]
     ) {
         for field in row {
             guard case .related(let relationship, _) = field.target else { continue }

@@ -23,7 +23,7 @@ extension ManagedObjectContext {
     ) throws -> M {
         let unique = try uniqueColumn(attribute)
         return wrapped(
-            try upsert(unique, value.storeValue) { object in try update(wrapped(object, as: M.self)) }, as: M.self)
+            try upsert(unique, value: value.storeValue) { object in try update(wrapped(object, as: M.self)) }, as: M.self)
     }
 
     /// Returns the object of an entity with a value of a unique attribute, and inserts one with that value if there is none.
@@ -38,10 +38,10 @@ extension ManagedObjectContext {
         guard unique.definition.accepts(value) else {
             throw BatchError.wrongValue(entity: entityName, property: attribute, value: value)
         }
-        return try upsert(unique, value, update)
+        return try upsert(unique, value: value, update)
     }
 
-    private func upsert(_ unique: UniqueColumn, _ value: Value, _ update: (ManagedObject) throws -> Void) throws
+    private func upsert(_ unique: UniqueColumn, value: Value, _ update: (ManagedObject) throws -> Void) throws
         -> ManagedObject
     {
         checkIsolation()
@@ -76,14 +76,14 @@ extension ManagedObjectContext {
         guard !wanted.isEmpty else { return [:] }
         let (entity, column) = (unique.entity.number, unique.column)
         let predicate: StorePredicate =
-            wanted.count == 1 ? .compare(column, .equal, wanted.first ?? .null) : .isIn(column, wanted)
+            wanted.count == 1 ? .compare(column, .equal, to: wanted.first ?? .null) : .isIn(column, wanted)
         let parts = [predicate, unique.entity.selection].compactMap(\.self)
         let query = StoreQuery(entity: entity, predicate: .all(parts))
         var found: [Value: ObjectKey] = [:]
         let view = layerStack.view
-        for key in try answer(query, true, { try $0.keys(query) }) {
+        for key in try answer(query, includesPendingChanges: true, { try $0.keys(query) }) {
             // The lowest key, if unsaved objects have equal values.
-            if let value = try view.value(entity, key, column), found[value] == nil { found[value] = key }
+            if let value = try view.value(entity, key: key, column: column), found[value] == nil { found[value] = key }
         }
         return found
     }

@@ -27,7 +27,9 @@ extension PersistentStoreCoordinator {
     ) async throws -> BatchResult where Rows.Element == [Value] {
         var report = BatchReport(rows, progress)
         var rows = rows.makeIterator()
-        return try await importRows(entity(named: entityName), properties, rule, options, &report) { rows.next() }
+        return try await importRows(
+            entity(named: entityName), properties: properties, rule: rule, options: options, report: &report
+        ) { rows.next() }
     }
 
     /// Imports rows that must not leave the caller's isolation, such as a lazy sequence whose closure belongs to the main actor.
@@ -43,7 +45,9 @@ extension PersistentStoreCoordinator {
     ) async throws -> BatchResult where Rows.Element == [Value] {
         var report = BatchReport(rows, progress)
         var rows = rows.makeIterator()
-        return try await importRows(entity(named: entityName), properties, rule, options, &report) { rows.next() }
+        return try await importRows(
+            entity(named: entityName), properties: properties, rule: rule, options: options, report: &report
+        ) { rows.next() }
     }
 
     /// Imports Swift values, such as decoded JSON, as objects of a model type. Their stored properties set the properties of the same
@@ -67,7 +71,7 @@ extension PersistentStoreCoordinator {
         progress: @escaping @Sendable (BatchProgress) -> Void = { _ in }
     ) async throws -> BatchResult where Values.Element: Decodable {
         guard let entity = model.entity(for: M.self) else { throw FetchError.unknownEntity("\(M.self)") }
-        return try await importValues(values, entity, rule, options, progress)
+        return try await importValues(values, entity: entity, rule: rule, options: options, progress)
     }
 
     /// Imports Swift values as objects of an entity by name. See ``insert(contentsOf:as:rule:options:progress:)``.
@@ -76,7 +80,7 @@ extension PersistentStoreCoordinator {
         contentsOf values: Values, into entityName: String, rule: UpsertRule = .insert,
         options: BatchOptions = BatchOptions(), progress: @escaping @Sendable (BatchProgress) -> Void = { _ in }
     ) async throws -> BatchResult where Values.Element: Decodable {
-        try await importValues(values, entity(named: entityName), rule, options, progress)
+        try await importValues(values, entity: entity(named: entityName), rule: rule, options: options, progress)
     }
 
     // MARK: Steps
@@ -87,7 +91,7 @@ extension PersistentStoreCoordinator {
     }
 
     private func importValues<Values: Sequence & Sendable>(
-        _ values: Values, _ entity: Entity, _ rule: UpsertRule, _ options: BatchOptions,
+        _ values: Values, entity: Entity, rule: UpsertRule, options: BatchOptions,
         _ progress: @escaping @Sendable (BatchProgress) -> Void
     ) async throws -> BatchResult {
         var reader = ImportedRows(entity, in: model)
@@ -95,7 +99,7 @@ extension PersistentStoreCoordinator {
         var values = values.makeIterator()
         guard let first = values.next() else { return BatchResult(entity: entity.number, store: store.identity) }
         var next: [Value]? = try reader.firstRow(of: first)
-        return try await importRows(entity, reader.properties, rule, options, &report) {
+        return try await importRows(entity, properties: reader.properties, rule: rule, options: options, report: &report) {
             defer { next = nil }
             return try next ?? values.next().map { try reader.row(of: $0) }
         }
@@ -103,16 +107,16 @@ extension PersistentStoreCoordinator {
 
     /// Imports rows, which are read on the caller's executor.
     private nonisolated(nonsending) func importRows(
-        _ entity: Entity, _ properties: [String], _ rule: UpsertRule, _ options: BatchOptions, _ report: inout BatchReport,
+        _ entity: Entity, properties: [String], rule: UpsertRule, options: BatchOptions, report: inout BatchReport,
         nextRow: () throws -> [Value]?
     ) async throws -> BatchResult {
-        try await instruments.span("strata.batch.insert", ["strata.entity": "\(entity.name)"]) {
-            try await saveRows(entity, properties, rule, options, &report, nextRow: nextRow)
+        try await instruments.span("strata.batch.insert", attributes: ["strata.entity": "\(entity.name)"]) {
+            try await saveRows(entity, properties: properties, rule: rule, options: options, report: &report, nextRow: nextRow)
         }
     }
 
     private nonisolated(nonsending) func saveRows(
-        _ entity: Entity, _ properties: [String], _ rule: UpsertRule, _ options: BatchOptions, _ report: inout BatchReport,
+        _ entity: Entity, properties: [String], rule: UpsertRule, options: BatchOptions, report: inout BatchReport,
         nextRow: () throws -> [Value]?
     ) async throws -> BatchResult {
         let empty = try BatchInsertion(entity, properties: properties, rule: rule, in: model)

@@ -48,7 +48,7 @@ struct AffectedObjects {
                 guard let position = schema.position(in: column) else { continue }
                 // Moving a member changes the list that contains it.
                 for key in changedReferences(other, position) {
-                    if let owner = try new.value(other, key, column)?.referenceKey { keys.insert(owner) }
+                    if let owner = try new.value(other, key: key, column: column)?.referenceKey { keys.insert(owner) }
                 }
             }
         }
@@ -74,8 +74,8 @@ struct AffectedObjects {
         of keys: some Sequence<ObjectKey>, _ entity: Int, _ column: Int, to targets: inout Set<ObjectKey>
     ) throws {
         for key in keys {
-            let before = try old.value(entity, key, column)?.referenceKey
-            let after = try new.value(entity, key, column)?.referenceKey
+            let before = try old.value(entity, key: key, column: column)?.referenceKey
+            let after = try new.value(entity, key: key, column: column)?.referenceKey
             guard before != after else { continue }
             if let before { targets.insert(before) }
             if let after { targets.insert(after) }
@@ -121,8 +121,8 @@ struct AffectedObjects {
         for key in try looked(at: part, entity: relation.entity) {
             switch relation {
             case .referrers(let other, let column):
-                if let target = try old.value(other, key, column)?.referenceKey { keys.insert(target) }
-                if let target = try new.value(other, key, column)?.referenceKey { keys.insert(target) }
+                if let target = try old.value(other, key: key, column: column)?.referenceKey { keys.insert(target) }
+                if let target = try new.value(other, key: key, column: column)?.referenceKey { keys.insert(target) }
             case .link(let link, let direction, _):
                 let back = Relation.link(link, direction == .forward ? .backward : .forward, destination: entity)
                 keys.formUnion(try old.related(back, to: key))

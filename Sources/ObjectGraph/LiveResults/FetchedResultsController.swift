@@ -200,7 +200,7 @@ extension FetchedResultsController where Element: PersistentModel {
     ///
     /// ```swift
     /// let songs = try FetchedResultsController(
-    ///     FetchRequest<Track>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, \.title), context: context)
+    ///     FetchRequest<Track>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, by: \.title), context: context)
     /// try songs.performFetch()
     /// for section in songs.snapshot.sections { print(section.name, section.range.count) }
     /// ```

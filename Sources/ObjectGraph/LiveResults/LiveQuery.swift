@@ -142,7 +142,7 @@ struct LiveQuery: Sendable {
             case (let from?, nil): leaving.append((from, key))
             case (nil, let to?): arriving.append(to)
             case (let from?, let to?):
-                if try isSameLocation(from, key, to) {
+                if try isSameLocation(from, key: key, new: to) {
                     inPlace.append(from.position)
                 } else {
                     leaving.append((from, key))
@@ -199,11 +199,12 @@ struct LiveQuery: Sendable {
     }
 
     /// Whether an object's sort values are unchanged.
-    private func isSameLocation(_ place: ResultList.Location, _ key: ObjectKey, _ new: SortCandidate) throws -> Bool {
+    private func isSameLocation(_ place: ResultList.Location, key: ObjectKey, new: SortCandidate) throws -> Bool {
         guard list.entry(at: place).prefix == new.entry.prefix else { return false }
         if new.entry.prefix.isExact { return true }
         let old = try oldValues(key)
-        return !list.order.precedes(old, key, new.values, key) && !list.order.precedes(new.values, key, old, key)
+        return !list.order.precedes(old, key: key, new.values, key: key)
+            && !list.order.precedes(new.values, key: key, old, key: key)
     }
 
     // MARK: Replacing everything
@@ -320,7 +321,8 @@ extension LayeredView {
     fileprivate func looksTheSame(_ entity: Int, _ key: ObjectKey, in next: LayeredView) throws -> Bool {
         guard try exists(entity, key) == next.exists(entity, key) else { return false }
         return try schema.entities[entity].columns.indices.allSatisfy { column in
-            try (value(entity, key, column) ?? .null).order(next.value(entity, key, column) ?? .null) == 0
+            try (value(entity, key: key, column: column) ?? .null).order(next.value(entity, key: key, column: column) ?? .null)
+                == 0
         }
     }
 

@@ -89,7 +89,7 @@ struct ResultList: Sendable {
         try lowerBound { entry in
             if entry.prefix != candidate.entry.prefix { return entry.prefix < candidate.entry.prefix }
             if entry.prefix.isExact { return entry.key < candidate.entry.key }
-            return try order.precedes(values(entry.key), entry.key, candidate.values, candidate.entry.key)
+            return try order.precedes(values(entry.key), key: entry.key, candidate.values, key: candidate.entry.key)
         }
     }
 

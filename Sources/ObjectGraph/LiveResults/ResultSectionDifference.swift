@@ -69,10 +69,10 @@ public struct ResultSectionDifference: Sendable, Hashable {
             }
         }
         moves.sort { $0.to < $1.to }
-        compareSections(old, new, direction)
+        compareSections(old, with: new, direction: direction)
     }
 
-    private mutating func compareSections(_ old: [ResultSection], _ new: [ResultSection], _ direction: StoreSort.Direction) {
+    private mutating func compareSections(_ old: [ResultSection], with new: [ResultSection], direction: StoreSort.Direction) {
         var (before, after) = (0, 0)
         while before < old.count || after < new.count {
             let order: Int

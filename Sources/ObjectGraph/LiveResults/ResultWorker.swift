@@ -244,7 +244,7 @@ final class ResultWorker: ViewObserver {
             let snapshot = ResultSnapshot(live, store: store)
             let previous = step.live.sections?.sections(in: step.live.window)
             let update = ResultUpdate(snapshot: snapshot, difference: difference, previousSections: previous)
-            return finish(live, number, difference.isEmpty ? nil : update)
+            return finish(live, number: number, update: difference.isEmpty ? nil : update)
         } catch {
             return state.withLock { state in
                 guard state.computation == number, !state.isStopped else {
@@ -263,7 +263,7 @@ final class ResultWorker: ViewObserver {
     }
 
     /// Stores the result. Returns the context's executor if there is something to deliver.
-    private func finish(_ live: LiveQuery, _ number: Int, _ update: ResultUpdate?) -> (any ContextExecutor)? {
+    private func finish(_ live: LiveQuery, number: Int, update: ResultUpdate?) -> (any ContextExecutor)? {
         let (host, dropped) = state.withLock { state -> ((any ContextExecutor)?, [ResultSnapshot]) in
             guard state.computation == number, !state.isStopped else {
                 state.isBusy = false

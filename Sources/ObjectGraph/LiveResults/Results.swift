@@ -98,7 +98,7 @@ extension Results where Element: PersistentModel {
     ///
     /// ```swift
     /// let songs = try Results(
-    ///     FetchRequest<Track>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, \.title), context: context)
+    ///     FetchRequest<Track>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, by: \.title), context: context)
     /// ```
     ///
     /// - Parameters:

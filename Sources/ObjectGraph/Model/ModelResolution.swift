@@ -104,7 +104,8 @@ struct ModelResolution {
                         name: attribute.name, type: attribute.type, isOptional: attribute.isOptional,
                         index: attribute.index, defaultValue: attribute.defaultValue, renamedFrom: attribute.renamedFrom))
             case .relationship(let relationship):
-                let resolved = try resolve(relationship, description, number, column: columns.count, relationships.count)
+                let resolved = try resolve(
+                    relationship, entity: description, number: number, column: columns.count, position: relationships.count)
                 relationships.append(resolved)
                 guard relationship.cardinality == .toOne else { continue }
                 columns.append(
@@ -175,7 +176,7 @@ struct ModelResolution {
     // MARK: Relationships
 
     private mutating func resolve(
-        _ relationship: RelationshipDescription, _ entity: EntityDescription, _ number: Int, column: Int, _ position: Int
+        _ relationship: RelationshipDescription, entity: EntityDescription, number: Int, column: Int, position: Int
     ) throws(ModelError) -> Relationship {
         guard let destination = numbers[relationship.destination] else {
             throw ModelError(
@@ -197,14 +198,14 @@ struct ModelResolution {
             if let back, back.cardinality == .toOne, let far = descriptions[destination].column(named: back.name) {
                 kind = .toMany(.referrers(entity: destination, column: far))
             } else {
-                let link = link(relationship, entity, number, destination, back)
+                let link = link(relationship, entity: entity, number: number, destination: destination, back: back)
                 kind = .toMany(.link(link.number, link.direction, destination: destination))
             }
         }
         return Relationship(
             name: relationship.name, number: position, destination: destination, deleteRule: relationship.deleteRule,
             inverse: inverse, kind: kind, position: try positionColumn(of: relationship, entity, kind),
-            order: try order(of: relationship, entity, number, kind), rules: relationship.rules)
+            order: try order(of: relationship, entity: entity, number: number, kind: kind), rules: relationship.rules)
     }
 
     // MARK: Order
@@ -246,7 +247,7 @@ struct ModelResolution {
 
     /// Returns the number of the hidden entity with the order of a relationship over a link; nil if it has no order.
     private mutating func order(
-        of relationship: RelationshipDescription, _ entity: EntityDescription, _ number: Int, _ kind: Relationship.Kind
+        of relationship: RelationshipDescription, entity: EntityDescription, number: Int, kind: Relationship.Kind
     ) throws(ModelError) -> Int? {
         guard relationship.isOrdered, case .toMany(.link(let link, let direction, let destination)) = kind else { return nil }
         let names = Self.names(entity, relationship)
@@ -291,8 +292,8 @@ struct ModelResolution {
 
     /// Returns the link of a many-to-many relationship, shared by both ends, or of a to-many relationship without an inverse.
     private mutating func link(
-        _ relationship: RelationshipDescription, _ entity: EntityDescription, _ number: Int, _ destination: Int,
-        _ back: RelationshipDescription?
+        _ relationship: RelationshipDescription, entity: EntityDescription, number: Int, destination: Int,
+        back: RelationshipDescription?
     ) -> (number: Int, direction: LinkDirection) {
         let name = "\(entity.name).\(relationship.name)"
         if let known = linkOfRelationship[name] { return known }

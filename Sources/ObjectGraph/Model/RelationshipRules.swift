@@ -108,7 +108,7 @@ final class RelationshipRules: Sendable {
             let rule = relationship.deleteRule
             switch relationship.kind {
             case .toOne(let column):
-                addToOne(relationship, column, of: entity, model)
+                addToOne(relationship, column: column, of: entity, in: model)
             case .toMany(.link(let link, let direction, _)):
                 if direction == .forward { links[link].source = name } else { links[link].destination = name }
                 if rule == .noAction { links[link].mayDangle = true }
@@ -121,12 +121,12 @@ final class RelationshipRules: Sendable {
         }
 
         /// A position goes with either end of its pair. The writer drops positions without a pair, so their references need no check.
-        private mutating func addOrder(_ destination: Int, _ column: Int, _ entity: Entity) {
+        private mutating func addOrder(_ destination: Int, column: Int, entity: Entity) {
             incoming[destination].append(Incoming(entity: entity.number, column: column, rule: .cascade, name: entity.name))
         }
 
-        private mutating func addToOne(_ relationship: Relationship, _ column: Int, of entity: Entity, _ model: Model) {
-            if OrderEntity.contains(entity) { return addOrder(relationship.destination, column, entity) }
+        private mutating func addToOne(_ relationship: Relationship, column: Int, of entity: Entity, in model: Model) {
+            if OrderEntity.contains(entity) { return addOrder(relationship.destination, column: column, entity: entity) }
             let far = model.entities[relationship.destination]
             let back = relationship.inverse.map { far.relationships[$0] }
             // The rule belongs to the end that is deleted. Without an inverse, references are nullified.

@@ -17,21 +17,21 @@ struct ModelComparison {
         changes.fileVersion = file.version
         do {
             let stages = try plan?.stages(from: file, to: model) ?? []
-            try compare(file, stages, &changes)
+            try compare(file, with: stages, into: &changes)
         } catch let error as StoreError where [.schemaMismatch, .schemaTooNew].contains(error.code) {
             changes.refusal = error
-            if changes.steps.isEmpty { addStep(file, model.storeSchema, isCustom: false, &changes) }
+            if changes.steps.isEmpty { addStep(file, to: model.storeSchema, isCustom: false, changes: &changes) }
         }
         return changes
     }
 
-    private func compare(_ file: StoreSchema, _ stages: ArraySlice<MigrationStage>, _ changes: inout ModelChanges) throws {
+    private func compare(_ file: StoreSchema, with stages: ArraySlice<MigrationStage>, into changes: inout ModelChanges) throws {
         var current = file
         for stage in stages {
-            addStep(current, stage.target.storeSchema, isCustom: stage.isCustom, &changes)
+            addStep(current, to: stage.target.storeSchema, isCustom: stage.isCustom, changes: &changes)
             current = stage.target.storeSchema
         }
-        if stages.isEmpty { addStep(file, model.storeSchema, isCustom: false, &changes) }
+        if stages.isEmpty { addStep(file, to: model.storeSchema, isCustom: false, changes: &changes) }
         try countDropped(file, &changes)
         // A custom stage may drop everything, because it has seen the values.
         guard !stages.contains(where: \.isCustom) else { return }
@@ -43,7 +43,7 @@ struct ModelComparison {
         try reading(file) { snapshot in try path.losses.check(path: store.name) { try snapshot.count($0) } }
     }
 
-    private func addStep(_ old: StoreSchema, _ new: StoreSchema, isCustom: Bool, _ changes: inout ModelChanges) {
+    private func addStep(_ old: StoreSchema, to new: StoreSchema, isCustom: Bool, changes: inout ModelChanges) {
         var found = SchemaComparison(old: old, new: new).changes()
         if let pending = new.pendingDerivations(in: old.withoutHints) {
             for entity in pending.entities {
@@ -105,13 +105,13 @@ extension StoreSnapshot {
         switch subject {
         case .objects(let entity): return try count(StoreQuery(entity: entity))
         case .objectsOfType(let entity, let column, let type):
-            return try count(StoreQuery(entity: entity, predicate: .compare(column, .equal, .int(type))))
+            return try count(StoreQuery(entity: entity, predicate: .compare(column, .equal, to: .int(type))))
         case .values(let entity, let column):
-            return try count(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, .null)))
+            return try count(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, to: .null)))
         case .unanswered(let entity, let column, let backEntity, let backColumn):
-            return try keys(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, .null))).count { key in
-                guard let far = try value(entity, key, column)?.referenceKey else { return false }
-                return try value(backEntity, far, backColumn)?.referenceKey != key
+            return try keys(StoreQuery(entity: entity, predicate: .compare(column, .notEqual, to: .null))).count { key in
+                guard let far = try value(entity, key: key, column: column)?.referenceKey else { return false }
+                return try value(backEntity, key: far, column: backColumn)?.referenceKey != key
             }
         case .pairs(let link):
             let ends = schema.links[link]

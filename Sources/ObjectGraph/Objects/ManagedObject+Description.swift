@@ -29,7 +29,7 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
         var state: String?
         var properties: [Property] = []
 
-        mutating func add(_ name: String, _ text: String, _ value: Any) {
+        mutating func add(_ name: String, text: String, value: Any) {
             properties.append(.init(name: name, text: text, value: value))
         }
     }
@@ -58,10 +58,10 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
         for (column, property) in entity.columns.enumerated() {
             if let relationship = property.relationship {
                 let text = detachedState.toOne[relationship]?.object.map { $0.reference } ?? "nil"
-                content.add(property.name, text, text)
+                content.add(property.name, text: text, value: text)
             } else {
                 let value = row.isSet(column) ? row[column] : entity.defaults[column]
-                content.add(property.name, value.text(as: property.type), value.content(as: property.type))
+                content.add(property.name, text: value.text(as: property.type), value: value.content(as: property.type))
             }
         }
         return content
@@ -76,18 +76,18 @@ extension ManagedObject: CustomStringConvertible, CustomDebugStringConvertible, 
             content.state = "id: \(key), deleted"
             return content
         }
-        content.add("id", "\(key)", key)
+        content.add("id", text: "\(key)", value: key)
         for column in definition.declaredColumns {
             let schema = definition.columns[column]
-            guard let value = own(column) ?? (try? view.value(entity, key, column)) else {
-                content.add(schema.name, "not readable", "not readable")
+            guard let value = own(column) ?? (try? view.value(entity, key: key, column: column)) else {
+                content.add(schema.name, text: "not readable", value: "not readable")
                 continue
             }
             if let destination = schema.destination {
                 let text = value.referenceKey.map { "\(entities[destination].name)(id: \($0))" } ?? "nil"
-                content.add(schema.name, text, text)
+                content.add(schema.name, text: text, value: text)
             } else {
-                content.add(schema.name, value.text(as: schema.type), value.content(as: schema.type))
+                content.add(schema.name, text: value.text(as: schema.type), value: value.content(as: schema.type))
             }
         }
         return content

@@ -108,12 +108,12 @@ extension ManagedObject {
     /// Adds one object to a to-many relationship, at the end of an ordered one. O(1), except for the check whether it is related already,
     /// and except for the first object that a context adds to an ordered relationship, which reads all positions.
     public func add(_ other: ManagedObject, to name: String) {
-        arrivedContext.addToMany(self, relationship(name), other)
+        arrivedContext.addToMany(self, relationship: relationship(name), other: other)
     }
 
     /// Removes one object from a to-many relationship.
     public func remove(_ other: ManagedObject, from name: String) {
-        arrivedContext.removeFromMany(self, relationship(name), other)
+        arrivedContext.removeFromMany(self, relationship: relationship(name), other: other)
     }
 
     /// The object's context, after inserting the objects that wait for their insertion.

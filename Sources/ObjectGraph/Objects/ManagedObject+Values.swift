@@ -71,7 +71,7 @@ extension ManagedObject {
             changeDetached(.column(column)) { row?[column] = value }
             return
         }
-        withContext { $0.write(self, column, value) }
+        withContext { $0.write(self, column: column, value: value) }
     }
 
     private func detachedValue(_ column: Int) -> Value {
@@ -116,7 +116,7 @@ extension ManagedObject {
         withContext { $0.admitArrivals() }
         let value = rawValue(column)
         guard case .reference = value, state == .registered else { return value }
-        return withContext { $0.shown(value, self, column) }
+        return withContext { $0.shown(value, object: self, column: column) }
     }
 
     /// Sets a value so that it reads the same before and after a save: a float column keeps only `Float` precision. A reference is
@@ -170,7 +170,7 @@ extension ManagedObject {
         for column in definition.declaredColumns {
             let schema = definition.columns[column]
             guard names?.contains(schema.name) ?? true else { continue }
-            values[schema.name] = context.trapOnStoreError { try below.value(entity, key, column) }
+            values[schema.name] = context.trapOnStoreError { try below.value(entity, key: key, column: column) }
         }
         return values
     }

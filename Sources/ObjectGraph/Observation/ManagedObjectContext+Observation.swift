@@ -34,25 +34,25 @@ extension ManagedObjectContext {
         return try body()
     }
 
-    func willChange(_ entity: Int, _ key: ObjectKey, _ property: ObservedProperty) {
+    func willChange(_ entity: Int, key: ObjectKey, property: ObservedProperty) {
         observed.willChange(registry.object(entity, key), property)
     }
 
     /// Announces a change of a to-one relationship and of its inverse, for the object, its former and its new partner.
     func willSetToOne(
-        _ object: ManagedObject, _ relationship: Relationship, _ column: Int, from old: ObjectKey?, to new: ObjectKey?
+        _ object: ManagedObject, relationship: Relationship, column: Int, from old: ObjectKey?, to new: ObjectKey?
     ) {
         observed.willChange(object, .column(column))
         guard let inverse = relationship.inverse.map({ storedModel.entities[relationship.destination].relationships[$0] }) else {
             return
         }
         if case .toOne(let back) = inverse.kind, let new,
-            let partner = readBelowOrOwn(relationship.destination, new, back)?.referenceKey
+            let partner = readBelowOrOwn(relationship.destination, key: new, column: back)?.referenceKey
         {
-            willChange(object.entity, partner, .column(column))
+            willChange(object.entity, key: partner, property: .column(column))
         }
         for key in [old, new] {
-            if let key { willChange(relationship.destination, key, inverse.observed) }
+            if let key { willChange(relationship.destination, key: key, property: inverse.observed) }
         }
     }
 
@@ -62,19 +62,19 @@ extension ManagedObjectContext {
         observed.willChange(object, .toMany(relationship.number))
         if case .referrers(let entity, let column) = relation {
             for key in adding {
-                guard let owner = readBelowOrOwn(entity, key, column)?.referenceKey else { continue }
-                willChange(object.entity, owner, .toMany(relationship.number))
+                guard let owner = readBelowOrOwn(entity, key: key, column: column)?.referenceKey else { continue }
+                willChange(object.entity, key: owner, property: .toMany(relationship.number))
             }
         }
         guard let inverse = relationship.inverse.map({ storedModel.entities[relationship.destination].relationships[$0] }) else {
             return
         }
-        for key in adding + removing { willChange(relationship.destination, key, inverse.observed) }
+        for key in adding + removing { willChange(relationship.destination, key: key, property: inverse.observed) }
     }
 
-    private func readBelowOrOwn(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
+    private func readBelowOrOwn(_ entity: Int, key: ObjectKey, column: Int) -> Value? {
         if let known = registry.object(entity, key) { return read(known, column) }
-        return readBelow(entity, key, column)
+        return readBelow(entity, key: key, column: column)
     }
 
     /// Announces the deletion of an object: of all its properties, and of relationships that lead to it.
@@ -90,7 +90,7 @@ extension ManagedObjectContext {
                 }
             // A reference stays what it is under some rules. A cleared one is announced where it is written.
             guard case .toMany = inverse.kind else { continue }
-            for key in keys { willChange(relationship.destination, key, inverse.observed) }
+            for key in keys { willChange(relationship.destination, key: key, property: inverse.observed) }
         }
         // A reference to a missing object reads as nil.
         guard storedModel.storeSchema.mayDangle else { return }
@@ -115,7 +115,7 @@ extension ManagedObjectContext {
     ///   - forgetsInserted: Whether objects that do not exist after the step become invalid. Their observers are not notified, because
     ///     reading such an object stops the program.
     func showing<R>(
-        _ next: @autoclosure () -> LayeredView, _ changes: @autoclosure () -> ChangeSet?, forgetsInserted: Bool = false,
+        _ next: @autoclosure () -> LayeredView, changes: @autoclosure () -> ChangeSet?, forgetsInserted: Bool = false,
         _ body: () throws -> R
     ) rethrows -> R {
         guard !observed.isEmpty else { return try withoutUndo(body) }
@@ -184,7 +184,7 @@ private struct ViewComparison {
         if !isTouched { columns = columns.intersection(rules.dangling[entity]) }
         var properties: [ObservedProperty] = []
         try columns.forEach { column in
-            if try differs(entity, key, column) { properties.append(.column(column)) }
+            if try differs(entity, key: key, column: column) { properties.append(.column(column)) }
         }
         for number in observation.relationships {
             let relationship = model.entities[entity].relationships[number]
@@ -199,10 +199,10 @@ private struct ViewComparison {
     private var areFixed: Bool { old.base.isFixed && new.base.isFixed }
 
     /// Snapshots that are not fixed show the new values already, so their values cannot be compared.
-    private func differs(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Bool {
+    private func differs(_ entity: Int, key: ObjectKey, column: Int) throws -> Bool {
         guard areFixed else { return true }
-        return try old.shown(old.value(entity, key, column) ?? .null, entity, column)
-            != new.shown(new.value(entity, key, column) ?? .null, entity, column)
+        return try old.shown(old.value(entity, key: key, column: column) ?? .null, entity: entity, column: column)
+            != new.shown(new.value(entity, key: key, column: column) ?? .null, entity: entity, column: column)
     }
 
     private func contains(_ entity: Int, _ key: ObjectKey, in changes: ChangeSet) -> Bool {

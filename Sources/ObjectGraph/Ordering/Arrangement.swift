@@ -55,7 +55,7 @@ struct Arrangement {
         var arranged = order.indices.map { number in
             number < start || number >= end ? members[number] : members[places[number - start]]
         }
-        Self.fill(&arranged, keeps, isUnknown)
+        Self.fill(&arranged, keeps: keeps, isUnknown)
         return arranged.enumerated().compactMap { number, member in
             members[numbers[member.key] ?? number] == member ? nil : member
         }
@@ -75,14 +75,14 @@ struct Arrangement {
     }
 
     /// Gives positions to the members that do not keep theirs.
-    private static func fill(_ members: inout [Member], _ keeps: [Bool], _ isUnknown: (ObjectKey) -> Bool) {
+    private static func fill(_ members: inout [Member], keeps: [Bool], _ isUnknown: (ObjectKey) -> Bool) {
         var next = 0
         while let first = keeps[next...].firstIndex(of: false) {
             var (start, end) = (first, keeps[first...].firstIndex(of: true) ?? members.count)
             var reach = 0
             while true {
                 let limit = reach == 0 ? Position.maximumLength : Position.maximumLength / 2
-                if let positions = positions(start..<end, in: members, isUnknown, limit) {
+                if let positions = positions(start..<end, in: members, isUnknown: isUnknown, limit: limit) {
                     for (number, position) in zip(start..<end, positions) { members[number].position = position }
                     break
                 }
@@ -97,7 +97,7 @@ struct Arrangement {
     }
 
     private static func positions(
-        _ range: Range<Int>, in members: [Member], _ isUnknown: (ObjectKey) -> Bool, _ limit: Int
+        _ range: Range<Int>, in members: [Member], isUnknown: (ObjectKey) -> Bool, limit: Int
     ) -> [Position]? {
         let lower = range.lowerBound > 0 ? members[range.lowerBound - 1] : nil
         var upper: Position?

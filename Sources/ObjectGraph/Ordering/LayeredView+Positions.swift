@@ -95,11 +95,13 @@ extension Entity {
     ///
     /// - Parameter earlier: The earlier change of the same object in the batch.
     func appendToLists(
-        _ row: Row, _ key: ObjectKey, after earlier: Row? = nil, over view: LayeredView, _ ends: inout ListEnds
+        _ row: Row, key: ObjectKey, after earlier: Row? = nil, over view: LayeredView, ends: inout ListEnds
     ) throws {
         for reference in orderedReferences where row.isSet(reference.column) {
             guard let owner = row[reference.column].referenceKey else { continue }
-            var before = try row.kind == .insert && earlier == nil ? nil : view.value(number, key, reference.column)?.referenceKey
+            var before =
+                try row.kind == .insert && earlier == nil
+                ? nil : view.value(number, key: key, column: reference.column)?.referenceKey
             if let earlier, earlier.isSet(reference.column) { before = earlier[reference.column].referenceKey }
             if before == owner { continue }
             row[reference.position] = try ends.append(key, of: number, to: owner, reference, in: view).value

@@ -14,7 +14,7 @@ extension ManagedObjectContext {
             try tracker.listEnds.append(
                 object.key, of: object.entity, to: owner, reference, in: layerStack.view, revision: layerStack.revision)
         }
-        write(object, reference.position, position.value)
+        write(object, column: reference.position, value: position.value)
     }
 
     /// Appends a new object to the lists that its references lead to.
@@ -35,7 +35,7 @@ extension ManagedObjectContext {
     func arrange(_ object: ManagedObject, _ relationship: Relationship, as wanted: [ObjectKey], old: Set<ObjectKey>? = nil) {
         guard case .toMany(let relation) = relationship.kind, !object.isDeletedHere else { return }
         if let order = relationship.order {
-            return arrangePairs(of: object, relationship, relation, order, as: wanted, old: old)
+            return arrangePairs(of: object, relationship: relationship, relation: relation, order: order, as: wanted, old: old)
         }
         guard let column = relationship.position else { return }
         let arrangement = trapOnStoreError {
@@ -44,14 +44,14 @@ extension ManagedObjectContext {
         let changes = arrangement.changes(as: wanted, old: old) {
             layerStack.top.row(relation.entity, $0)?.isSet(column) ?? false
         }
-        changeOrder(of: object, relationship, changes) {
-            write(relation.entity, $0.key, column, $0.position?.value ?? .null)
+        changeOrder(of: object, relationship: relationship, changes: changes) {
+            write(relation.entity, key: $0.key, column: column, value: $0.position?.value ?? .null)
         }
     }
 
     /// Writes new positions in a list, and notifies the observers of the list.
     func changeOrder(
-        of object: ManagedObject, _ relationship: Relationship, _ changes: [Arrangement.Member],
+        of object: ManagedObject, relationship: Relationship, changes: [Arrangement.Member],
         _ write: (Arrangement.Member) -> Void
     ) {
         guard !changes.isEmpty else { return }

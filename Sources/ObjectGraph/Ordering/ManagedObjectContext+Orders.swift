@@ -3,17 +3,17 @@ import StoreInterface
 /// Ordered many-to-many relationships (S046). Each pair has a position beside it, in an object of a hidden entity.
 extension ManagedObjectContext {
     /// Gives a pair that is being linked the last position in its list, or removes the positions of a pair that is being unlinked.
-    func place(_ order: OrderEntity, _ source: ObjectKey, _ target: ObjectKey, linked: Bool) {
+    func place(_ order: OrderEntity, source: ObjectKey, target: ObjectKey, linked: Bool) {
         let (owner, member) = order.direction == .forward ? (source, target) : (target, source)
         guard linked else { return removePlaces(of: member, order, owner) }
         let position = trapOnStoreError {
             try tracker.listEnds.append(
                 member, of: order.number, to: owner, OrderEntity.reference, in: layerStack.view, revision: layerStack.revision)
         }
-        insertPlace(of: member, order.number, owner, position)
+        insertPlace(of: member, order: order.number, owner: owner, position: position)
     }
 
-    private func insertPlace(of member: ObjectKey, _ order: Int, _ owner: ObjectKey, _ position: Position?) {
+    private func insertPlace(of member: ObjectKey, order: Int, owner: ObjectKey, position: Position?) {
         let key = nextKey(order)
         let row = Row.make(kind: .insert, layer: layerStack.topID, columnCount: storedModel.entities[order].columns.count)
         row[OrderEntity.owner] = .reference(owner)
@@ -28,14 +28,14 @@ extension ManagedObjectContext {
         let places = trapOnStoreError {
             try layerStack.view.related(.referrers(entity: order.number, column: OrderEntity.member), to: member)
         }
-        for key in places where readBelow(order.number, key, OrderEntity.owner)?.referenceKey == owner {
+        for key in places where readBelow(order.number, key: key, column: OrderEntity.owner)?.referenceKey == owner {
             _ = putTombstone(order.number, key)
         }
     }
 
     /// Gives the members of an ordered many-to-many relationship the order of a list: see ``arrange(_:_:as:old:)``.
     func arrangePairs(
-        of object: ManagedObject, _ relationship: Relationship, _ relation: Relation, _ order: Int, as wanted: [ObjectKey],
+        of object: ManagedObject, relationship: Relationship, relation: Relation, order: Int, as wanted: [ObjectKey],
         old: Set<ObjectKey>?
     ) {
         let view = layerStack.view
@@ -45,11 +45,11 @@ extension ManagedObjectContext {
         let changes = pairs.arrangement.changes(as: wanted, old: old) { member in
             pairs.places[member].map { layerStack.top.row(order, $0)?.isSet(OrderEntity.position) ?? false } ?? false
         }
-        changeOrder(of: object, relationship, changes) { change in
+        changeOrder(of: object, relationship: relationship, changes: changes) { change in
             if let place = pairs.places[change.key] {
-                write(order, place, OrderEntity.position, change.position?.value ?? .null)
+                write(order, key: place, column: OrderEntity.position, value: change.position?.value ?? .null)
             } else {
-                insertPlace(of: change.key, order, object.key, change.position)
+                insertPlace(of: change.key, order: order, owner: object.key, position: change.position)
             }
         }
     }
@@ -68,15 +68,16 @@ extension ManagedObjectContext {
     }
 
     /// Returns the owner or the member of a position, which may be deleted.
-    func value(_ column: Int, _ order: OrderEntity, _ key: ObjectKey, _ row: Row) -> ObjectKey? {
+    func value(_ column: Int, order: OrderEntity, key: ObjectKey, row: Row) -> ObjectKey? {
         if row.isSet(column) { return row[column].referenceKey }
-        return (readBelow(order.number, key, column) ?? lastValue(order.number, key, column))?.referenceKey
+        return (readBelow(order.number, key: key, column: column) ?? lastValue(order.number, key: key, column: column))?
+            .referenceKey
     }
 
     /// Calls `body` with each object whose list has unsaved positions in a layer.
     func forEachListChanged(in layer: Layer, _ order: OrderEntity, _ body: (ObjectKey) -> Void) {
         for (key, row) in rows(of: order, in: layer) {
-            if let owner = value(OrderEntity.owner, order, key, row) { body(owner) }
+            if let owner = value(OrderEntity.owner, order: order, key: key, row: row) { body(owner) }
         }
     }
 }

@@ -15,8 +15,8 @@ extension PersistentContainer {
         private let allowedLoss: SchemaMigration.AllowedLoss
 
         init(
-            _ model: Model, _ store: StoreDescription, _ stack: ContextStack, _ plan: MigrationPlan?,
-            _ allowsDataLoss: Set<String>, _ telemetry: Telemetry,
+            _ model: Model, store: StoreDescription, stack: ContextStack, plan: MigrationPlan?,
+            allowsDataLoss: Set<String>, telemetry: Telemetry,
             _ progress: @escaping @Sendable (MigrationProgress) -> Void
         ) {
             self.model = model
@@ -33,8 +33,8 @@ extension PersistentContainer {
         func run() async throws -> Coordinators {
             let instruments = Instruments(telemetry)
             var way: [StoreSchema]?
-            if let migration { way = try await instruments.span("strata.migrate", [:]) { try await migration.run() } }
-            return try await instruments.span("strata.open", [:]) { [way] in
+            if let migration { way = try await instruments.span("strata.migrate", attributes: [:]) { try await migration.run() } }
+            return try await instruments.span("strata.open", attributes: [:]) { [way] in
                 try await DispatchQueue.blocking { try open(way) }
             }
         }

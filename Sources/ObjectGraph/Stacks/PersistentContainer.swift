@@ -45,7 +45,9 @@ public final class PersistentContainer: Sendable {
         allowsDataLoss: Set<String> = [], telemetry: Telemetry = .installed,
         progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
     ) async throws {
-        let opening = Opening(model, store, stack, migrationPlan, allowsDataLoss, telemetry, progress)
+        let opening = Opening(
+            model, store: store, stack: stack, plan: migrationPlan, allowsDataLoss: allowsDataLoss, telemetry: telemetry, progress
+        )
         self.init(opening, try await opening.run())
         await MainActor.run { _ = main.context }
     }
@@ -59,7 +61,9 @@ public final class PersistentContainer: Sendable {
         migrationPlan: MigrationPlan? = nil, allowsDataLoss: Set<String> = [], telemetry: Telemetry = .installed,
         progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
     ) throws {
-        let opening = Opening(model, store, stack, migrationPlan, allowsDataLoss, telemetry, progress)
+        let opening = Opening(
+            model, store: store, stack: stack, plan: migrationPlan, allowsDataLoss: allowsDataLoss, telemetry: telemetry, progress
+        )
         self.init(opening, try opening.runNow())
     }
 

@@ -104,12 +104,16 @@ struct PlannedMigration: Sendable {
             let name = "from \(stage.source.version) to \(stage.target.version)"
             steps.append(
                 Step(activity: "before the change \(name)") {
-                    if let work = stage.willMigrate { try copy.use { try Self.work(work, stage.source, $0.store) } }
+                    if let work = stage.willMigrate {
+                        try copy.use { try Self.work(work, model: stage.source, description: $0.store) }
+                    }
                 })
             steps.append(Step(activity: "the change \(name)") { try copy.use { try evolve(stage, $0.store) } })
             steps.append(
                 Step(activity: "after the change \(name)") {
-                    if let work = stage.didMigrate { try copy.use { try Self.work(work, stage.target, $0.store) } }
+                    if let work = stage.didMigrate {
+                        try copy.use { try Self.work(work, model: stage.target, description: $0.store) }
+                    }
                 })
         }
         steps.append(Step(activity: "replacing the file with the copy") { try copy.use { try $0.replaceOriginal() } })
@@ -129,7 +133,7 @@ struct PlannedMigration: Sendable {
         }
     }
 
-    private static func work(_ work: MigrationStage.Work, _ model: Model, _ description: StoreDescription) throws {
+    private static func work(_ work: MigrationStage.Work, model: Model, description: StoreDescription) throws {
         let end = StoreRelease()
         do {
             let store = try description.open(model.storeSchema)

@@ -17,7 +17,7 @@ final class Instruments: Sendable {
 
     /// Runs `body` in a span, whose context is current while it runs.
     nonisolated(nonsending) func span<R>(
-        _ name: String, _ attributes: KeyValuePairs<String, SpanAttribute>, _ body: () async throws -> R
+        _ name: String, attributes: KeyValuePairs<String, SpanAttribute>, _ body: () async throws -> R
     ) async throws -> R {
         guard let span = start(name, attributes) else { return try await body() }
         defer { span.end() }
@@ -59,10 +59,10 @@ final class Instruments: Sendable {
 extension Instruments? {
     /// Runs `body` in a span, or alone if nothing is installed.
     nonisolated(nonsending) func span<R>(
-        _ name: String, _ attributes: KeyValuePairs<String, SpanAttribute>, _ body: () async throws -> R
+        _ name: String, attributes: KeyValuePairs<String, SpanAttribute>, _ body: () async throws -> R
     ) async throws -> R {
         guard let self else { return try await body() }
-        return try await self.span(name, attributes, body)
+        return try await self.span(name, attributes: attributes, body)
     }
 }
 

@@ -15,7 +15,7 @@ final class SaveTrace: Sendable {
     private let began = DefaultTracerClock.now
     private let times = Mutex(Times())
 
-    init(_ instruments: Instruments, _ origin: SaveOrigin, _ durability: Durability) {
+    init(_ instruments: Instruments, origin: SaveOrigin, durability: Durability) {
         self.instruments = instruments
         let isDurable = durability == .durable
         span = instruments.start(
@@ -50,14 +50,14 @@ final class SaveTrace: Sendable {
         let ended = DefaultTracerClock.now
         let times = times.withLock { $0 }
         if let span, let tracer = instruments.tracer {
-            func part(_ name: String, _ start: DefaultTracerClock.Timestamp, _ end: DefaultTracerClock.Timestamp) {
+            func part(_ name: String, from start: DefaultTracerClock.Timestamp, to end: DefaultTracerClock.Timestamp) {
                 let part: any Span = tracer.startSpan("strata.save.\(name)", context: span.context, at: start)
                 part.end(at: end)
             }
-            part("wait", began, times.checkBegan ?? ended)
+            part("wait", from: began, to: times.checkBegan ?? ended)
             if let began = times.checkBegan, let checked = times.checkEnded {
-                part("check", began, checked)
-                if (try? result.get()) != nil { part("write", checked, ended) }
+                part("check", from: began, to: checked)
+                if (try? result.get()) != nil { part("write", from: checked, to: ended) }
             }
         }
         switch result {
@@ -65,12 +65,12 @@ final class SaveTrace: Sendable {
         case .failure(let error): span?.fail(error)
         }
         span?.end(at: ended)
-        if let metrics = instruments.metrics { count(result, times.bytes, ended, writer, metrics) }
+        if let metrics = instruments.metrics { count(result, bytes: times.bytes, ended: ended, writer: writer, metrics: metrics) }
     }
 
     private func count(
-        _ result: Result<SaveOutcome, any Error>, _ bytes: Int, _ ended: DefaultTracerClock.Timestamp, _ writer: StoreWriter,
-        _ metrics: StoreMetrics
+        _ result: Result<SaveOutcome, any Error>, bytes: Int, ended: DefaultTracerClock.Timestamp, writer: StoreWriter,
+        metrics: StoreMetrics
     ) {
         switch result {
         case .success(let outcome) where !outcome.changes.isEmpty:

@@ -122,7 +122,7 @@ final class EntityRules: Sendable {
 
 extension EntityRules.ColumnRule {
     /// Returns the violation of the rule by a value; nil if the value follows it.
-    func violation(_ value: Value, _ entity: String, _ id: @autoclosure () -> ObjectID?) -> RuleViolation? {
+    func violation(_ value: Value, entity: String, id: @autoclosure () -> ObjectID?) -> RuleViolation? {
         guard let broken = check.broken(by: value) else { return nil }
         return RuleViolation(
             objectID: id(), entity: owner?.entity ?? entity, property: property, value: value, valueText: text(value), rule: rule,
@@ -137,7 +137,7 @@ extension EntityRules.ColumnRule {
 
 extension EntityRules.CountRule {
     /// Returns the violation of the rule by a number of objects; nil if it follows the rule.
-    func violation(_ count: Int, _ entity: String, _ id: ObjectID) -> RuleViolation? {
+    func violation(_ count: Int, entity: String, id: ObjectID) -> RuleViolation? {
         if bounds.contains(count) { return nil }
         let value = Value.int(Int64(count))
         return RuleViolation(
@@ -153,10 +153,11 @@ extension EntityRules.Check {
         case (.required, .null): "must have a value"
         case (.required, _), (_, .null): nil
         case (.characters(let bounds), .string(let text)):
-            Self.broken(bounds, text.utf8.count, "character", "characters") { text.count }
-        case (.bytes(let bounds), .data(let data)): Self.broken(bounds, data.count, "byte", "bytes") { data.count }
+            Self.broken(bounds, bytes: text.utf8.count, one: "character", many: "characters") { text.count }
+        case (.bytes(let bounds), .data(let data)):
+            Self.broken(bounds, bytes: data.count, one: "byte", many: "bytes") { data.count }
         case (.elements(let bounds), .data(let data)):
-            Self.broken(bounds, data.count, "element", "elements") { data.elementsOfJSON }
+            Self.broken(bounds, bytes: data.count, one: "element", many: "elements") { data.elementsOfJSON }
         case (.range(let bounds), _): bounds.contains(value) ? nil : "must be \(bounds.phrase), is \(bounds.text(value))"
         case (.pattern(let pattern), .string(let text)): pattern.matches(text) ? nil : "must match \(pattern.text)"
         // A value of another type, which the check of values reports.
@@ -167,8 +168,7 @@ extension EntityRules.Check {
     /// - Parameters:
     ///   - bytes: The number of bytes, which the length cannot exceed.
     ///   - length: Computes the length, which may take long.
-    private static func broken(_ bounds: CountBounds, _ bytes: Int, _ one: String, _ many: String, _ length: () -> Int) -> String?
-    {
+    private static func broken(_ bounds: CountBounds, bytes: Int, one: String, many: String, _ length: () -> Int) -> String? {
         if bounds.minimum == 0, let maximum = bounds.maximum, bytes <= maximum { return nil }
         if bounds.minimum <= 1, bounds.maximum == nil, bytes > 2 { return nil }
         let length = length()

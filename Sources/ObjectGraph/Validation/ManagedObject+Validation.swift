@@ -61,7 +61,7 @@ extension ManagedObject {
         return rules.columns.compactMap { rule in
             guard rule.type != .reference else { return nil }
             let value = rawValue(rule.column)
-            return rule.violation(value.isNull ? entity.emptyValue(rule.column) : value, rules.entity, nil)
+            return rule.violation(value.isNull ? entity.emptyValue(rule.column) : value, entity: rules.entity, id: nil)
         }
     }
 

@@ -60,14 +60,16 @@ extension ManagedObjectContext {
         for (entity, entityRules) in rules.entities.enumerated() {
             guard let entityRules, !entityRules.columns.isEmpty else { continue }
             try changes.forEachRow(of: entity, \.inserted) { key, row in
-                try check(entityRules, entity, key, row, &reader, &errors)
+                try check(entityRules, entity: entity, key: key, row: row, in: &reader, errors: &errors)
             }
             try changes.forEachRow(of: entity, \.updated) { key, row in
                 // The record of an updated object may be gone (S022).
-                if try exists(entity, key) { try check(entityRules, entity, key, row, &reader, &errors) }
+                if try exists(entity, key) {
+                    try check(entityRules, entity: entity, key: key, row: row, in: &reader, errors: &errors)
+                }
             }
             for key in relinked(entity, changes) where try exists(entity, key) {
-                try check(entityRules, entity, key, nil, &reader, &errors)
+                try check(entityRules, entity: entity, key: key, row: nil, in: &reader, errors: &errors)
             }
         }
         let view = layerStack.view
@@ -77,11 +79,13 @@ extension ManagedObjectContext {
     }
 
     private func check(
-        _ rules: EntityRules, _ entity: Int, _ key: ObjectKey, _ row: Row?, _ reader: inout PagedReader,
-        _ errors: inout ValidationErrors
+        _ rules: EntityRules, entity: Int, key: ObjectKey, row: Row?, in reader: inout PagedReader,
+        errors: inout ValidationErrors
     ) throws {
-        try ValidationRules.check(rules.columns, row, other: { try reader.value(entity, key, $0) }) { rule, value in
-            let violation = rule.violation(value, rules.entity, ObjectID(store: storeIdentity, entity: entity, key: key))
+        try ValidationRules.check(rules.columns, row: row, other: { try reader.value(entity, key: key, column: $0) }) {
+            rule, value in
+            let violation = rule.violation(
+                value, entity: rules.entity, id: ObjectID(store: storeIdentity, entity: entity, key: key))
             if let violation { errors.append(violation) }
         }
     }
@@ -103,8 +107,8 @@ extension ManagedObjectContext {
         guard let rules = traits.validation, let entityRules = rules.entities[entity], try exists(entity, key) else { return [] }
         var errors = ValidationErrors()
         var reader = PagedReader(layerStack.view)
-        try check(entityRules, entity, key, nil, &reader, &errors)
-        try rules.checkCounts(of: entity, key, in: layerStack.view, storeIdentity) { errors.append($0) }
+        try check(entityRules, entity: entity, key: key, row: nil, in: &reader, errors: &errors)
+        try rules.checkCounts(of: entity, key: key, in: layerStack.view, store: storeIdentity) { errors.append($0) }
         return errors.ruleViolations
     }
 
@@ -121,7 +125,7 @@ extension ManagedObjectContext {
 
     private func checkDenied(_ entity: Int, _ key: ObjectKey) throws {
         let consequences = try traits.rules.consequences(of: entity, key, in: layerStack.view) { column in
-            lastValue(entity, key, column)?.referenceKey
+            lastValue(entity, key: key, column: column)?.referenceKey
         }
         for case .deny(let name, let blocker, let blocking) in consequences {
             throw SaveError.deleteDenied(

@@ -74,7 +74,7 @@ extension ManagedObjectContext {
         checkIsolation()
         prepareRequest()
         return try using {
-            try ValidationRules.report(traits.validation, layerStack.view, storeIdentity, limit) {}
+            try ValidationRules.report(traits.validation, in: layerStack.view, store: storeIdentity, limit: limit) {}
         }
     }
 }
@@ -93,7 +93,7 @@ extension PersistentStoreCoordinator {
         let cancellation = Cancellation()
         return try await withTaskCancellationHandler {
             try await offExecutor {
-                try ValidationRules.report(rules, snapshot.state.view, store, limit, cancellation.check)
+                try ValidationRules.report(rules, in: snapshot.state.view, store: store, limit: limit, cancellation.check)
             }
         } onCancel: {
             cancellation.cancel()
@@ -104,7 +104,7 @@ extension PersistentStoreCoordinator {
 extension ValidationRules {
     /// - Parameter willCheckPage: Called before each page. An error that it throws ends the check.
     fileprivate static func report(
-        _ rules: ValidationRules?, _ view: LayeredView, _ store: StoreIdentity, _ limit: Int, _ willCheckPage: () throws -> Void
+        _ rules: ValidationRules?, in view: LayeredView, store: StoreIdentity, limit: Int, _ willCheckPage: () throws -> Void
     ) throws -> ValidationReport {
         var report = ValidationReport(limit: limit)
         guard let rules else { return report }
@@ -119,10 +119,11 @@ extension ValidationRules {
                     let before = report.violationCount
                     let id = ObjectID(store: store, entity: entity, key: key)
                     for rule in entityRules.columns {
-                        let violation = rule.violation(try reader.value(entity, key, rule.column), entityRules.entity, id)
+                        let violation = rule.violation(
+                            try reader.value(entity, key: key, column: rule.column), entity: entityRules.entity, id: id)
                         if let violation { report.append(violation) }
                     }
-                    try rules.checkCounts(of: entity, key, in: view, store) { report.append($0) }
+                    try rules.checkCounts(of: entity, key: key, in: view, store: store) { report.append($0) }
                     report.checkedCount += 1
                     if report.violationCount > before { report.invalidCount += 1 }
                 }

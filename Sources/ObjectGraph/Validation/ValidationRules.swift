@@ -51,7 +51,7 @@ final class ValidationRules: Sendable {
     ///   - other: Returns the value of a column that is not changed; nil not to check it.
     ///   - body: Receives the rule and the value of each checked column.
     static func check(
-        _ rules: [EntityRules.ColumnRule], _ row: Row?, other: (Int) throws -> Value?,
+        _ rules: [EntityRules.ColumnRule], row: Row?, other: (Int) throws -> Value?,
         _ body: (EntityRules.ColumnRule, Value) -> Void
     ) rethrows {
         for rule in rules {
@@ -91,7 +91,7 @@ final class ValidationRules: Sendable {
                 for (column, number) in columns {
                     let isSet = row.kind != .delete && row.isSet(column)
                     if row.kind == .update, !isSet { continue }
-                    let old = row.kind == .insert ? nil : try before.value(entity, key, column)?.referenceKey
+                    let old = row.kind == .insert ? nil : try before.value(entity, key: key, column: column)?.referenceKey
                     let new = isSet ? row[column].referenceKey : nil
                     if old == new { continue }
                     for owner in [old, new].compactMap(\.self) { open.insert(count(number, owner)) }
@@ -112,17 +112,17 @@ final class ValidationRules: Sendable {
         guard try view.exists(open.owner.entity, open.owner.key) else { return nil }
         let counted = counted[open.number]
         if let owner = counted.rule.owner, owner.types != nil {
-            let type = try view.value(open.owner.entity, open.owner.key, owner.typeColumn)
+            let type = try view.value(open.owner.entity, key: open.owner.key, column: owner.typeColumn)
             guard owner.applies(to: type) else { return nil }
         }
         let count = try view.related(counted.relation, to: open.owner.key).count
         let id = ObjectID(store: store, entity: open.owner.entity, key: open.owner.key)
-        return counted.rule.violation(count, entities[open.owner.entity]?.entity ?? "", id)
+        return counted.rule.violation(count, entity: entities[open.owner.entity]?.entity ?? "", id: id)
     }
 
     /// Calls `body` with each violation of an object by the numbers of its related objects.
     func checkCounts(
-        of entity: Int, _ key: ObjectKey, in view: LayeredView, _ store: StoreIdentity, _ body: (RuleViolation) -> Void
+        of entity: Int, key: ObjectKey, in view: LayeredView, store: StoreIdentity, _ body: (RuleViolation) -> Void
     ) throws {
         for (number, counted) in counted.enumerated() where counted.owner == entity {
             let open = OpenCount(owner: ObjectAddress(entity: entity, key: key), number: number)

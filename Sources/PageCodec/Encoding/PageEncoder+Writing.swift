@@ -41,7 +41,7 @@ extension PageEncoder {
         for column in layout.columns.indices {
             let entry = PageFormat.headerSize + column * PageFormat.entrySize
             page.put(UInt32(position), at: entry)
-            let end = try writeColumn(column, page, entry, position, capacity)
+            let end = try writeColumn(column, to: page, entry: entry, start: position, capacity: capacity)
             position = PageFormat.aligned(end)
             for i in end..<position { page.storeBytes(of: 0, toByteOffset: i, as: UInt8.self) }
         }
@@ -89,7 +89,7 @@ extension PageEncoder {
 
     /// Writes a section and the rest of its directory entry. Returns the end of the section.
     private func writeColumn(
-        _ index: Int, _ page: UnsafeMutableRawPointer, _ entry: Int, _ start: Int, _ capacity: Int
+        _ index: Int, to page: UnsafeMutableRawPointer, entry: Int, start: Int, capacity: Int
     ) throws(PageError) -> Int {
         let column = layout.columns[index]
         let fresh = complete | states[3 * index]
@@ -103,7 +103,7 @@ extension PageEncoder {
                 if fresh & presence == 0, presence == old.presence, capacity == old.capacity,
                     !column.isOptional || old.hasNullWord(place)
                 {
-                    return copyColumn(place, old, page, entry, start)
+                    return copyColumn(place, from: old, to: page, entry: entry, start: start)
                 }
                 let section = old.section(place)
                 nulls |= section.nulls & kept
@@ -132,13 +132,14 @@ extension PageEncoder {
             width = 8
             position += 8
         case .signed, .unsigned, .real:
-            width = writeNumbers(column, source, kept & ~nulls, page, position, capacity)
+            width = writeNumbers(column, from: source, keeping: kept & ~nulls, to: page, at: position, capacity: capacity)
             position += width * capacity
         case .uuid:
-            width = writeUUIDs(column, source, kept & ~nulls, page, position, capacity)
+            width = writeUUIDs(column, from: source, keeping: kept & ~nulls, to: page, at: position, capacity: capacity)
             position += width * capacity
         case .heap:
-            (width, position) = try writeHeap(column, source, kept & ~nulls, page, position, capacity)
+            (width, position) = try writeHeap(
+                column, from: source, keeping: kept & ~nulls, to: page, at: position, capacity: capacity)
         }
         page.put(column.code.rawValue, at: entry + PageFormat.entryTypeOffset)
         page.put(UInt8(width), at: entry + PageFormat.entryWidthOffset)
@@ -149,7 +150,7 @@ extension PageEncoder {
 
     /// Copies the section of a column without changes.
     private func copyColumn(
-        _ index: Int, _ old: ObjectPage, _ page: UnsafeMutableRawPointer, _ entry: Int, _ start: Int
+        _ index: Int, from old: ObjectPage, to page: UnsafeMutableRawPointer, entry: Int, start: Int
     ) -> Int {
         let oldEntry = PageFormat.headerSize + index * PageFormat.entrySize
         let oldStart = Int(old.base.number(UInt32.self, at: oldEntry))
@@ -160,8 +161,8 @@ extension PageEncoder {
     }
 
     private func writeNumbers(
-        _ column: PageLayout.Column, _ source: ObjectPage.Section?, _ kept: UInt64, _ page: UnsafeMutableRawPointer,
-        _ position: Int, _ capacity: Int
+        _ column: PageLayout.Column, from source: ObjectPage.Section?, keeping kept: UInt64, to page: UnsafeMutableRawPointer,
+        at position: Int, capacity: Int
     ) -> Int {
         let cells = cells + column.cells
         if let old, let source, source.width != 0 {
@@ -195,8 +196,8 @@ extension PageEncoder {
     }
 
     private func writeUUIDs(
-        _ column: PageLayout.Column, _ source: ObjectPage.Section?, _ kept: UInt64, _ page: UnsafeMutableRawPointer,
-        _ position: Int, _ capacity: Int
+        _ column: PageLayout.Column, from source: ObjectPage.Section?, keeping kept: UInt64, to page: UnsafeMutableRawPointer,
+        at position: Int, capacity: Int
     ) -> Int {
         let cells = cells + column.cells
         if let old, let source, source.width != 0 {
@@ -215,8 +216,8 @@ extension PageEncoder {
 
     /// Writes offsets and heap. Neighbours that are adjacent in their source are copied together.
     private func writeHeap(
-        _ column: PageLayout.Column, _ source: ObjectPage.Section?, _ kept: UInt64, _ page: UnsafeMutableRawPointer,
-        _ position: Int, _ capacity: Int
+        _ column: PageLayout.Column, from source: ObjectPage.Section?, keeping kept: UInt64, to page: UnsafeMutableRawPointer,
+        at position: Int, capacity: Int
     ) throws(PageError) -> (width: Int, end: Int) {
         let cells = cells + column.cells
         var oldHeap = UnsafeRawPointer(heap)

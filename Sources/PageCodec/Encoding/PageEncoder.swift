@@ -77,7 +77,7 @@ struct PageEncoder: ~Copyable {
             let refused = rows.withUnsafeBytes { bytes in
                 let stride = MemoryLayout<Row?>.stride
                 return bytes.load(fromByteOffset: slot * stride, as: Unmanaged<Row>?.self)?._withUnsafeGuaranteedRef {
-                    gather($0, slot, numbers)
+                    gather($0, slot: slot, numbers: numbers)
                 }
             }
             if let refused = refused ?? nil, let row = rows[slot] { throw misfit(refused, row) }
@@ -93,7 +93,7 @@ struct PageEncoder: ~Copyable {
     /// time.
     /// - Returns: The first column whose value does not fit, or -1 if the row has another number of columns.
     @inline(__always)
-    private mutating func gather(_ row: Row, _ slot: Int, _ numbers: CommitNumbers) -> Int? {
+    private mutating func gather(_ row: Row, slot: Int, numbers: CommitNumbers) -> Int? {
         let bit: UInt64 = 1 << UInt64(slot)
         let header = row.withUnsafeMutablePointerToHeader { $0.pointee }
         let isComplete = header.kind == .insert || header.set == layout.allColumns
@@ -115,7 +115,7 @@ struct PageEncoder: ~Copyable {
                 if case .null = values[index] {
                     states.set(bit, at: 3 * index + 1)
                     if !layout.columns[index].isOptional { refused = index }
-                } else if !store(values + index, layout.columns[index], slot) {
+                } else if !store(values + index, column: layout.columns[index], slot: slot) {
                     refused = index
                 }
             }
@@ -129,39 +129,40 @@ struct PageEncoder: ~Copyable {
         let cells = cells + column.cells
         switch column.code {
         case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32:
-            return eachComplete(index, column) { _, value, slot in
+            return eachComplete(index, column: column) { _, value, slot in
                 guard case .int(let number) = value.pointee else { return false }
                 cells[slot] = UInt64(bitPattern: number)
                 return number >= column.minimum && number <= column.maximum
             }
         case .double, .date:
-            return eachComplete(index, column) { _, value, slot in
+            return eachComplete(index, column: column) { _, value, slot in
                 guard case .double(let number) = value.pointee else { return false }
                 cells[slot] = number.bitPattern
                 return true
             }
         case .bool:
-            return eachComplete(index, column) { _, value, slot in
+            return eachComplete(index, column: column) { _, value, slot in
                 guard case .bool(let flag) = value.pointee else { return false }
                 cells.set((flag ? 1 : 0) << UInt64(slot), at: 0)
                 return true
             }
         case .reference:
-            return eachComplete(index, column) { _, value, slot in
+            return eachComplete(index, column: column) { _, value, slot in
                 guard case .reference(let key) = value.pointee else { return false }
                 cells[slot] = key
                 return true
             }
         case .string:
-            return eachComplete(index, column) { encoder, value, slot in encoder.storeUncounted(value, cells + slot) }
+            return eachComplete(index, column: column) { encoder, value, slot in encoder.storeUncounted(value, cells + slot) }
         default:
-            return eachComplete(index, column) { encoder, value, slot in encoder.store(value, column, slot) }
+            return eachComplete(index, column: column) { encoder, value, slot in encoder.store(value, column: column, slot: slot)
+            }
         }
     }
 
     @inline(__always)
     private mutating func eachComplete(
-        _ index: Int, _ column: PageLayout.Column, _ store: (inout PageEncoder, UnsafePointer<Value>, Int) -> Bool
+        _ index: Int, column: PageLayout.Column, _ store: (inout PageEncoder, UnsafePointer<Value>, Int) -> Bool
     ) -> UInt64 {
         var nulls: UInt64 = 0
         var rest = complete
@@ -196,7 +197,7 @@ struct PageEncoder: ~Copyable {
                 let value = try old.value(slot, index)
                 if value.isNull {
                     states.set(1 << UInt64(slot), at: 3 * index + 1)
-                } else if !withUnsafePointer(to: value, { store($0, layout.columns[index], slot) }) {
+                } else if !withUnsafePointer(to: value, { store($0, column: layout.columns[index], slot: slot) }) {
                     throw PageError(value: layout.name(index), reason: "has a default that does not fit its type")
                 }
             }
@@ -205,7 +206,7 @@ struct PageEncoder: ~Copyable {
     }
 
     /// Stores a value that is not null among the cells. Returns false if it does not fit the column.
-    private mutating func store(_ value: UnsafePointer<Value>, _ column: PageLayout.Column, _ slot: Int) -> Bool {
+    private mutating func store(_ value: UnsafePointer<Value>, column: PageLayout.Column, slot: Int) -> Bool {
         let cell = cells + column.cells + (column.shape == .uuid ? slot * 2 : slot)
         switch (column.code, value.pointee) {
         case (.int8, .int(let number)), (.int16, .int(let number)), (.int32, .int(let number)), (.int64, .int(let number)),

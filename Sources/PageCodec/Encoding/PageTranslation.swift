@@ -56,13 +56,13 @@ public final class PageTranslation: Sendable {
 
     func content(_ column: Int, in page: ObjectPage) -> ColumnContent {
         switch sources[column] {
-        case .stored(let source): return .section(section(source, column, page))
-        case .filled(let source, let value): return .filled(section(source, column, page), value)
+        case .stored(let source): return .section(section(source, column: column, in: page))
+        case .filled(let source, let value): return .filled(section(source, column: column, in: page), value)
         case .constant(let value): return .constant(value)
         }
     }
 
-    private func section(_ source: Int, _ column: Int, _ page: ObjectPage) -> ObjectPage.Section {
+    private func section(_ source: Int, column: Int, in page: ObjectPage) -> ObjectPage.Section {
         var section = page.section(source)
         section.code = codes[column]
         return section
@@ -97,7 +97,7 @@ extension ObjectPage {
 
     /// Returns the candidates whose value in a column of an older page passes a test. Tests one value at a time.
     @inline(never)
-    func olderMask(_ column: Int, _ candidates: UInt64, _ test: (Value) -> Bool) throws(PageError) -> UInt64 {
+    func olderMask(_ column: Int, among candidates: UInt64, _ test: (Value) -> Bool) throws(PageError) -> UInt64 {
         if case .constant(let value) = olderContent(column) { return test(value) ? candidates : 0 }
         var result: UInt64 = 0
         for slot in SlotIterator(candidates) where test(try olderValue(slot, column)) { result |= 1 << UInt64(slot) }

@@ -14,7 +14,7 @@ final class ColumnComparison: Sendable {
         self.column = column
         self.comparison = comparison
         self.value = value
-        onNull = StorePredicate.compare(.null, comparison, value)
+        onNull = StorePredicate.compare(.null, comparison, to: value)
         bytes =
             switch value {
             case .string(let text): Array(text.utf8)
@@ -25,14 +25,14 @@ final class ColumnComparison: Sendable {
     }
 
     func mask(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
-        if column < page.columnCount { return try mask(page, page.section(column), candidates) }
-        if let section = page.olderSection(column) { return try mask(page, section, candidates) }
-        return try page.olderMask(column, candidates) { StorePredicate.compare($0, comparison, value) }
+        if column < page.columnCount { return try mask(page, section: page.section(column), among: candidates) }
+        if let section = page.olderSection(column) { return try mask(page, section: section, among: candidates) }
+        return try page.olderMask(column, among: candidates) { StorePredicate.compare($0, comparison, to: value) }
     }
 
     @inline(__always)
     private func mask(
-        _ page: ObjectPage, _ section: ObjectPage.Section, _ candidates: UInt64
+        _ page: ObjectPage, section: ObjectPage.Section, among candidates: UInt64
     ) throws(PageError) -> UInt64 {
         let nulls = onNull ? section.nulls & candidates : 0
         let rest = candidates & ~section.nulls
@@ -40,26 +40,26 @@ final class ColumnComparison: Sendable {
         switch (section.code, value) {
         case (.bool, _):
             let bits = page.base.number(UInt64.self, at: section.array)
-            let whenTrue = StorePredicate.compare(.bool(true), comparison, value) ? bits : 0
-            let whenFalse = StorePredicate.compare(.bool(false), comparison, value) ? ~bits : 0
+            let whenTrue = StorePredicate.compare(.bool(true), comparison, to: value) ? bits : 0
+            let whenFalse = StorePredicate.compare(.bool(false), comparison, to: value) ? ~bits : 0
             return nulls | rest & (whenTrue | whenFalse)
         case (.int8, .int(let number)), (.int16, .int(let number)), (.int32, .int(let number)), (.int64, .int(let number)):
-            return nulls | rest & signed(page, section, number)
+            return nulls | rest & signed(page, section: section, constant: number)
         case (.uint8, .int(let number)), (.uint16, .int(let number)), (.uint32, .int(let number)):
-            return nulls | rest & small(page, section, number)
+            return nulls | rest & small(page, section: section, constant: number)
         case (.uint64, .uint(let number)), (.reference, .reference(let number)):
-            return nulls | rest & unsigned(page, section, number)
+            return nulls | rest & unsigned(page, section: section, constant: number)
         case (.double, .double(let number)), (.date, .double(let number)):
-            return nulls | rest & doubles(page, section, number)
+            return nulls | rest & doubles(page, section: section, constant: number)
         case (.float, .double(let number)):
-            return nulls | rest & floats(page, section, number)
+            return nulls | rest & floats(page, section: section, constant: number)
         case (.string, .string), (.data, .data):
-            return nulls | (try heap(page, section, rest))
+            return nulls | (try heap(page, section: section, among: rest))
         case (.uuid, .uuid) where section.width != 0:
-            return nulls | uuids(page, section, rest)
+            return nulls | uuids(page, section: section, among: rest)
         case (_, .null):
             // All values that are not null compare with null in the same way, so that a large value need not be read.
-            return nulls | (StorePredicate.compare(.bool(true), comparison, .null) ? rest : 0)
+            return nulls | (StorePredicate.compare(.bool(true), comparison, to: .null) ? rest : 0)
         default:
             return nulls | (try any(page, rest))
         }
@@ -68,61 +68,61 @@ final class ColumnComparison: Sendable {
     /// Compares with the reference implementation, for rarely compared pairs of types.
     private func any(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
         var result: UInt64 = 0
-        for slot in SlotIterator(candidates) where StorePredicate.compare(try page.value(slot, column), comparison, value) {
+        for slot in SlotIterator(candidates) where StorePredicate.compare(try page.value(slot, column), comparison, to: value) {
             result |= 1 << UInt64(slot)
         }
         return result
     }
 
-    private func signed(_ page: ObjectPage, _ section: ObjectPage.Section, _ constant: Int64) -> UInt64 {
+    private func signed(_ page: ObjectPage, section: ObjectPage.Section, constant: Int64) -> UInt64 {
         let cells = page.base + section.array
         switch section.width {
-        case 0: return scan(1, constant) { _ in Int64(0) } == 0 ? 0 : ~0
+        case 0: return scan(1, against: constant) { _ in Int64(0) } == 0 ? 0 : ~0
         case 1: return scan(narrow: page.capacity, constant) { cells.load(fromByteOffset: $0, as: Int8.self) }
         case 2: return scan(narrow: page.capacity, constant) { cells.number(Int16.self, at: $0 &* 2) }
         case 4: return scan(narrow: page.capacity, constant) { cells.number(Int32.self, at: $0 &* 4) }
-        default: return scan(page.capacity, constant) { cells.number(Int64.self, at: $0 &* 8) }
+        default: return scan(page.capacity, against: constant) { cells.number(Int64.self, at: $0 &* 8) }
         }
     }
 
-    private func small(_ page: ObjectPage, _ section: ObjectPage.Section, _ constant: Int64) -> UInt64 {
+    private func small(_ page: ObjectPage, section: ObjectPage.Section, constant: Int64) -> UInt64 {
         let cells = page.base + section.array
         switch section.width {
-        case 0: return scan(1, constant) { _ in Int64(0) } == 0 ? 0 : ~0
+        case 0: return scan(1, against: constant) { _ in Int64(0) } == 0 ? 0 : ~0
         case 1: return scan(narrow: page.capacity, constant) { cells.load(fromByteOffset: $0, as: UInt8.self) }
         case 2: return scan(narrow: page.capacity, constant) { cells.number(UInt16.self, at: $0 &* 2) }
         default: return scan(narrow: page.capacity, constant) { cells.number(UInt32.self, at: $0 &* 4) }
         }
     }
 
-    private func unsigned(_ page: ObjectPage, _ section: ObjectPage.Section, _ constant: UInt64) -> UInt64 {
+    private func unsigned(_ page: ObjectPage, section: ObjectPage.Section, constant: UInt64) -> UInt64 {
         let cells = page.base + section.array
         switch section.width {
-        case 0: return scan(1, constant) { _ in UInt64(0) } == 0 ? 0 : ~0
+        case 0: return scan(1, against: constant) { _ in UInt64(0) } == 0 ? 0 : ~0
         case 1: return scan(narrow: page.capacity, constant) { cells.load(fromByteOffset: $0, as: UInt8.self) }
         case 2: return scan(narrow: page.capacity, constant) { cells.number(UInt16.self, at: $0 &* 2) }
         case 4: return scan(narrow: page.capacity, constant) { cells.number(UInt32.self, at: $0 &* 4) }
-        default: return scan(page.capacity, constant) { cells.number(UInt64.self, at: $0 &* 8) }
+        default: return scan(page.capacity, against: constant) { cells.number(UInt64.self, at: $0 &* 8) }
         }
     }
 
-    private func doubles(_ page: ObjectPage, _ section: ObjectPage.Section, _ constant: Double) -> UInt64 {
+    private func doubles(_ page: ObjectPage, section: ObjectPage.Section, constant: Double) -> UInt64 {
         let cells = page.base + section.array
-        if section.width == 0 { return scan(1, constant) { _ in 0.0 } == 0 ? 0 : ~0 }
-        return scan(page.capacity, constant) { Double(bitPattern: cells.number(UInt64.self, at: $0 &* 8)) }
+        if section.width == 0 { return scan(1, against: constant) { _ in 0.0 } == 0 ? 0 : ~0 }
+        return scan(page.capacity, against: constant) { Double(bitPattern: cells.number(UInt64.self, at: $0 &* 8)) }
     }
 
-    private func floats(_ page: ObjectPage, _ section: ObjectPage.Section, _ constant: Double) -> UInt64 {
+    private func floats(_ page: ObjectPage, section: ObjectPage.Section, constant: Double) -> UInt64 {
         let cells = page.base + section.array
-        if section.width == 0 { return scan(1, constant) { _ in 0.0 } == 0 ? 0 : ~0 }
-        return scan(page.capacity, constant) { Double(Float(bitPattern: cells.number(UInt32.self, at: $0 &* 4))) }
+        if section.width == 0 { return scan(1, against: constant) { _ in 0.0 } == 0 ? 0 : ~0 }
+        return scan(page.capacity, against: constant) { Double(Float(bitPattern: cells.number(UInt32.self, at: $0 &* 4))) }
     }
 
     /// Compares cells at their own width, so that a vector contains many of them.
     @inline(__always)
     private func scan<T: FixedWidthInteger, C: FixedWidthInteger>(narrow count: Int, _ constant: C, _ cell: (Int) -> T) -> UInt64
     {
-        if let constant = T(exactly: constant) { return scan(count, constant, cell) }
+        if let constant = T(exactly: constant) { return scan(count, against: constant, cell) }
         // The constant is outside the cells' range, so all cells compare with it in the same way.
         let isBelow = constant > C(truncatingIfNeeded: T.max)
         switch comparison {
@@ -136,7 +136,7 @@ final class ColumnComparison: Sendable {
     /// Compares every slot below the capacity without branches. For doubles the result equals `StorePredicate.compare`: NaN
     /// is unequal to everything and has no order.
     @inline(__always)
-    private func scan<T: Comparable>(_ count: Int, _ constant: T, _ cell: (Int) -> T) -> UInt64 {
+    private func scan<T: Comparable>(_ count: Int, against constant: T, _ cell: (Int) -> T) -> UInt64 {
         switch comparison {
         case .equal: gatherBits(count) { cell($0) == constant }
         case .notEqual: gatherBits(count) { cell($0) != constant }
@@ -162,10 +162,11 @@ final class ColumnComparison: Sendable {
         return result
     }
 
-    private func heap(_ page: ObjectPage, _ section: ObjectPage.Section, _ candidates: UInt64) throws(PageError) -> UInt64 {
+    private func heap(_ page: ObjectPage, section: ObjectPage.Section, among candidates: UInt64) throws(PageError) -> UInt64 {
         var result: UInt64 = 0
         let isEquality = comparison == .equal || comparison == .notEqual
-        for slot in SlotIterator(candidates & section.outside) where holds(try largeOrder(page, section, slot, isEquality)) {
+        for slot in SlotIterator(candidates & section.outside)
+        where holds(try largeOrder(page, section: section, slot: slot, isEquality: isEquality)) {
             result |= 1 << UInt64(slot)
         }
         for slot in SlotIterator(candidates & ~section.outside) {
@@ -180,7 +181,7 @@ final class ColumnComparison: Sendable {
     /// read only if byte count and hash agree.
     @inline(never)
     private func largeOrder(
-        _ page: ObjectPage, _ section: ObjectPage.Section, _ slot: Int, _ isEquality: Bool
+        _ page: ObjectPage, section: ObjectPage.Section, slot: Int, isEquality: Bool
     ) throws(PageError) -> Int {
         let record = try page.record(slot, in: section)
         if isEquality, record.byteCount != bytes.count || record.hash != bytes.withUnsafeBytes(LargeValueHash.of) { return 1 }
@@ -199,7 +200,7 @@ final class ColumnComparison: Sendable {
         return order != 0 ? order : record.byteCount - bytes.count
     }
 
-    private func uuids(_ page: ObjectPage, _ section: ObjectPage.Section, _ candidates: UInt64) -> UInt64 {
+    private func uuids(_ page: ObjectPage, section: ObjectPage.Section, among candidates: UInt64) -> UInt64 {
         var result: UInt64 = 0
         for slot in SlotIterator(candidates) {
             let cell = UnsafeRawBufferPointer(start: page.base + section.array + slot * 16, count: 16)

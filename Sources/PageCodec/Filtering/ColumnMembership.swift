@@ -23,7 +23,7 @@ final class ColumnMembership: Sendable {
     }
 
     func mask(_ page: ObjectPage, _ candidates: UInt64) throws(PageError) -> UInt64 {
-        guard column < page.columnCount else { return try page.olderMask(column, candidates) { values.contains($0) } }
+        guard column < page.columnCount else { return try page.olderMask(column, among: candidates) { values.contains($0) } }
         if !comparisons.isEmpty, Self.isPlain(page.section(column).code) {
             var rest = candidates
             for comparison in comparisons where rest != 0 && fits(comparison.value, page.section(column).code) {

@@ -79,7 +79,9 @@ enum PredicateNode: Sendable {
             var result: UInt64 = 0
             for slot in SlotIterator(candidates) {
                 let value = try subject.page.value(slot, left)
-                if StorePredicate.compare(value, comparison, try subject.page.value(slot, right)) { result |= 1 << UInt64(slot) }
+                if StorePredicate.compare(value, comparison, to: try subject.page.value(slot, right)) {
+                    result |= 1 << UInt64(slot)
+                }
             }
             return result
         case .isIn(let condition): return try condition.mask(subject.page, candidates)

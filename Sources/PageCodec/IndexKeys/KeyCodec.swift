@@ -109,21 +109,21 @@ public enum KeyCodec {
             return .null
         }
         switch column.type {
-        case .bool: return .bool(try number(bytes, column, UInt8.self) != 0)
-        case .int8: return .int(Int64(try number(bytes, column, Int8.self) ^ .min))
-        case .int16: return .int(Int64(try number(bytes, column, Int16.self) ^ .min))
-        case .int32: return .int(Int64(try number(bytes, column, Int32.self) ^ .min))
-        case .int64: return .int(try number(bytes, column, Int64.self) ^ .min)
-        case .uint8: return .int(Int64(try number(bytes, column, UInt8.self)))
-        case .uint16: return .int(Int64(try number(bytes, column, UInt16.self)))
-        case .uint32: return .int(Int64(try number(bytes, column, UInt32.self)))
-        case .uint64: return .uint(try number(bytes, column, UInt64.self))
-        case .reference: return .reference(try number(bytes, column, UInt64.self))
+        case .bool: return .bool(try number(bytes, column: column, as: UInt8.self) != 0)
+        case .int8: return .int(Int64(try number(bytes, column: column, as: Int8.self) ^ .min))
+        case .int16: return .int(Int64(try number(bytes, column: column, as: Int16.self) ^ .min))
+        case .int32: return .int(Int64(try number(bytes, column: column, as: Int32.self) ^ .min))
+        case .int64: return .int(try number(bytes, column: column, as: Int64.self) ^ .min)
+        case .uint8: return .int(Int64(try number(bytes, column: column, as: UInt8.self)))
+        case .uint16: return .int(Int64(try number(bytes, column: column, as: UInt16.self)))
+        case .uint32: return .int(Int64(try number(bytes, column: column, as: UInt32.self)))
+        case .uint64: return .uint(try number(bytes, column: column, as: UInt64.self))
+        case .reference: return .reference(try number(bytes, column: column, as: UInt64.self))
         case .float:
-            let bits = try number(bytes, column, UInt32.self)
+            let bits = try number(bytes, column: column, as: UInt32.self)
             return .double(Double(Float(bitPattern: bits >> 31 == 0 ? ~bits : bits & ~(1 << 31))))
         case .double, .date:
-            let bits = try number(bytes, column, UInt64.self)
+            let bits = try number(bytes, column: column, as: UInt64.self)
             return .double(Double(bitPattern: bits >> 63 == 0 ? ~bits : bits & ~(1 << 63)))
         case .uuid:
             guard bytes.count == 17 else { throw wrongCount(bytes, column) }
@@ -145,7 +145,7 @@ public enum KeyCodec {
     }
 
     private static func number<T: FixedWidthInteger>(
-        _ bytes: UnsafeRawBufferPointer, _ column: ColumnSchema, _ type: T.Type
+        _ bytes: UnsafeRawBufferPointer, column: ColumnSchema, as type: T.Type
     ) throws(PageError) -> T {
         guard bytes.count == 1 + MemoryLayout<T>.size else { throw wrongCount(bytes, column) }
         return T(bigEndian: bytes.loadUnaligned(fromByteOffset: 1, as: T.self))

@@ -42,19 +42,19 @@ public struct LargeChunk {
     /// - Throws: ``PageError`` for bytes that are not this chunk.
     public init(_ bytes: UnsafeRawBufferPointer, key: UInt64) throws(PageError) {
         guard let base = bytes.baseAddress, bytes.count > Self.headerByteCount else {
-            throw Self.error(key, bytes.count, "ends inside its header")
+            throw Self.error(key, at: bytes.count, reason: "ends inside its header")
         }
         byteCount = Int(base.number(UInt32.self, at: Self.byteCountOffset))
         payload = UnsafeRawBufferPointer(rebasing: bytes[Self.headerByteCount...])
         guard let form = Form(rawValue: base.number(UInt32.self, at: Self.formOffset)) else {
-            throw Self.error(key, Self.formOffset, "has an unknown form")
+            throw Self.error(key, at: Self.formOffset, reason: "has an unknown form")
         }
         self.form = form
         guard byteCount > 0, byteCount <= Self.maximumByteCount, form == .packed || byteCount == payload.count else {
-            throw Self.error(key, Self.byteCountOffset, "cannot hold \(byteCount) bytes")
+            throw Self.error(key, at: Self.byteCountOffset, reason: "cannot hold \(byteCount) bytes")
         }
         guard Self.checksum(bytes, key: key) == base.number(UInt64.self, at: Self.checksumOffset) else {
-            throw Self.error(key, Self.checksumOffset, "has another checksum than its bytes")
+            throw Self.error(key, at: Self.checksumOffset, reason: "has another checksum than its bytes")
         }
     }
 
@@ -80,7 +80,7 @@ public struct LargeChunk {
         return withUnsafeBytes(of: key.littleEndian) { PageHash.hash($0, seed: seed) }
     }
 
-    private static func error(_ key: UInt64, _ offset: Int, _ reason: String) -> PageError {
+    private static func error(_ key: UInt64, at offset: Int, reason: String) -> PageError {
         PageError(offset: offset, field: "chunk \(index(ofKey: key)) of large value \(number(ofKey: key))", reason: reason)
     }
 }

@@ -58,7 +58,8 @@ public struct DictionaryTraining {
         let trained = bytes[..<count]
         var finished = [UInt8](repeating: 0, count: limit)
         guard let header = ZstdCall.headerSize(trained), header < count,
-            let finishedCount = ZstdCall.finish(trained[header...], samples, sizes, level: level, into: &finished),
+            let finishedCount = ZstdCall.finish(
+                trained[header...], samples: samples, sizes: sizes, level: level, into: &finished),
             finishedCount <= limit
         else { return Array(trained) }
         return Array(finished[..<finishedCount])

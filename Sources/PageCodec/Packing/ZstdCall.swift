@@ -92,7 +92,7 @@ enum ZstdCall {
     /// Adapts the tables of a trained dictionary, which are for a low level, to the level that pages are packed with.
     /// - Returns: The byte count, or nil if this fails.
     static func finish(
-        _ content: ArraySlice<UInt8>, _ samples: [UInt8], _ sizes: [Int], level: Int, into target: inout [UInt8]
+        _ content: ArraySlice<UInt8>, samples: [UInt8], sizes: [Int], level: Int, into target: inout [UInt8]
     ) -> Int? {
         let parameters = ZDICT_params_t(compressionLevel: Int32(clamping: level), notificationLevel: 0, dictID: 0)
         let size = content.withUnsafeBytes { content in

@@ -51,7 +51,7 @@ extension ObjectPage {
         }
         var free = PageFormat.headerSize + storedCount * PageFormat.entrySize
         for column in 0..<storedCount {
-            free = try checkEntry(column, columns[column], layout, free)
+            free = try checkEntry(column, column: columns[column], layout: layout, free: free)
         }
         guard generations >= free, generationWidth <= 8, ColumnCode.numberWidths >> UInt32(generationWidth) & 1 != 0,
             generations + generationWidth * capacity <= byteCount
@@ -64,7 +64,7 @@ extension ObjectPage {
     /// - Returns: The end of the section without its heap.
     @inline(__always)
     private func checkEntry(
-        _ index: Int, _ column: PageLayout.Column, _ layout: PageLayout, _ free: Int
+        _ index: Int, column: PageLayout.Column, layout: PageLayout, free: Int
     ) throws(PageError) -> Int {
         let word = base.number(UInt64.self, at: PageFormat.headerSize + index * PageFormat.entrySize)
         let entry = DirectoryEntry(word)
@@ -73,13 +73,13 @@ extension ObjectPage {
         let fits = entry.start >= free && end <= byteCount
         guard entry.type == column.code.rawValue, column.allowsWidth(entry.width), entry.flags & ~column.allowedFlags == 0,
             entry.reserved == 0, fits
-        else { throw fault(index, entry, column, layout, fits: fits) }
+        else { throw fault(index, entry: entry, column: column, layout: layout, fits: fits) }
         return end
     }
 
     /// Returns the fault of a directory entry.
     private func fault(
-        _ index: Int, _ entry: DirectoryEntry, _ column: PageLayout.Column, _ layout: PageLayout, fits: Bool
+        _ index: Int, entry: DirectoryEntry, column: PageLayout.Column, layout: PageLayout, fits: Bool
     ) -> PageError {
         let place = PageFormat.headerSize + index * PageFormat.entrySize
         let code = column.code

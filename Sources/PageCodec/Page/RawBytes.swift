@@ -41,15 +41,15 @@ extension UnsafeMutableRawPointer {
     func putArray(_ cells: UnsafePointer<UInt64>, count: Int, width: Int, at offset: Int) {
         switch width {
         case 0: break
-        case 1: putCells(cells, count, UInt8.self, offset)
-        case 2: putCells(cells, count, UInt16.self, offset)
-        case 4: putCells(cells, count, UInt32.self, offset)
-        default: putCells(cells, count, UInt64.self, offset)
+        case 1: putCells(cells, count: count, as: UInt8.self, at: offset)
+        case 2: putCells(cells, count: count, as: UInt16.self, at: offset)
+        case 4: putCells(cells, count: count, as: UInt32.self, at: offset)
+        default: putCells(cells, count: count, as: UInt64.self, at: offset)
         }
     }
 
     @inline(__always)
-    private func putCells<T: FixedWidthInteger>(_ cells: UnsafePointer<UInt64>, _ count: Int, _ type: T.Type, _ offset: Int) {
+    private func putCells<T: FixedWidthInteger>(_ cells: UnsafePointer<UInt64>, count: Int, as type: T.Type, at offset: Int) {
         for i in 0..<count {
             put(T(truncatingIfNeeded: cells[i]), at: offset + i * MemoryLayout<T>.size)
         }

@@ -162,7 +162,7 @@ final class SQLiteConnection: @unchecked Sendable {
     func runScript(_ sql: String) throws {
         let database = try database
         let code = sqlite3_exec(database, sql, nil, nil, nil)
-        guard code == SQLITE_OK else { throw SQLiteStatement.error(code, database, path) }
+        guard code == SQLITE_OK else { throw SQLiteStatement.error(code, database: database, path: path) }
     }
 
     /// Copies the whole database. The caller uses the connection alone, in a read transaction, so that the copy is of one state.
@@ -174,7 +174,7 @@ final class SQLiteConnection: @unchecked Sendable {
     func backup(to copy: SQLiteConnection, pagesAtOnce: Int32, step: () throws -> Void) throws {
         let (source, target) = (try database, try copy.database)
         guard let backup = sqlite3_backup_init(target, "main", source, "main") else {
-            throw Self.copyError(sqlite3_errcode(target), target, copy.path)
+            throw Self.copyError(sqlite3_errcode(target), copy: target, path: copy.path)
         }
         var code = SQLITE_OK
         do {
@@ -187,12 +187,12 @@ final class SQLiteConnection: @unchecked Sendable {
             throw error
         }
         // The system's error number is still that of the failed step.
-        let failure = code == SQLITE_DONE ? nil : Self.copyError(code, target, copy.path)
+        let failure = code == SQLITE_DONE ? nil : Self.copyError(code, copy: target, path: copy.path)
         sqlite3_backup_finish(backup)
         if let failure { throw failure }
     }
 
-    private static func copyError(_ code: Int32, _ copy: OpaquePointer, _ path: String) -> StoreError {
+    private static func copyError(_ code: Int32, copy: OpaquePointer, path: String) -> StoreError {
         let isFull = code & 0xff == SQLITE_FULL || (code & 0xff == SQLITE_IOERR && SQLiteStatement.hadNoRoom(copy))
         let reason = "\(path): \(String(cString: sqlite3_errstr(code)))"
         return isFull
@@ -263,8 +263,8 @@ final class SQLiteConnection: @unchecked Sendable {
             ? sqlite3_open_v2(frozenName(path), &opened, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, nil)
             : sqlite3_open_v2(path, &opened, access | SQLITE_OPEN_NOMUTEX, nil)
         do {
-            guard code == SQLITE_OK, let opened else { throw openingError(code, opened, name) }
-            try configure(opened, role, name)
+            guard code == SQLITE_OK, let opened else { throw openingError(code, database: opened, path: name) }
+            try configure(opened, role: role, path: name)
             return opened
         } catch {
             // SQLite also allocates a connection that it fails to open.
@@ -273,10 +273,10 @@ final class SQLiteConnection: @unchecked Sendable {
         }
     }
 
-    private static func configure(_ database: OpaquePointer, _ role: Role, _ path: String) throws {
+    private static func configure(_ database: OpaquePointer, role: Role, path: String) throws {
         func run(_ sql: String) throws {
             let code = sqlite3_exec(database, sql, nil, nil, nil)
-            guard code == SQLITE_OK else { throw openingError(code, database, path) }
+            guard code == SQLITE_OK else { throw openingError(code, database: database, path: path) }
         }
         sqlite3_extended_result_codes(database, 1)
         sqlite3_busy_timeout(database, busyTimeout)
@@ -300,7 +300,7 @@ final class SQLiteConnection: @unchecked Sendable {
         return "file:\(name)?immutable=1"
     }
 
-    private static func openingError(_ code: Int32, _ database: OpaquePointer?, _ path: String) -> StoreError {
+    private static func openingError(_ code: Int32, database: OpaquePointer?, path: String) -> StoreError {
         // If memory is exhausted, there is no connection to ask for the reason.
         let reason = String(cString: database.map { sqlite3_errmsg($0) } ?? sqlite3_errstr(code))
         let isReplaced = database.map(hasMoved) ?? false

@@ -21,7 +21,7 @@ final class SQLiteStatement {
         self.path = path
         var statement: OpaquePointer?
         let code = sqlite3_prepare_v3(database, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
-        guard code == SQLITE_OK, let statement else { throw Self.error(code, database, path) }
+        guard code == SQLITE_OK, let statement else { throw Self.error(code, database: database, path: path) }
         handle = statement
     }
 
@@ -94,7 +94,7 @@ final class SQLiteStatement {
         let code = advance()
         if code == SQLITE_ROW { return true }
         if code == SQLITE_DONE { return false }
-        let error = Self.error(code, database, path)
+        let error = Self.error(code, database: database, path: path)
         reset()
         throw error
     }
@@ -121,7 +121,7 @@ final class SQLiteStatement {
         if code == SQLITE_DONE { return true }
         // SQLITE_CONSTRAINT_PRIMARYKEY and SQLITE_CONSTRAINT_ROWID, macros that Swift does not import.
         if code == SQLITE_CONSTRAINT | (6 << 8) || code == SQLITE_CONSTRAINT | (10 << 8) { return false }
-        throw Self.error(code, database, path)
+        throw Self.error(code, database: database, path: path)
     }
 
     /// Runs the statement with the bound values, and returns the first column.
@@ -198,7 +198,7 @@ final class SQLiteStatement {
         SystemError.last.isDiskFull || SystemError(number: sqlite3_system_errno(database)).isDiskFull
     }
 
-    static func error(_ code: Int32, _ database: OpaquePointer, _ path: String) -> StoreError {
+    static func error(_ code: Int32, database: OpaquePointer, path: String) -> StoreError {
         let isFull = code & 0xff == SQLITE_IOERR && hadNoRoom(database)
         // The connection's message is of its last call, which may be later than the one that failed.
         let reason = String(cString: sqlite3_extended_errcode(database) == code ? sqlite3_errmsg(database) : sqlite3_errstr(code))

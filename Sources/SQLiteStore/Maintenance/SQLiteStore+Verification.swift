@@ -13,7 +13,7 @@ extension SQLiteStore {
             for (number, entity) in schema.entities.enumerated() {
                 found += try late(reader, number)
                 for (column, definition) in entity.columns.enumerated() {
-                    found += try wrong(reader, number, column, definition)
+                    found += try wrong(reader, entity: number, column: column, definition: definition)
                 }
             }
             for number in schema.links.indices { found += try loose(reader, number) }
@@ -30,7 +30,7 @@ extension SQLiteStore {
     }
 
     private func wrong(
-        _ reader: SQLiteSnapshot, _ entity: Int, _ column: Int, _ definition: ColumnSchema
+        _ reader: SQLiteSnapshot, entity: Int, column: Int, definition: ColumnSchema
     ) throws -> [String] {
         let kinds =
             switch definition.type {
@@ -64,7 +64,7 @@ extension SQLiteStore {
             return pairs
         }
         return try pairs.compactMap { pair in
-            try RelationCheck.missingEnd(link, pair.0, pair.1, schema) { try reader.exists($0, $1) }
+            try RelationCheck.missingEnd(link, from: pair.0, to: pair.1, in: schema) { try reader.exists($0, $1) }
         }
     }
 

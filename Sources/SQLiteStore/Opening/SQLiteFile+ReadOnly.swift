@@ -26,7 +26,7 @@ extension SQLiteFile {
     /// Reads the lineage and the schema from the file, and compares its schema with the schema of the program.
     /// - Throws: `StoreError` `.readOnly` if the file would have to be migrated to the schema.
     static func identify(
-        _ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String
+        _ connection: SQLiteConnection, layout: SQLiteLayout, path: String
     ) throws -> (lineage: StoreLineage, schemaText: String) {
         try connection.withLock {
             guard try connection.integer("SELECT COUNT(*) FROM sqlite_master") != 0 else {
@@ -35,9 +35,9 @@ extension SQLiteFile {
             let (uuid, stored) = try contents(connection, path)
             let way = try SchemaPath(from: stored, exchanged: exchanges(connection), to: layout.schema, path: path)
             guard way.steps.isEmpty else { throw StoreError.needsMigration(path) }
-            try checkTables(connection, layout, path)
+            try checkTables(connection, layout: layout, path: path)
             let text = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first
-            return (try SQLiteLineage.readOnly(uuid, connection, path), text ?? "")
+            return (try SQLiteLineage.readOnly(uuid, in: connection, path: path), text ?? "")
         }
     }
 

@@ -34,7 +34,7 @@ enum SQLiteFile {
     /// Checks that the file has the tables and columns of a schema. SQLite before 3.29 treats an unknown quoted name as
     /// text, so a missing column would cause no error.
     /// - Throws: `StoreError` `.damaged`, which names the table and the column.
-    static func checkTables(_ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String) throws {
+    static func checkTables(_ connection: SQLiteConnection, layout: SQLiteLayout, path: String) throws {
         let entities = zip(layout.tables, layout.columns).map { ($0, ["id", "version"] + $1.map(SQLiteLayout.unquoted)) }
         for (table, columns) in entities + layout.links.map({ ($0, ["source", "destination"]) }) {
             let name = SQLiteLayout.unquoted(table)
@@ -55,7 +55,7 @@ enum SQLiteFile {
         try NewFile.make(path) { newPath in
             // SQLite would apply the leftover log of an earlier file to the new file.
             for suffix in ["-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: path + suffix) }
-            _ = try prepare(try SQLiteConnection(path: newPath, role: .creator), layout, newPath)
+            _ = try prepare(try SQLiteConnection(path: newPath, role: .creator), layout: layout, path: newPath)
         }
         try checkNames(path)
     }
@@ -67,12 +67,12 @@ enum SQLiteFile {
     }
 
     /// Creates the tables in an empty file, or checks the file and migrates it to the schema.
-    static func prepare(_ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String) throws -> StoreLineage {
+    static func prepare(_ connection: SQLiteConnection, layout: SQLiteLayout, path: String) throws -> StoreLineage {
         try connection.withLock {
             try connection.run("BEGIN IMMEDIATE")
             do {
                 let count = try connection.integer("SELECT COUNT(*) FROM sqlite_master") ?? 0
-                let lineage = try count == 0 ? create(connection, layout) : validate(connection, layout, path)
+                let lineage = try count == 0 ? create(connection, layout) : validate(connection, layout: layout, path: path)
                 try connection.run("COMMIT")
                 return lineage
             } catch {
@@ -88,19 +88,19 @@ enum SQLiteFile {
         try connection.runScript(layout.creation)
         let schema = try text(layout.schema)
         for (name, value) in [("format", format), ("uuid", uuid.uuidString), ("schema", schema)] {
-            try put(name, value, connection)
+            try put(name, value: value, in: connection)
         }
         try write(ExchangedNames(of: layout.schema), connection)
         return StoreLineage(store: uuid)
     }
 
     private static func validate(
-        _ connection: SQLiteConnection, _ layout: SQLiteLayout, _ path: String
+        _ connection: SQLiteConnection, layout: SQLiteLayout, path: String
     ) throws -> StoreLineage {
         let (uuid, stored) = try contents(connection, path)
-        try checkTables(connection, SQLiteLayout(stored), path)
+        try checkTables(connection, layout: SQLiteLayout(stored), path: path)
         try SQLiteMigration.run(connection, from: stored, to: layout, path: path, name: "strata://\(uuid.uuidString)")
-        return try SQLiteLineage.adopt(uuid, connection, path)
+        return try SQLiteLineage.adopt(uuid, in: connection, path: path)
     }
 
     /// Returns the identity and the schema that the file has recorded.
@@ -128,7 +128,7 @@ enum SQLiteFile {
     /// Returns the schema to open a file with, which keeps the file's keyed values. A file that cannot be read keeps the schema: opening
     /// it reports why.
     static func keepingKeyedValues(
-        _ schema: StoreSchema, _ path: String, _ role: SQLiteConnection.Role, readOnly: Bool
+        _ schema: StoreSchema, path: String, role: SQLiteConnection.Role, readOnly: Bool
     ) -> StoreSchema {
         guard readOnly || schema.keyedValues == nil, StoreFile.isFilled(path),
             let connection = try? SQLiteConnection(path: path, role: readOnly ? role : .observer),
@@ -140,8 +140,8 @@ enum SQLiteFile {
     /// Writes the schema that applies from now on, and keeps the previous schema under a number.
     static func write(_ schema: StoreSchema, after old: StoreSchema, _ connection: SQLiteConnection) throws {
         let count = try connection.integer("SELECT COUNT(*) FROM strata_meta WHERE name LIKE 'schema %'") ?? 0
-        try put("schema \(count + 1)", try text(old), connection)
-        try put("schema", try text(schema), connection)
+        try put("schema \(count + 1)", value: try text(old), in: connection)
+        try put("schema", value: try text(schema), in: connection)
     }
 
     /// Returns the exchanges of names that the file has recorded for its current model.
@@ -154,11 +154,11 @@ enum SQLiteFile {
         if exchanges.isEmpty {
             try connection.run("DELETE FROM strata_meta WHERE name = 'exchanges'")
         } else {
-            try put("exchanges", exchanges.lines.sorted().joined(separator: "\n"), connection)
+            try put("exchanges", value: exchanges.lines.sorted().joined(separator: "\n"), in: connection)
         }
     }
 
-    private static func put(_ name: String, _ value: String, _ connection: SQLiteConnection) throws {
+    private static func put(_ name: String, value: String, in connection: SQLiteConnection) throws {
         let statement = try connection.statement("INSERT OR REPLACE INTO strata_meta VALUES (?, ?)")
         statement.bind([.string(name), .string(value)])
         try statement.run()

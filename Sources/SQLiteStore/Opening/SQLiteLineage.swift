@@ -11,7 +11,7 @@ enum SQLiteLineage {
     private static let incarnations = "incarnations"
 
     /// Returns the incarnations that the file has recorded.
-    static func read(_ store: UUID, _ connection: SQLiteConnection, _ path: String) throws -> StoreLineage {
+    static func read(_ store: UUID, in connection: SQLiteConnection, path: String) throws -> StoreLineage {
         guard let text = try connection.meta(incarnations) else { return StoreLineage(store: store) }
         guard let copies = try? JSONDecoder().decode([StoreLineage.Incarnation].self, from: Data(text.utf8)) else {
             throw StoreError(.damaged, "\(path): the incarnations in strata_meta cannot be read. Restore a copy")
@@ -23,11 +23,11 @@ enum SQLiteLineage {
     ///
     /// A copy becomes an incarnation when it is first opened for writing. Before that, this treats it as one already. Otherwise later saves
     /// of the original would seem to be saves of the copy.
-    static func readOnly(_ store: UUID, _ connection: SQLiteConnection, _ path: String) throws -> StoreLineage {
+    static func readOnly(_ store: UUID, in connection: SQLiteConnection, path: String) throws -> StoreLineage {
         // One state, although another process may begin an incarnation meanwhile.
         try connection.run("SAVEPOINT lineage")
         defer { try? connection.run("RELEASE lineage") }
-        var lineage = try read(store, connection, path)
+        var lineage = try read(store, in: connection, path: path)
         if try connection.meta(copyMark) != nil { lineage.begin(after: try newestSave(connection)) }
         return lineage
     }
@@ -38,8 +38,8 @@ enum SQLiteLineage {
 
     /// Returns the lineage of a file that is being opened for writing. If the file is marked as a copy, begins a new
     /// incarnation and removes the mark. The caller has a write transaction.
-    static func adopt(_ store: UUID, _ connection: SQLiteConnection, _ path: String) throws -> StoreLineage {
-        var lineage = try read(store, connection, path)
+    static func adopt(_ store: UUID, in connection: SQLiteConnection, path: String) throws -> StoreLineage {
+        var lineage = try read(store, in: connection, path: path)
         guard try connection.meta(copyMark) != nil else { return lineage }
         lineage.begin(after: try newestSave(connection))
         let text = String(decoding: try JSONEncoder().encode(lineage.copies), as: UTF8.self)

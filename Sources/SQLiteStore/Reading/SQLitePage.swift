@@ -107,7 +107,9 @@ final class SQLitePage: StorePage {
             statement.bind(key, 1)
             defer { statement.reset() }
             guard try statement.step() else { return false }
-            cache.single = try (0..<columnCount).map { try snapshot.decode(statement, $0 + 2, entity, $0, key) }
+            cache.single = try (0..<columnCount).map {
+                try snapshot.decode(statement, at: $0 + 2, entity: entity, column: $0, key: key)
+            }
             cache.singleVersion = Generation(bitPattern: statement.integer(1))
             cache.singleSlot = slot
             return true
@@ -125,7 +127,8 @@ final class SQLitePage: StorePage {
                 let slot = PageAddress.slot(of: key)
                 cache.versions[slot] = Generation(bitPattern: statement.integer(1))
                 for column in 0..<columnCount {
-                    cache.values[slot * columnCount + column] = try snapshot.decode(statement, column + 2, entity, column, key)
+                    cache.values[slot * columnCount + column] = try snapshot.decode(
+                        statement, at: column + 2, entity: entity, column: column, key: key)
                 }
                 cache.loaded |= 1 << UInt64(slot)
             }

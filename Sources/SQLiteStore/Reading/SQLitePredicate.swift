@@ -32,34 +32,35 @@ struct SQLitePredicate {
 
     init(layout: SQLiteLayout) { self.layout = layout }
 
-    mutating func condition(_ predicate: StorePredicate, _ entity: Int, _ alias: String) throws -> String {
+    mutating func condition(_ predicate: StorePredicate, entity: Int, alias: String) throws -> String {
         switch predicate.form {
         case .constant(let value): return value ? "1" : "0"
         case .compare(let column, let comparison, let value):
-            return try compare(place(entity, column, alias), comparison, value)
+            return try compare(place(entity, column: column, alias: alias), comparison, to: value)
         case .compareColumns(let left, let comparison, let right):
-            return try compareColumns(place(entity, left, alias), comparison, place(entity, right, alias))
-        case .isIn(let column, let values): return try isIn(place(entity, column, alias), values)
+            return try compareColumns(
+                place(entity, column: left, alias: alias), comparison, to: place(entity, column: right, alias: alias))
+        case .isIn(let column, let values): return try isIn(place(entity, column: column, alias: alias), values)
         case .string(let column, let match, let pattern, let sensitivity):
-            return string(place(entity, column, alias), match, pattern, sensitivity)
+            return string(place(entity, column: column, alias: alias), match, pattern: pattern, sensitivity: sensitivity)
         case .keys(let keys): return keyList("\(alias).id", keys.map { Int64(bitPattern: $0) })
-        case .and(let parts): return try joined(parts[...], "AND", "1", entity, alias)
-        case .or(let parts): return try joined(parts[...], "OR", "0", entity, alias)
-        case .not(let part): return "((\(try nested(2, part, entity, alias))) IS NOT TRUE)"
+        case .and(let parts): return try joined(parts[...], by: "AND", empty: "1", entity: entity, alias: alias)
+        case .or(let parts): return try joined(parts[...], by: "OR", empty: "0", entity: entity, alias: alias)
+        case .not(let part): return "((\(try nested(2, part: part, entity: entity, alias: alias))) IS NOT TRUE)"
         case .toOne(let column, let part):
             guard let destination = layout.schema.entities[entity].columns[column].destination else { return "0" }
             let other = nextAlias()
-            let inner = try nested(9, part, destination, other)
-            let reference = place(entity, column, alias).name
+            let inner = try nested(9, part: part, entity: destination, alias: other)
+            let reference = place(entity, column: column, alias: alias).name
             return "EXISTS (SELECT 1 FROM \(layout.tables[destination]) \(other) WHERE \(other).id = \(reference) AND \(inner))"
         case .toMany(let relation, .any, let part):
-            return "EXISTS (SELECT 1 \(try related(relation, alias, part, "")))"
+            return "EXISTS (SELECT 1 \(try related(relation, alias: alias, where: part, suffix: "")))"
         case .toMany(let relation, .none, let part):
-            return "NOT EXISTS (SELECT 1 \(try related(relation, alias, part, "")))"
+            return "NOT EXISTS (SELECT 1 \(try related(relation, alias: alias, where: part, suffix: "")))"
         case .toMany(let relation, .all, let part):
-            return "NOT EXISTS (SELECT 1 \(try related(relation, alias, part, "IS NOT TRUE")))"
+            return "NOT EXISTS (SELECT 1 \(try related(relation, alias: alias, where: part, suffix: "IS NOT TRUE")))"
         case .toManyCount(let relation, let part, let comparison, let number):
-            let count = try related(relation, alias, part, "")
+            let count = try related(relation, alias: alias, where: part, suffix: "")
             return "(SELECT COUNT(*) \(count)) \(Self.symbol(comparison)) \(number)"
         case .evaluated, .tooDeep: throw NotExpressible()
         }
@@ -68,10 +69,10 @@ struct SQLitePredicate {
     // MARK: Nesting
 
     /// Translates a part before which SQLite's parser keeps more symbols on its stack.
-    private mutating func nested(_ symbols: Int, _ part: StorePredicate, _ entity: Int, _ alias: String) throws -> String {
+    private mutating func nested(_ symbols: Int, part: StorePredicate, entity: Int, alias: String) throws -> String {
         try enter(symbols)
         defer { stack -= symbols }
-        return try condition(part, entity, alias)
+        return try condition(part, entity: entity, alias: alias)
     }
 
     private mutating func enter(_ symbols: Int) throws {
@@ -82,10 +83,10 @@ struct SQLitePredicate {
     /// Joins the parts as a tree of short lists, because SQLite limits both the length of a list and the nesting of
     /// parentheses.
     private mutating func joined(
-        _ parts: ArraySlice<StorePredicate>, _ word: String, _ empty: String, _ entity: Int, _ alias: String
+        _ parts: ArraySlice<StorePredicate>, by word: String, empty: String, entity: Int, alias: String
     ) throws -> String {
         guard let first = parts.first else { return empty }
-        if parts.count == 1 { return try condition(first, entity, alias) }
+        if parts.count == 1 { return try condition(first, entity: entity, alias: alias) }
         // The parser keeps a parenthesis, the list so far and the word.
         try enter(3)
         defer { stack -= 3 }
@@ -94,7 +95,7 @@ struct SQLitePredicate {
         var start = parts.startIndex
         while start < parts.endIndex {
             let end = min(start + size, parts.endIndex)
-            texts.append(try joined(parts[start..<end], word, empty, entity, alias))
+            texts.append(try joined(parts[start..<end], by: word, empty: empty, entity: entity, alias: alias))
             start = end
         }
         return "(" + texts.joined(separator: " \(word) ") + ")"
@@ -107,7 +108,7 @@ struct SQLitePredicate {
         var type: ColumnType
     }
 
-    private func place(_ entity: Int, _ column: Int, _ alias: String) -> ColumnOperand {
+    private func place(_ entity: Int, column: Int, alias: String) -> ColumnOperand {
         ColumnOperand(
             name: "\(alias).\(layout.columns[entity][column])",
             type: layout.schema.entities[entity].columns[column].type)
@@ -131,7 +132,7 @@ struct SQLitePredicate {
 
     // MARK: Comparing with a value
 
-    private mutating func compare(_ place: ColumnOperand, _ comparison: StorePredicate.Comparison, _ value: Value) throws
+    private mutating func compare(_ place: ColumnOperand, _ comparison: StorePredicate.Comparison, to value: Value) throws
         -> String
     {
         let name = place.name
@@ -143,24 +144,24 @@ struct SQLitePredicate {
             default: "0"
             }
         case (_, .double(let number)) where number.isNaN: return comparison == .notEqual ? "1" : "0"
-        case (.uint64, .uint(let number)): return unsigned(name, comparison, number)
-        case (.uint64, .int(let number)) where number >= 0: return unsigned(name, comparison, UInt64(number))
+        case (.uint64, .uint(let number)): return unsigned(name, comparison, to: number)
+        case (.uint64, .int(let number)) where number >= 0: return unsigned(name, comparison, to: UInt64(number))
         case (.uint64, .int): return constant(place, comparison, order: 1)
         case (.float, .int(let number)), (.double, .int(let number)), (.date, .int(let number)):
-            return plain(place, comparison, .double(Double(number)))
+            return plain(place, comparison, to: .double(Double(number)))
         case (_, .uint(let number)) where place.type.isSigned:
             guard let small = Int64(exactly: number) else { return constant(place, comparison, order: -1) }
-            return plain(place, comparison, .int(small))
+            return plain(place, comparison, to: .int(small))
         case (_, .double) where place.type.isSigned:
             // Swift's comparison rounds the integer to a double. SQLite's comparison is exact.
-            return plain(ColumnOperand(name: "CAST(\(name) AS REAL)", type: .int64), comparison, value)
+            return plain(ColumnOperand(name: "CAST(\(name) AS REAL)", type: .int64), comparison, to: value)
         default:
-            if place.type.holds(value) { return plain(place, comparison, value) }
+            if place.type.holds(value) { return plain(place, comparison, to: value) }
             throw NotExpressible()
         }
     }
 
-    private mutating func plain(_ place: ColumnOperand, _ comparison: StorePredicate.Comparison, _ value: Value) -> String {
+    private mutating func plain(_ place: ColumnOperand, _ comparison: StorePredicate.Comparison, to value: Value) -> String {
         arguments.append(value)
         switch comparison {
         case .notEqual: return "\(place.name) IS NOT ?"
@@ -184,7 +185,7 @@ struct SQLitePredicate {
 
     /// Compares unsigned numbers by their stored bit patterns. Numbers from 2^63 on are stored as negative numbers, and
     /// compare greater than all positive numbers.
-    private mutating func unsigned(_ name: String, _ comparison: StorePredicate.Comparison, _ number: UInt64) -> String {
+    private mutating func unsigned(_ name: String, _ comparison: StorePredicate.Comparison, to number: UInt64) -> String {
         arguments.append(.uint(number))
         let isLarge = number > UInt64(Int64.max)
         switch comparison {
@@ -199,7 +200,7 @@ struct SQLitePredicate {
 
     // MARK: Comparing two columns
 
-    private func compareColumns(_ left: ColumnOperand, _ comparison: StorePredicate.Comparison, _ right: ColumnOperand) throws
+    private func compareColumns(_ left: ColumnOperand, _ comparison: StorePredicate.Comparison, to right: ColumnOperand) throws
         -> String
     {
         let a = left.name
@@ -257,8 +258,8 @@ struct SQLitePredicate {
     // MARK: Strings
 
     private mutating func string(
-        _ place: ColumnOperand, _ match: StorePredicate.StringMatch, _ pattern: String,
-        _ sensitivity: StorePredicate.CaseSensitivity
+        _ place: ColumnOperand, _ match: StorePredicate.StringMatch, pattern: String,
+        sensitivity: StorePredicate.CaseSensitivity
     ) -> String {
         guard place.type == .string else { return "0" }
         let name = sensitivity == .insensitive ? "strata_lower(\(place.name))" : place.name
@@ -302,14 +303,14 @@ struct SQLitePredicate {
 
     /// Returns `FROM … WHERE …` for the related objects that satisfy a condition.
     private mutating func related(
-        _ relation: Relation, _ alias: String, _ part: StorePredicate, _ suffix: String
+        _ relation: Relation, alias: String, where part: StorePredicate, suffix: String
     ) throws -> String {
         let other = nextAlias()
-        let inner = try nested(suffix.isEmpty ? 10 : 12, part, relation.entity, other)
+        let inner = try nested(suffix.isEmpty ? 10 : 12, part: part, entity: relation.entity, alias: other)
         let test = suffix.isEmpty ? inner : "((\(inner)) \(suffix))"
         switch relation {
         case .referrers(let entity, let column):
-            let reference = place(entity, column, other).name
+            let reference = place(entity, column: column, alias: other).name
             return "FROM \(layout.tables[entity]) \(other) WHERE \(reference) = \(alias).id AND \(test)"
         case .link(let link, let direction, let destination):
             let pairs = nextAlias()

@@ -12,9 +12,9 @@ extension SQLiteSnapshot {
         guard let text = try text(of: query, selecting: names.joined(separator: ", ")) else {
             for key in try keys(query) {
                 try groups.add {
-                    try value(entity, key, aggregation.groupBy[$0]) ?? .null
+                    try value(entity, key: key, column: aggregation.groupBy[$0]) ?? .null
                 } value: {
-                    try value(entity, key, $0) ?? .null
+                    try value(entity, key: key, column: $0) ?? .null
                 }
             }
             return groups
@@ -26,7 +26,9 @@ extension SQLiteSnapshot {
             defer { statement.reset() }
             while try statement.step() {
                 let key = ObjectKey(bitPattern: statement.integer(0))
-                let row = try wanted.indices.map { try decode(statement, $0 + 1, entity, wanted[$0], key) }
+                let row = try wanted.indices.map {
+                    try decode(statement, at: $0 + 1, entity: entity, column: wanted[$0], key: key)
+                }
                 func read(_ column: Int) -> Value { places[column].map { row[$0] } ?? .null }
                 groups.add(group: { read(aggregation.groupBy[$0]) }, value: read)
             }

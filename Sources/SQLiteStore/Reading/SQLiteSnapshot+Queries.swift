@@ -44,7 +44,7 @@ extension SQLiteSnapshot {
         var predicate = SQLitePredicate(layout: layout)
         let condition: String
         do {
-            condition = try predicate.condition(query.predicate, query.entity, "t0")
+            condition = try predicate.condition(query.predicate, entity: query.entity, alias: "t0")
         } catch is SQLitePredicate.NotExpressible {
             return nil
         }

@@ -47,12 +47,12 @@ final class SQLiteSnapshot: StoreSnapshot {
         }
     }
 
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
         try read("SELECT \(layout.columns[entity][column]) FROM \(layout.tables[entity]) WHERE id = ?") { statement in
             statement.bind(key, 1)
             defer { statement.reset() }
             guard try statement.step() else { return nil }
-            return try decode(statement, 0, entity, column, key)
+            return try decode(statement, at: 0, entity: entity, column: column, key: key)
         }
     }
 
@@ -109,7 +109,7 @@ final class SQLiteSnapshot: StoreSnapshot {
         }
     }
 
-    func decode(_ statement: SQLiteStatement, _ position: Int, _ entity: Int, _ column: Int, _ key: ObjectKey) throws -> Value {
+    func decode(_ statement: SQLiteStatement, at position: Int, entity: Int, column: Int, key: ObjectKey) throws -> Value {
         if let value = statement.value(position, layout.types[entity][column]) { return value }
         let definition = schema.entities[entity].columns[column]
         throw StoreError(

@@ -93,7 +93,7 @@ struct SQLiteLayout: Sendable {
         schema.entities.enumerated().map { number, entity in
             let parts =
                 ["id INTEGER PRIMARY KEY", "version INTEGER NOT NULL"]
-                + entity.columns.enumerated().map { declaration(number, $0, $1) }
+                + entity.columns.enumerated().map { declaration(number, column: $0, definition: $1) }
             return "CREATE TABLE \(tables[number]) (\(parts.joined(separator: ", ")))"
         }
     }
@@ -114,7 +114,7 @@ struct SQLiteLayout: Sendable {
     /// values that are swapped within one save do not conflict.
     var indexes: [String] {
         var names: Set<String> = Set((tables + links).map { String($0.dropFirst().dropLast()).lowercased() })
-        func index(_ table: String, _ name: String, _ columns: String) -> String {
+        func index(_ table: String, name: String, columns: String) -> String {
             let wanted = (table + "_" + name).split(separator: "\"").joined()
             return "CREATE INDEX \(Self.quoted(Self.unique(wanted, &names))) ON \(table) (\(columns))"
         }
@@ -122,17 +122,17 @@ struct SQLiteLayout: Sendable {
         for (number, entity) in schema.entities.enumerated() {
             for (column, definition) in entity.columns.enumerated()
             where definition.index != .none || definition.type == .reference {
-                lines.append(index(tables[number], columns[number][column], columns[number][column]))
+                lines.append(index(tables[number], name: columns[number][column], columns: columns[number][column]))
             }
             for compound in entity.indexes {
                 let names = compound.columns.map { columns[number][$0] }
-                lines.append(index(tables[number], names.joined(separator: "_"), names.joined(separator: ", ")))
+                lines.append(index(tables[number], name: names.joined(separator: "_"), columns: names.joined(separator: ", ")))
             }
         }
-        return lines + links.map { index($0, "reverse", "destination, source") }
+        return lines + links.map { index($0, name: "reverse", columns: "destination, source") }
     }
 
-    private func declaration(_ entity: Int, _ column: Int, _ definition: ColumnSchema) -> String {
+    private func declaration(_ entity: Int, column: Int, definition: ColumnSchema) -> String {
         var text = columns[entity][column] + " " + Self.declaredType(definition.type)
         if !definition.isOptional { text += " NOT NULL" }
         if let destination = definition.destination {

@@ -43,7 +43,7 @@ extension SQLiteTransaction {
         var count = 0
         while try statement.step() {
             let generation = Generation(bitPattern: statement.integer(0))
-            guard takes(cut, generation, statement.text(1)) else { break }
+            guard takes(cut, generation: generation, text: statement.text(1)) else { break }
             last = generation
             count += 1
         }
@@ -54,7 +54,7 @@ extension SQLiteTransaction {
 
     /// Returns whether a cut deletes a save. A row that cannot be read has no date. It counts as old, because it would
     /// otherwise keep all later rows from being deleted.
-    private func takes(_ cut: HistoryCut, _ generation: Generation, _ text: @autoclosure () -> String) -> Bool {
+    private func takes(_ cut: HistoryCut, generation: Generation, text: @autoclosure () -> String) -> Bool {
         switch cut {
         case .through(let newest): generation <= newest
         case .before: (try? HistoryText.changes(text(), path)).map(cut.takes) ?? true

@@ -34,8 +34,8 @@ final class SQLiteTransaction: StoreTransaction {
                     guard let row = page[slot] else { continue }
                     let key = PageAddress.key(page: number, slot: slot)
                     switch row.kind {
-                    case .insert: try self.insert(row, entity, key, insert)
-                    case .update: try update(row, entity, key)
+                    case .insert: try self.insert(row, entity: entity, key: key, with: insert)
+                    case .update: try update(row, entity: entity, key: key)
                     case .delete: try delete(entity, key)
                     }
                 }
@@ -47,9 +47,9 @@ final class SQLiteTransaction: StoreTransaction {
 
     // MARK: Objects
 
-    private func insert(_ row: Row, _ entity: Int, _ key: ObjectKey, _ statement: SQLiteStatement) throws {
+    private func insert(_ row: Row, entity: Int, key: ObjectKey, with statement: SQLiteStatement) throws {
         guard row.set.count == layout.types[entity].count else { return }
-        try bind(row, entity, key, to: statement)
+        try bind(row, entity: entity, key: key, to: statement)
         if try statement.runInsert() { return }
         throw StoreError(
             .damaged,
@@ -57,7 +57,7 @@ final class SQLiteTransaction: StoreTransaction {
                 + "in strata_keys was turned back. Open the store again, and insert the object again")
     }
 
-    private func bind(_ row: Row, _ entity: Int, _ key: ObjectKey, to statement: SQLiteStatement) throws {
+    private func bind(_ row: Row, entity: Int, key: ObjectKey, to statement: SQLiteStatement) throws {
         let columns = layout.schema.entities[entity].columns
         statement.bind(key, 1)
         statement.bind(numbers.generation(of: row.version), 2)
@@ -69,7 +69,7 @@ final class SQLiteTransaction: StoreTransaction {
         }
     }
 
-    private func update(_ row: Row, _ entity: Int, _ key: ObjectKey) throws {
+    private func update(_ row: Row, entity: Int, key: ObjectKey) throws {
         let statement = try connection.statement(layout.update(entity, row.set))
         statement.bind(numbers.generation(of: row.version), 1)
         var parameter = 2
@@ -83,7 +83,9 @@ final class SQLiteTransaction: StoreTransaction {
         }
         statement.bind(key, parameter)
         try statement.run()
-        if connection.changedRows == 0 { try insert(row, entity, key, connection.statement(layout.insert[entity])) }
+        if connection.changedRows == 0 {
+            try insert(row, entity: entity, key: key, with: connection.statement(layout.insert[entity]))
+        }
     }
 
     private func refusal(of value: Value, _ entity: Int, _ column: Int) -> StoreError {

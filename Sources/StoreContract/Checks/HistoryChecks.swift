@@ -5,21 +5,24 @@ enum HistoryChecks {
     static let all: [Check] = [
         Check(
             "the history has the saves after a generation",
-            "ObjectStore.history returns the change sets of the saves after a generation, oldest first.",
+            obligation: "ObjectStore.history returns the change sets of the saves after a generation, oldest first.",
             theHistoryGivesTheSavesAfterAGeneration),
         Check(
             "S160: every part of a save is in the history",
-            "StoreTransaction.apply records the whole change set under the generation of its save.", everyPartOfASaveComesBack),
+            obligation: "StoreTransaction.apply records the whole change set under the generation of its save.",
+            everyPartOfASaveComesBack),
         Check(
             "S160: the history is read in parts",
-            "ObjectStore.history returns at most `limit` change sets, and nothing after the newest.", theHistoryIsReadInParts),
+            obligation: "ObjectStore.history returns at most `limit` change sets, and nothing after the newest.",
+            theHistoryIsReadInParts),
         Check(
             "S160: the oldest saves are deleted by number and by age",
-            "StoreTransaction.deleteHistory deletes from the oldest save on; ObjectStore.history returns nil where saves are missing.",
+            obligation:
+                "StoreTransaction.deleteHistory deletes from the oldest save on; ObjectStore.history returns nil where saves are missing.",
             theOldestSavesAreForgottenByNumberAndByAge),
         Check(
             "an aborted deletion of history deletes nothing",
-            "ObjectStore.write aborts the transaction if its body throws.", aDeletionThatIsAbortedForgetsNothing),
+            obligation: "ObjectStore.write aborts the transaction if its body throws.", aDeletionThatIsAbortedForgetsNothing),
     ]
 
     /// Returns the generations of the saves.
@@ -117,7 +120,7 @@ enum HistoryChecks {
         let first = try tested.save(author: "first") { layer in
             layer.insertOwner(64, "o")
             layer.insertItem(64)
-            layer.setLink(Sample.tags, 64, 64, linked: true)
+            layer.setLink(Sample.tags, from: 64, to: 64, linked: true)
         }
         let second = try tested.save(author: "second") { $0.updateItem(64, [Sample.number: .int(1)]) }
         let third = try tested.save(author: "third") { $0.delete(Sample.item, 64) }

@@ -11,21 +11,23 @@ enum LargeValueChecks {
     static let all: [Check] = [
         Check(
             "values of any size come back, also after another column changed",
-            "A store keeps values of any size up to 1 GiB, in line or out of line.",
+            obligation: "A store keeps values of any size up to 1 GiB, in line or out of line.",
             valuesOfAnySizeComeBackAndStayWhenANeighbourChanges),
         Check(
             "the parts of a value are the value",
-            "StoreSnapshot.parts returns the bytes of a string or of data in parts of at most 64 KiB, and nil otherwise.",
+            obligation:
+                "StoreSnapshot.parts returns the bytes of a string or of data in parts of at most 64 KiB, and nil otherwise.",
             partsOfAValueAreTheValue),
         Check(
             "a large value is replaced by another, a small one and null",
-            "StoreTransaction.apply replaces values of any size.", aLargeValueIsReplacedByAnotherASmallOneAndNull),
+            obligation: "StoreTransaction.apply replaces values of any size.", aLargeValueIsReplacedByAnotherASmallOneAndNull),
         Check(
             "a snapshot keeps a large value that was replaced",
-            "A StoreSnapshot shows one state for as long as it is held.", aSnapshotKeepsALargeValue),
+            obligation: "A StoreSnapshot shows one state for as long as it is held.", aSnapshotKeepsALargeValue),
         Check(
             "conditions and sorts see whole values",
-            "StoreSnapshot.keys evaluates conditions and sorts on whole values.", conditionsSortsAndNullTestsSeeWholeValues),
+            obligation: "StoreSnapshot.keys evaluates conditions and sorts on whole values.",
+            conditionsSortsAndNullTestsSeeWholeValues),
     ]
 
     static let sizes = [1, 511, 512, 513, 514, 4096, 65_503, 65_504, 65_505, 131_008, 131_009, 300_000]
@@ -44,8 +46,8 @@ enum LargeValueChecks {
 
     private static func row(_ values: [Int: Value]) -> [Value] { ColumnType.allCases.indices.map { values[$0] ?? .null } }
 
-    private static func update(_ layer: Layer, _ key: ObjectKey, _ values: [Int: Value]) {
-        layer.update(Sample.everything, key, of: ColumnType.allCases.count, values)
+    private static func update(_ layer: Layer, key: ObjectKey, values: [Int: Value]) {
+        layer.update(Sample.everything, key: key, of: ColumnType.allCases.count, values: values)
     }
 
     static func valuesOfAnySizeComeBackAndStayWhenANeighbourChanges(_ trial: Trial) throws {
@@ -55,22 +57,22 @@ enum LargeValueChecks {
         try tested.save { layer in
             for (position, (data, text)) in all.enumerated() {
                 let row = Self.row([Self.bytes: .data(data), Self.string: .string(text), Self.number: .int(1)])
-                layer.insert(Sample.everything, 64 + ObjectKey(position), row)
+                layer.insert(Sample.everything, key: 64 + ObjectKey(position), values: row)
             }
         }
         func check() throws {
             let snapshot = try tested.snapshot()
             for (position, (data, text)) in all.enumerated() {
                 let key = 64 + ObjectKey(position)
-                try expect(snapshot.value(Sample.everything, key, Self.bytes), equals: .data(data))
-                try expect(snapshot.value(Sample.everything, key, Self.string), equals: .string(text))
+                try expect(snapshot.value(Sample.everything, key: key, column: Self.bytes), equals: .data(data))
+                try expect(snapshot.value(Sample.everything, key: key, column: Self.string), equals: .string(text))
                 try expect(snapshot.lookup(Sample.everything, column: Self.bytes, value: .data(data)), equals: [key])
                 try expect(snapshot.lookup(Sample.everything, column: Self.string, value: .string(text)), equals: [key])
             }
         }
         try check()
         try tested.save { layer in
-            for position in all.indices { Self.update(layer, 64 + ObjectKey(position), [Self.number: .int(2)]) }
+            for position in all.indices { Self.update(layer, key: 64 + ObjectKey(position), values: [Self.number: .int(2)]) }
         }
         try tested.reopen()
         try check()
@@ -84,13 +86,13 @@ enum LargeValueChecks {
         try tested.save { layer in
             for (position, data) in values.enumerated() {
                 let row = Self.row([Self.bytes: .data(data), Self.string: .string(Self.text(data.count)), Self.number: .int(1)])
-                layer.insert(Sample.everything, 64 + ObjectKey(position), row)
+                layer.insert(Sample.everything, key: 64 + ObjectKey(position), values: row)
             }
-            layer.insert(Sample.everything, 120, Self.row([:]))
+            layer.insert(Sample.everything, key: 120, values: Self.row([:]))
         }
         let snapshot = try tested.snapshot()
         func joined(_ key: ObjectKey, _ column: Int) throws -> Data? {
-            guard var parts = try snapshot.parts(Sample.everything, key, column) else { return nil }
+            guard var parts = try snapshot.parts(Sample.everything, key: key, column: column) else { return nil }
             var bytes = Data()
             while let part = try parts.next() {
                 try expect(!part.isEmpty && part.count <= 1 << 16, "1 to 65,536 bytes per part, not \(part.count)")
@@ -114,10 +116,10 @@ enum LargeValueChecks {
             .string(Self.text(2000)), .string(Self.text(100_000)), .string("small"), .string(Self.text(600)), .null,
             .string(Self.text(513)),
         ]
-        try tested.save { $0.insert(Sample.everything, 64, Self.row([Self.string: .string(Self.text(70_000))])) }
+        try tested.save { $0.insert(Sample.everything, key: 64, values: Self.row([Self.string: .string(Self.text(70_000))])) }
         for value in values {
-            try tested.save { Self.update($0, 64, [Self.string: value]) }
-            try expect(tested.snapshot().value(Sample.everything, 64, Self.string), equals: value)
+            try tested.save { Self.update($0, key: 64, values: [Self.string: value]) }
+            try expect(tested.snapshot().value(Sample.everything, key: 64, column: Self.string), equals: value)
             try expect(tested.snapshot().lookup(Sample.everything, column: Self.string, value: value), equals: [64])
             try expect(tested.store.verify(), equals: [])
         }
@@ -142,16 +144,16 @@ enum LargeValueChecks {
         }
         for column in [Sample.name, Sample.note] {
             let first: [ObjectKey] = column == Sample.name ? [64] : []
-            try expect(keys(.compare(column, .equal, .string(base))), equals: [66])
-            try expect(keys(.compare(column, .greater, .string(base))), equals: first + [65, 67, 68, 69])
-            try expect(keys(.string(column, .hasSuffix, "b", .insensitive)), equals: [65])
-            try expect(keys(.string(column, .contains, "jx", .sensitive)), equals: [])
-            try expect(keys(.string(column, .hasSuffix, "é", .insensitive)), equals: [69])
+            try expect(keys(.compare(column, .equal, to: .string(base))), equals: [66])
+            try expect(keys(.compare(column, .greater, to: .string(base))), equals: first + [65, 67, 68, 69])
+            try expect(keys(.string(column, .hasSuffix, pattern: "b", sensitivity: .insensitive)), equals: [65])
+            try expect(keys(.string(column, .contains, pattern: "jx", sensitivity: .sensitive)), equals: [])
+            try expect(keys(.string(column, .hasSuffix, pattern: "é", sensitivity: .insensitive)), equals: [69])
             try expect(keys(.isIn(column, [.string(base), .string("small")])), equals: [66, 68])
         }
-        try expect(keys(.compare(Sample.note, .equal, .null)), equals: [64])
-        try expect(keys(.compare(Sample.note, .notEqual, .null)), equals: [65, 66, 67, 68, 69])
-        try expect(keys(.compareColumns(Sample.name, .equal, Sample.note)), equals: [65, 66, 67, 68, 69])
+        try expect(keys(.compare(Sample.note, .equal, to: .null)), equals: [64])
+        try expect(keys(.compare(Sample.note, .notEqual, to: .null)), equals: [65, 66, 67, 68, 69])
+        try expect(keys(.compareColumns(Sample.name, .equal, to: Sample.note)), equals: [65, 66, 67, 68, 69])
         let sorted = try snapshot.keys(StoreQuery(entity: Sample.item, sort: [StoreSort(column: Sample.name)]))
         let expected = texts.indices.sorted { Value.string(texts[$0]).order(.string(texts[$1])) < 0 }
         try expect(sorted, equals: expected.map { 64 + ObjectKey($0) })
@@ -160,13 +162,13 @@ enum LargeValueChecks {
     static func aSnapshotKeepsALargeValue(_ trial: Trial) throws {
         let tested = try trial.newStore()
         let old = Value.string(Self.text(70_000))
-        try tested.save { $0.insert(Sample.everything, 64, Self.row([Self.string: old])) }
+        try tested.save { $0.insert(Sample.everything, key: 64, values: Self.row([Self.string: old])) }
         let before = try tested.snapshot()
         for value in [.string(Self.text(100_000)), .null] as [Value] {
-            try tested.save { Self.update($0, 64, [Self.string: value]) }
-            try expect(before.value(Sample.everything, 64, Self.string), equals: old)
+            try tested.save { Self.update($0, key: 64, values: [Self.string: value]) }
+            try expect(before.value(Sample.everything, key: 64, column: Self.string), equals: old)
         }
         try tested.save { $0.delete(Sample.everything, 64) }
-        try expect(before.value(Sample.everything, 64, Self.string), equals: old)
+        try expect(before.value(Sample.everything, key: 64, column: Self.string), equals: old)
     }
 }

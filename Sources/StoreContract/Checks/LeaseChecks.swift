@@ -6,18 +6,18 @@ enum LeaseChecks {
     static let all: [Check] = [
         Check(
             "S002: allocated keys are whole pages and never overlap",
-            "StoreTransaction.allocateKeys returns keys that no caller has had and none will get, in whole pages.",
+            obligation: "StoreTransaction.allocateKeys returns keys that no caller has had and none will get, in whole pages.",
             leasesAreWholePagesAndNeverOverlap),
         Check(
             "keys of an aborted transaction may be allocated again, committed ones never",
-            "StoreTransaction.allocateKeys is durable with its transaction.", allocationsFollowTheirTransaction),
+            obligation: "StoreTransaction.allocateKeys is durable with its transaction.", allocationsFollowTheirTransaction),
         Check(
             "S094: two objects of one store take turns",
-            "ObjectStore.write waits for writers of other store objects and processes.", needsPersistence: true,
+            obligation: "ObjectStore.write waits for writers of other store objects and processes.", needsPersistence: true,
             twoStoresOnOneFileTakeTurns),
         Check(
             "saves survive opening the store again",
-            "ObjectStore.write keeps what it committed; ObjectStore.identity is stored.", needsPersistence: true,
+            obligation: "ObjectStore.write keeps what it committed; ObjectStore.identity is stored.", needsPersistence: true,
             savesSurviveReopening),
     ]
 
@@ -77,8 +77,8 @@ enum LeaseChecks {
         let snapshot = try tested.snapshot()
         try expect(tested.store.identity, equals: identity)
         try expect(snapshot.generation, equals: second)
-        try expect(snapshot.value(Sample.item, 64, Sample.name), equals: .string("durable"))
-        try expect(snapshot.value(Sample.item, 65, Sample.name), equals: .string("deferred"))
+        try expect(snapshot.value(Sample.item, key: 64, column: Sample.name), equals: .string("durable"))
+        try expect(snapshot.value(Sample.item, key: 65, column: Sample.name), equals: .string("deferred"))
         try expect(tested.store.changes(after: first)?.count, equals: 1)
         try expect(tested.store.fileBytes() > 0, "ObjectStore.fileBytes counts what the store keeps")
         try expect(tested.store.verify(), equals: [])

@@ -5,7 +5,7 @@ enum RandomSaveChecks {
     static let all: [Check] = [
         Check(
             "after many random saves a store holds what dictionaries hold",
-            "StoreTransaction.apply and every read of StoreSnapshot, together.", aStoreHoldsWhatDictionariesHold)
+            obligation: "StoreTransaction.apply and every read of StoreSnapshot, together.", aStoreHoldsWhatDictionariesHold)
     ]
 
     private static let items = ObjectKey(64)..<464
@@ -23,7 +23,7 @@ enum RandomSaveChecks {
             model.save(layer, as: generation)
             if round % 20 == 19 {
                 try tested.reopen()
-                try Self.compare(try tested.snapshot(), model, &random)
+                try Self.compare(try tested.snapshot(), model: model, using: &random)
             }
         }
         try expect(tested.store.changes(after: 0), equals: model.history)
@@ -42,7 +42,7 @@ enum RandomSaveChecks {
             if !state.exists(Sample.item, key) {
                 linkable.insert(key)
                 let values = Population.item(items: items, owners: owners, &random)
-                operations.append { $0.insert(Sample.item, key, values) }
+                operations.append { $0.insert(Sample.item, key: key, values: values) }
             } else if random.chance(30) {
                 operations.append { $0.delete(Sample.item, key) }
             } else {
@@ -68,13 +68,13 @@ enum RandomSaveChecks {
             let source = random.pick(sources)
             let destination = random.pick(linkableOwners)
             let linked = random.chance(70)
-            operations.append { $0.setLink(Sample.tags, source, destination, linked: linked) }
+            operations.append { $0.setLink(Sample.tags, from: source, to: destination, linked: linked) }
         }
         return operations
     }
 
     private static func compare(
-        _ tested: any StoreSnapshot, _ model: PlainModel, _ random: inout SeededRandom
+        _ tested: any StoreSnapshot, model: PlainModel, using random: inout SeededRandom
     ) throws {
         try expect(tested.generation, equals: model.generation)
         for entity in [Sample.item, Sample.owner] {

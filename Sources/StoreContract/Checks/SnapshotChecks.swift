@@ -6,16 +6,18 @@ enum SnapshotChecks {
     static let all: [Check] = [
         Check(
             "S150: a snapshot never changes",
-            "A StoreSnapshot shows one state for as long as it is held.", aSnapshotNeverChanges),
+            obligation: "A StoreSnapshot shows one state for as long as it is held.", aSnapshotNeverChanges),
         Check(
             "S153: a reader does not wait for a running write",
-            "ObjectStore.snapshot and reads of a snapshot never wait for a writer.", aReaderDoesNotWaitForARunningWrite),
+            obligation: "ObjectStore.snapshot and reads of a snapshot never wait for a writer.",
+            aReaderDoesNotWaitForARunningWrite),
         Check(
             "many snapshots are held and released",
-            "Each StoreSnapshot shows its own state; releasing it frees what it holds.", manySnapshotsAreMadeAndDropped),
+            obligation: "Each StoreSnapshot shows its own state; releasing it frees what it holds.",
+            manySnapshotsAreMadeAndDropped),
         Check(
             "one snapshot serves many threads",
-            "Any number of threads may read a StoreSnapshot at once.", oneSnapshotServesManyThreads),
+            obligation: "Any number of threads may read a StoreSnapshot at once.", oneSnapshotServesManyThreads),
     ]
 
     static func aSnapshotNeverChanges(_ trial: Trial) throws {
@@ -30,7 +32,7 @@ enum SnapshotChecks {
             for key in 64..<128 as Range<ObjectKey> { layer.delete(Sample.item, key) }
             layer.updateItem(130, [Sample.name: .string("new"), Sample.owned: .reference(64)])
             layer.insertItem(300)
-            layer.setLink(Sample.tags, 130, 64, linked: true)
+            layer.setLink(Sample.tags, from: 130, to: 64, linked: true)
         }
         let new = try tested.snapshot()
         try expect(old.generation, equals: first)
@@ -38,7 +40,7 @@ enum SnapshotChecks {
         try expect(heldPage.presence, equals: .max)
         try expect(heldPage.value(3, Sample.name), equals: .string("old"))
         try expect(old.all(Sample.item).count, equals: 136)
-        try expect(old.value(Sample.item, 130, Sample.name), equals: .string("old"))
+        try expect(old.value(Sample.item, key: 130, column: Sample.name), equals: .string("old"))
         try expect(old.related(RelationChecks.owned, to: 64), equals: [])
         try expect(old.related(RelationChecks.tags, to: 130), equals: [])
         try expect(old.lookup(Sample.item, column: Sample.name, value: .string("new")), equals: [])
@@ -61,7 +63,8 @@ enum SnapshotChecks {
             let done = DispatchSemaphore(value: 0)
             DispatchQueue.global().async {
                 let values = [
-                    try? held.value(Sample.item, 64, Sample.name), try? store.snapshot().value(Sample.item, 64, Sample.name),
+                    try? held.value(Sample.item, key: 64, column: Sample.name),
+                    try? store.snapshot().value(Sample.item, key: 64, column: Sample.name),
                 ]
                 for value in values { read.append(value ?? nil) }
                 done.signal()
@@ -69,7 +72,7 @@ enum SnapshotChecks {
             try expect(done.wait(timeout: .now() + .seconds(600)), equals: .success, "the reader ends while the write runs")
             try expect(read.values, equals: [.string("old"), .string("old")])
         }
-        try expect(tested.snapshot().value(Sample.item, 64, Sample.name), equals: .string("new"))
+        try expect(tested.snapshot().value(Sample.item, key: 64, column: Sample.name), equals: .string("new"))
     }
 
     static func manySnapshotsAreMadeAndDropped(_ trial: Trial) throws {

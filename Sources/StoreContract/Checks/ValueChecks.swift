@@ -12,12 +12,12 @@ enum ValueChecks {
         ColumnType.allCases.map { type in
             Check(
                 "values of type \(type.rawValue) come back, and look-ups and conditions find them",
-                "A column returns the value that was written, for every value of its type."
+                obligation: "A column returns the value that was written, for every value of its type."
             ) { try valuesAtTheirExtremesComeBack($0, type) }
         } + [
             Check(
                 "long strings that differ late are told apart",
-                "StoreSnapshot.lookup and keys compare whole values, not the beginnings that an index keeps.",
+                obligation: "StoreSnapshot.lookup and keys compare whole values, not the beginnings that an index keeps.",
                 longStringsThatDifferLateAreToldApartByAnIndex)
         ]
 
@@ -53,21 +53,21 @@ enum ValueChecks {
             for (position, value) in values.enumerated() {
                 var row = Array(repeating: Value.null, count: ColumnType.allCases.count)
                 row[column] = value
-                layer.insert(Sample.everything, ObjectKey(64 + position), row)
+                layer.insert(Sample.everything, key: ObjectKey(64 + position), values: row)
             }
         }
         try tested.reopen()
         let snapshot = try tested.snapshot()
         for (position, value) in values.enumerated() {
             let key = ObjectKey(64 + position)
-            let read = try require(snapshot.value(Sample.everything, key, column))
+            let read = try require(snapshot.value(Sample.everything, key: key, column: column))
             try expect(Self.isSame(read, value), "\(value), but StoreSnapshot.value returns \(read)")
             let row = try require(snapshot.pageValues(Sample.everything, key))
             try expect(Self.isSame(row[column], value), "\(value), but StorePage.value returns \(row[column])")
             try expect(row.enumerated().allSatisfy { $0.offset == column || $0.element == .null }, "the other columns are null")
             guard value == value else { continue }
             try expect(snapshot.lookup(Sample.everything, column: column, value: value).contains(key), "a look-up finds \(value)")
-            let query = StoreQuery(entity: Sample.everything, predicate: .compare(column, .equal, value))
+            let query = StoreQuery(entity: Sample.everything, predicate: .compare(column, .equal, to: value))
             try expect(snapshot.keys(query), equals: [key])
         }
     }
@@ -93,7 +93,7 @@ enum ValueChecks {
                 StoreQuery(
                     entity: Sample.item, predicate: predicate, sort: [StoreSort(column: Sample.name, direction: .descending)]))
         }
-        try expect(keys(.compare(Sample.name, .greater, .string(start + "a"))), equals: [67, 68, 66])
-        try expect(keys(.string(Sample.name, .hasPrefix, start, .sensitive)), equals: [67, 68, 66, 65, 64])
+        try expect(keys(.compare(Sample.name, .greater, to: .string(start + "a"))), equals: [67, 68, 66])
+        try expect(keys(.string(Sample.name, .hasPrefix, pattern: start, sensitivity: .sensitive)), equals: [67, 68, 66, 65, 64])
     }
 }

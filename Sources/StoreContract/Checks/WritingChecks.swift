@@ -5,38 +5,42 @@ enum WritingChecks {
     static let all: [Check] = [
         Check(
             "an inserted object is read",
-            "StoreTransaction.apply writes each row of a layer under the generation of its save.", anInsertedObjectIsRead),
+            obligation: "StoreTransaction.apply writes each row of a layer under the generation of its save.",
+            anInsertedObjectIsRead),
         Check(
             "an update of some columns keeps the others",
-            "StoreTransaction.apply changes only the columns that an update row has set.", aSparseUpdateKeepsTheOtherColumns),
+            obligation: "StoreTransaction.apply changes only the columns that an update row has set.",
+            aSparseUpdateKeepsTheOtherColumns),
         Check(
             "presence and page numbers follow inserts and deletes",
-            "StoreSnapshot.pageNumbers and StorePage.presence tell which objects exist.",
+            obligation: "StoreSnapshot.pageNumbers and StorePage.presence tell which objects exist.",
             presenceAndPageNumbersFollowInsertsAndDeletes),
         Check(
             "an update of a missing object inserts it only if all columns are set",
-            "StoreTransaction.apply drops an incomplete update of a missing object.",
+            obligation: "StoreTransaction.apply drops an incomplete update of a missing object.",
             anUpdateOfAMissingObjectInsertsOnlyWhenComplete),
         Check(
             "a write that throws leaves nothing",
-            "ObjectStore.write aborts the transaction if its body throws, and rethrows the error.", aWriteThatThrowsLeavesNothing),
+            obligation: "ObjectStore.write aborts the transaction if its body throws, and rethrows the error.",
+            aWriteThatThrowsLeavesNothing),
         Check(
             "a value of another type is refused",
-            "StoreTransaction.apply throws a StoreError for a value that the column does not accept.",
+            obligation: "StoreTransaction.apply throws a StoreError for a value that the column does not accept.",
             aValueOfTheWrongKindIsRefused),
         Check(
             "look-ups follow updates and deletes",
-            "StoreTransaction.apply keeps indexes up to date.", indexesFollowUpdatesAndDeletes),
+            obligation: "StoreTransaction.apply keeps indexes up to date.", indexesFollowUpdatesAndDeletes),
         Check(
             "verify finds a reference that leads to no object",
-            "ObjectStore.verify returns nothing for a sound store and one finding per fault.",
+            obligation: "ObjectStore.verify returns nothing for a sound store and one finding per fault.",
             aSoundStoreVerifiesAndABrokenReferenceIsFound),
         Check(
             "generations ascend, and each commit begins at nextGeneration",
-            "StoreTransaction.nextGeneration is greater than every generation in the store.", generationsAscend),
+            obligation: "StoreTransaction.nextGeneration is greater than every generation in the store.", generationsAscend),
         Check(
             "several saves in one transaction have consecutive generations",
-            "StoreTransaction.apply gives each row the generation that the numbers have for its version.", oneCommitOfSeveralSaves
+            obligation: "StoreTransaction.apply gives each row the generation that the numbers have for its version.",
+            oneCommitOfSeveralSaves
         ),
     ]
 
@@ -46,10 +50,10 @@ enum WritingChecks {
         let snapshot = try tested.snapshot()
         try expect(generation > 0, "the generation of a save is greater than 0, which a new store has")
         try expect(snapshot.generation, equals: generation)
-        try expect(snapshot.value(Sample.item, 70, Sample.name), equals: .string("seventy"))
+        try expect(snapshot.value(Sample.item, key: 70, column: Sample.name), equals: .string("seventy"))
         try expect(snapshot.version(Sample.item, 70), equals: generation)
         try expect(snapshot.pageValues(Sample.item, 70)?[Sample.number], equals: .int(7))
-        try expect(snapshot.value(Sample.item, 71, Sample.name), equals: nil)
+        try expect(snapshot.value(Sample.item, key: 71, column: Sample.name), equals: nil)
         try expect(snapshot.version(Sample.item, 71), equals: nil)
         try expect(snapshot.pageValues(Sample.item, 71), equals: nil)
         try expect(snapshot.page(Sample.item, 900)?.presence ?? 0, equals: 0)
@@ -98,12 +102,12 @@ enum WritingChecks {
         let tested = try trial.newStore()
         try tested.save { layer in
             layer.updateItem(64, [Sample.number: .int(1)])
-            layer.update(Sample.owner, 64, of: 1, [0: .string("whole")])
+            layer.update(Sample.owner, key: 64, of: 1, values: [0: .string("whole")])
         }
         let snapshot = try tested.snapshot()
         try expect(snapshot.all(Sample.item), equals: [])
         try expect(snapshot.all(Sample.owner), equals: [64])
-        try expect(snapshot.value(Sample.owner, 64, 0), equals: .string("whole"))
+        try expect(snapshot.value(Sample.owner, key: 64, column: 0), equals: .string("whole"))
     }
 
     static func aWriteThatThrowsLeavesNothing(_ trial: Trial) throws {
@@ -160,7 +164,7 @@ enum WritingChecks {
         try tested.save { layer in
             layer.insertOwner(64, "one")
             layer.insertItem(64, changing: [Sample.owned: .reference(64)])
-            layer.setLink(Sample.tags, 64, 64, linked: true)
+            layer.setLink(Sample.tags, from: 64, to: 64, linked: true)
         }
         try expect(tested.store.verify(), equals: [])
         try tested.save { $0.updateItem(64, [Sample.parent: .reference(9999)]) }
@@ -203,7 +207,7 @@ enum WritingChecks {
         try expect(snapshot.generation, equals: generations[2])
         try expect([70, 71, 72].map { try snapshot.version(Sample.item, $0) }, equals: generations)
         try expect(snapshot.version(Sample.item, 64), equals: generations[2])
-        try expect(snapshot.value(Sample.item, 64, Sample.number), equals: .int(2))
+        try expect(snapshot.value(Sample.item, key: 64, column: Sample.number), equals: .int(2))
         try expect(tested.store.changes(after: before)?.map(\.generation), equals: generations)
     }
 }

@@ -27,7 +27,7 @@ struct PlainModel: ObjectReader {
 
     // MARK: Reading
 
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? { objects[entity][key]?.values[column] }
+    func value(_ entity: Int, key: ObjectKey, column: Int) -> Value? { objects[entity][key]?.values[column] }
 
     func exists(_ entity: Int, _ key: ObjectKey) -> Bool { objects[entity][key] != nil }
 
@@ -60,24 +60,24 @@ struct PlainModel: ObjectReader {
             for number in rows.sortedPageNumbers {
                 guard let page = rows.page(number) else { continue }
                 for slot in SlotIterator(page.touched) {
-                    if let row = page[slot] { apply(row, entity, PageAddress.key(page: number, slot: slot)) }
+                    if let row = page[slot] { apply(row, entity: entity, key: PageAddress.key(page: number, slot: slot)) }
                 }
             }
         }
         for (link, pairs) in layer.links.enumerated() {
             for (source, destinations) in pairs.forward {
-                for (destination, isLinked) in destinations { setLink(link, source, destination, isLinked) }
+                for (destination, isLinked) in destinations { setLink(link, from: source, to: destination, linked: isLinked) }
             }
         }
     }
 
-    private mutating func apply(_ row: Row, _ entity: Int, _ key: ObjectKey) {
+    private mutating func apply(_ row: Row, entity: Int, key: ObjectKey) {
         let columns = schema.entities[entity].columns
         let old = objects[entity][key]
         if row.kind == .delete {
             objects[entity][key] = nil
             setReferences(entity, key, from: old?.values, to: nil)
-            for number in schema.links.indices { removePairs(number, entity, key) }
+            for number in schema.links.indices { removePairs(number, entity: entity, key: key) }
             return
         }
         guard row.kind == .insert || old != nil || row.set.count == columns.count else { return }
@@ -102,16 +102,16 @@ struct PlainModel: ObjectReader {
         return .link(link, direction, destination: direction == .forward ? ends.destination : ends.source)
     }
 
-    private mutating func removePairs(_ link: Int, _ entity: Int, _ key: ObjectKey) {
+    private mutating func removePairs(_ link: Int, entity: Int, key: ObjectKey) {
         if schema.links[link].source == entity {
-            for other in related(relation(link, .forward), to: key) { setLink(link, key, other, false) }
+            for other in related(relation(link, .forward), to: key) { setLink(link, from: key, to: other, linked: false) }
         }
         if schema.links[link].destination == entity {
-            for other in related(relation(link, .backward), to: key) { setLink(link, other, key, false) }
+            for other in related(relation(link, .backward), to: key) { setLink(link, from: other, to: key, linked: false) }
         }
     }
 
-    private mutating func setLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, _ isLinked: Bool) {
+    private mutating func setLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey, linked isLinked: Bool) {
         let ends = schema.links[link]
         let (forward, backward) = (
             Target(relation: relation(link, .forward), key: source),

@@ -20,9 +20,9 @@ enum Population {
     ) {
         for key in owners { layer.insertOwner(key, names[Int(key) % names.count] + "\(key % 3)") }
         for key in items {
-            layer.insert(Sample.item, key, item(items: items, owners: owners, &random))
+            layer.insert(Sample.item, key: key, values: item(items: items, owners: owners, &random))
             for _ in 0..<Int.random(in: 0...3, using: &random) {
-                layer.setLink(Sample.tags, key, ObjectKey.random(in: owners, using: &random), linked: true)
+                layer.setLink(Sample.tags, from: key, to: ObjectKey.random(in: owners, using: &random), linked: true)
             }
         }
     }

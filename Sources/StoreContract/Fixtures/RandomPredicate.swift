@@ -14,23 +14,27 @@ enum RandomPredicate {
         case 0, 1: return compare(&random)
         case 2: return columns(&random)
         case 3: return isIn(&random)
-        case 4: return string(random.pick([Sample.name, Sample.note]), Population.names, &random)
+        case 4: return string(random.pick([Sample.name, Sample.note]), patterns: Population.names, using: &random)
         case 5: return .keys(Set((0..<20).map { _ in ObjectKey.random(in: 60..<200, using: &random) }))
         case 6: return .and((0..<Int.random(in: 0...3, using: &random)).map { _ in deeper(&random) })
         case 7: return .or((0..<Int.random(in: 0...3, using: &random)).map { _ in deeper(&random) })
         case 8, 9: return .not(deeper(&random))
         case 10: return .toOne(Sample.parent, deeper(&random))
-        case 11: return .toOne(Sample.owned, string(0, Population.names, &random))
+        case 11: return .toOne(Sample.owned, string(0, patterns: Population.names, using: &random))
         case 12:
             let quantifier = random.pick([StorePredicate.Quantifier.any, .all, .none])
-            if random.chance(50) { return .toMany(RelationChecks.tags, quantifier, string(0, ["a", "0", "1"], &random)) }
-            return .toMany(.referrers(entity: Sample.item, column: Sample.parent), quantifier, deeper(&random))
+            if random.chance(50) {
+                return .toMany(RelationChecks.tags, quantifier, where: string(0, patterns: ["a", "0", "1"], using: &random))
+            }
+            return .toMany(.referrers(entity: Sample.item, column: Sample.parent), quantifier, where: deeper(&random))
         default:
             let comparison = random.pick(comparisons)
             let number = Int.random(in: 0...3, using: &random)
-            if random.chance(50) { return .toManyCount(RelationChecks.tags, .constant(random.chance(80)), comparison, number) }
+            if random.chance(50) {
+                return .toManyCount(RelationChecks.tags, where: .constant(random.chance(80)), comparison, to: number)
+            }
             return .toManyCount(
-                .referrers(entity: Sample.item, column: Sample.parent), deeper(&random), comparison, number)
+                .referrers(entity: Sample.item, column: Sample.parent), where: deeper(&random), comparison, to: number)
         }
     }
 
@@ -44,7 +48,7 @@ enum RandomPredicate {
         // Numbers of one class are sometimes compared with columns of another class.
         let numeric = [Sample.number, Sample.ratio, Sample.second, Sample.unsigned]
         let source = numeric.contains(column) && random.chance(30) ? random.pick(numeric) : column
-        return .compare(column, random.pick(comparisons), value(source, &random))
+        return .compare(column, random.pick(comparisons), to: value(source, &random))
     }
 
     private static func columns(_ random: inout SeededRandom) -> StorePredicate {
@@ -54,7 +58,7 @@ enum RandomPredicate {
             (Sample.unsigned, Sample.unsigned), (Sample.unsigned, Sample.number), (Sample.parent, Sample.parent),
         ]
         let pair = random.pick(pairs)
-        return .compareColumns(pair.0, random.pick(comparisons), pair.1)
+        return .compareColumns(pair.0, random.pick(comparisons), to: pair.1)
     }
 
     private static func isIn(_ random: inout SeededRandom) -> StorePredicate {
@@ -63,9 +67,9 @@ enum RandomPredicate {
         return .isIn(column, Set((0..<count).map { _ in value(column, &random) }))
     }
 
-    private static func string(_ column: Int, _ patterns: [String], _ random: inout SeededRandom) -> StorePredicate {
+    private static func string(_ column: Int, patterns: [String], using random: inout SeededRandom) -> StorePredicate {
         .string(
-            column, random.pick([.equals, .contains, .hasPrefix, .hasSuffix]), random.pick(patterns),
-            random.pick([.sensitive, .insensitive]))
+            column, random.pick([.equals, .contains, .hasPrefix, .hasSuffix]), pattern: random.pick(patterns),
+            sensitivity: random.pick([.sensitive, .insensitive]))
     }
 }

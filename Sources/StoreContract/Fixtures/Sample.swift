@@ -50,7 +50,7 @@ package enum Sample {
 }
 
 extension Layer {
-    package func insert(_ entity: Int, _ key: ObjectKey, _ values: [Value]) {
+    package func insert(_ entity: Int, key: ObjectKey, values: [Value]) {
         let row = Row.make(kind: .insert, layer: id, columnCount: values.count)
         for (column, value) in values.enumerated() { row[column] = value }
         put(row, entity: entity, key: key)
@@ -61,19 +61,19 @@ extension Layer {
             .string(name), number.map { .int($0) } ?? .null, .null, .null, .bool(false), .null, .null, .null, .null,
         ]
         for (column, value) in changing { values[column] = value }
-        insert(Sample.item, key, values)
+        insert(Sample.item, key: key, values: values)
     }
 
-    package func insertOwner(_ key: ObjectKey, _ title: String) { insert(Sample.owner, key, [.string(title)]) }
+    package func insertOwner(_ key: ObjectKey, _ title: String) { insert(Sample.owner, key: key, values: [.string(title)]) }
 
-    package func update(_ entity: Int, _ key: ObjectKey, of count: Int, _ values: [Int: Value]) {
+    package func update(_ entity: Int, key: ObjectKey, of count: Int, values: [Int: Value]) {
         let row = Row.make(kind: .update, layer: id, columnCount: count)
         for (column, value) in values { row[column] = value }
         put(row, entity: entity, key: key)
     }
 
     package func updateItem(_ key: ObjectKey, _ values: [Int: Value]) {
-        update(Sample.item, key, of: Sample.schema.entities[Sample.item].columns.count, values)
+        update(Sample.item, key: key, of: Sample.schema.entities[Sample.item].columns.count, values: values)
     }
 
     package func delete(_ entity: Int, _ key: ObjectKey) {

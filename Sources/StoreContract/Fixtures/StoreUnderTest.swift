@@ -42,18 +42,18 @@ package struct StoreUnderTest {
     package func save(
         _ durability: Durability = .deferred, author: String = "", _ build: (Layer) -> Void
     ) throws -> Generation {
-        try Self.save(store, durability, origin: SaveOrigin(author: author), build)
+        try Self.save(store, durability: durability, origin: SaveOrigin(author: author), build)
     }
 
     @discardableResult
     package func save(origin: SaveOrigin, _ build: (Layer) -> Void) throws -> Generation {
-        try Self.save(store, .deferred, origin: origin, build)
+        try Self.save(store, durability: .deferred, origin: origin, build)
     }
 
     /// Commits a layer, and returns the generation of the save.
     @discardableResult
     package static func save(
-        _ store: any ObjectStore, _ durability: Durability = .deferred, origin: SaveOrigin = SaveOrigin(),
+        _ store: any ObjectStore, durability: Durability = .deferred, origin: SaveOrigin = SaveOrigin(),
         _ build: (Layer) -> Void
     ) throws -> Generation {
         try store.write(durability) { transaction in

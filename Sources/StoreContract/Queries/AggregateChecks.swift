@@ -5,11 +5,11 @@ enum AggregateChecks {
     static let all: [Check] = [
         Check(
             "S133: aggregates of groups are those of a plain loop",
-            "StoreSnapshot.groups returns each group once, with the state of each aggregate.",
+            obligation: "StoreSnapshot.groups returns each group once, with the state of each aggregate.",
             aggregatesOfGroupsAreThoseOfAPlainLoop),
         Check(
             "S133: the least and greatest values are those of a plain loop",
-            "StoreSnapshot.groups returns one group if nothing is grouped, also of no objects.",
+            obligation: "StoreSnapshot.groups returns one group if nothing is grouped, also of no objects.",
             theLeastAndGreatestOfAllObjectsAreThoseOfAPlainLoop),
     ]
 
@@ -63,7 +63,9 @@ enum AggregateChecks {
     private static func expectGroups(
         _ aggregation: StoreAggregation, of keys: [ObjectKey], in snapshot: any StoreSnapshot
     ) throws {
-        func value(_ key: ObjectKey, _ column: Int) throws -> Value { try snapshot.value(Sample.item, key, column) ?? .null }
+        func value(_ key: ObjectKey, _ column: Int) throws -> Value {
+            try snapshot.value(Sample.item, key: key, column: column) ?? .null
+        }
         let groups = try Dictionary(grouping: keys) { key in try GroupKey(aggregation.groupBy.map { try value(key, $0) }) }
         let found = try snapshot.groups(aggregation)
         try expect(Set(found.keys), equals: aggregation.groupBy.isEmpty ? [GroupKey([])] : Set(groups.keys), "\(aggregation)")
@@ -71,13 +73,13 @@ enum AggregateChecks {
         for (key, states) in zip(found.keys, found.states) {
             for (aggregate, state) in zip(aggregation.aggregates, states) {
                 let values = try (groups[key] ?? []).map { key in try aggregate.column.map { try value(key, $0) } ?? .bool(true) }
-                try expectState(state, aggregate, values.filter { !$0.isNull })
+                try expectState(state, aggregate: aggregate, values: values.filter { !$0.isNull })
             }
         }
     }
 
     /// Compares a state with a plain computation over values without nulls.
-    private static func expectState(_ state: AggregateState, _ aggregate: StoreAggregate, _ values: [Value]) throws {
+    private static func expectState(_ state: AggregateState, aggregate: StoreAggregate, values: [Value]) throws {
         let sorted = values.sorted { $0.order($1) < 0 }
         switch aggregate {
         case .count, .countValues: try expect(state.count, equals: values.count)

@@ -5,11 +5,12 @@ enum CompoundIndexChecks {
     static let all: [Check] = [
         Check(
             "S135: a look-up by several columns finds what a scan finds",
-            "StoreSnapshot.lookup(_:columns:values:) returns the keys of all objects with these values, ascending.",
+            obligation: "StoreSnapshot.lookup(_:columns:values:) returns the keys of all objects with these values, ascending.",
             lookingUpSeveralColumnsFindsWhatAScanFinds),
         Check(
             "values that end where the next begin are told apart",
-            "StoreSnapshot.lookup(_:columns:values:) compares column by column.", valuesThatEndWhereTheNextBeginsAreToldApart),
+            obligation: "StoreSnapshot.lookup(_:columns:values:) compares column by column.",
+            valuesThatEndWhereTheNextBeginsAreToldApart),
     ]
 
     static func lookingUpSeveralColumnsFindsWhatAScanFinds(_ trial: Trial) throws {
@@ -34,7 +35,7 @@ enum CompoundIndexChecks {
                     return Population.value(column, items: 64..<256, owners: 64..<80, &random)
                 }
                 let expected = try snapshot.all(Sample.item).filter { key in
-                    try zip(columns, values).allSatisfy { try snapshot.value(Sample.item, key, $0) == $1 }
+                    try zip(columns, values).allSatisfy { try snapshot.value(Sample.item, key: key, column: $0) == $1 }
                 }
                 try expect(snapshot.lookup(Sample.item, columns: columns, values: values), equals: expected, "\(values)")
             }

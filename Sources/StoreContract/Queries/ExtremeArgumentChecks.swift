@@ -5,19 +5,21 @@ enum ExtremeArgumentChecks {
     static let all: [Check] = [
         Check(
             "offsets and limits of queries may have any value",
-            "StoreSnapshot.keys and count apply offset and limit to every condition and sort.", offsetsAndLimitsOfQueries),
+            obligation: "StoreSnapshot.keys and count apply offset and limit to every condition and sort.",
+            offsetsAndLimitsOfQueries),
         Check(
             "limits of the history may have any value",
-            "ObjectStore.history and StoreTransaction.deleteHistory treat a negative limit as 0.", limitsOfTheHistory),
+            obligation: "ObjectStore.history and StoreTransaction.deleteHistory treat a negative limit as 0.", limitsOfTheHistory),
         Check(
             "an allocation of no pages is one of one page",
-            "StoreTransaction.allocateKeys returns at least one page.", aLeaseOfNoPagesIsOneOfOne),
+            obligation: "StoreTransaction.allocateKeys returns at least one page.", aLeaseOfNoPagesIsOneOfOne),
         Check(
             "a float column has no more digits than a float",
-            "StoreTransaction.apply stores ColumnType.stored(_:) of a value.", aFloatColumnHasNoMoreDigitsThanAFloat),
+            obligation: "StoreTransaction.apply stores ColumnType.stored(_:) of a value.", aFloatColumnHasNoMoreDigitsThanAFloat),
         Check(
             "a look-up by a value of another storage class finds nothing",
-            "StoreSnapshot.lookup compares values of one storage class only.", aLookUpOfAnotherStorageClassFindsNothing),
+            obligation: "StoreSnapshot.lookup compares values of one storage class only.",
+            aLookUpOfAnotherStorageClassFindsNothing),
     ]
 
     private static let ends = [0, -1, Int.max, Int.min]
@@ -37,9 +39,10 @@ enum ExtremeArgumentChecks {
     static func offsetsAndLimitsOfQueries(_ trial: Trial) throws {
         let snapshot = try filled(trial).snapshot()
         let predicates: [StorePredicate] = [
-            .constant(true), .compare(Sample.number, .greater, .int(0)), .string(Sample.name, .contains, "N", .insensitive),
+            .constant(true), .compare(Sample.number, .greater, to: .int(0)),
+            .string(Sample.name, .contains, pattern: "N", sensitivity: .insensitive),
             // SQL cannot express this condition.
-            .compare(Sample.number, .less, .double(1e300)),
+            .compare(Sample.number, .less, to: .double(1e300)),
         ]
         for predicate in predicates {
             for sort in [[], [StoreSort(column: Sample.number, direction: .descending)]] {
@@ -93,13 +96,13 @@ enum ExtremeArgumentChecks {
         let float = try require(columns.firstIndex { $0.type == .float })
         let (narrow, other) = (Value.double(Double(Float(0.1))), Value.double(Double(Float(0.3))))
         try tested.save { layer in
-            layer.insert(Sample.everything, 64, columns.indices.map { $0 == float ? .double(0.1) : .null })
+            layer.insert(Sample.everything, key: 64, values: columns.indices.map { $0 == float ? .double(0.1) : .null })
         }
-        try expect(tested.snapshot().value(Sample.everything, 64, float), equals: narrow)
+        try expect(tested.snapshot().value(Sample.everything, key: 64, column: float), equals: narrow)
         try expect(tested.snapshot().lookup(Sample.everything, column: float, value: narrow), equals: [64])
         try expect(tested.snapshot().lookup(Sample.everything, column: float, value: .double(0.1)), equals: [])
-        try tested.save { $0.update(Sample.everything, 64, of: columns.count, [float: .double(0.3)]) }
-        try expect(tested.snapshot().value(Sample.everything, 64, float), equals: other)
+        try tested.save { $0.update(Sample.everything, key: 64, of: columns.count, values: [float: .double(0.3)]) }
+        try expect(tested.snapshot().value(Sample.everything, key: 64, column: float), equals: other)
         try expect(tested.snapshot().pageValues(Sample.everything, 64)?[float], equals: other)
     }
 
@@ -111,7 +114,7 @@ enum ExtremeArgumentChecks {
         let snapshot = try tested.snapshot()
         let values: [Value] = [.int(5), .uint(5), .double(5), .string("5"), .bool(true), .reference(5)]
         for column in [Sample.name, Sample.number, Sample.ratio, Sample.unsigned, Sample.second, Sample.flag, Sample.note] {
-            let own = try snapshot.value(Sample.item, 64, column)
+            let own = try snapshot.value(Sample.item, key: 64, column: column)
             for value in values {
                 let found = try snapshot.lookup(Sample.item, column: column, value: value)
                 try expect(found, equals: value == own ? [64] : [], "\(column), \(value)")

@@ -5,10 +5,10 @@ enum IndexChecks {
     static let all: [Check] = [
         Check(
             "S135: indexes change no result",
-            "StoreSnapshot.keys and count return the same with every plan.", indexesChangeNoResult),
+            obligation: "StoreSnapshot.keys and count return the same with every plan.", indexesChangeNoResult),
         Check(
             "S135: a range behind a long string finds its objects",
-            "StoreSnapshot.keys compares whole values, not the beginnings that an index keeps.",
+            obligation: "StoreSnapshot.keys compares whole values, not the beginnings that an index keeps.",
             aRangeBehindAStringThatAnIndexCutsFindsItsObjects),
     ]
 
@@ -24,20 +24,24 @@ enum IndexChecks {
     private static func leaf(_ random: inout SeededRandom) -> StorePredicate {
         let column = random.pick(indexed)
         switch Int.random(in: 0...9, using: &random) {
-        case 0...3: return .compare(column, .equal, value(column, &random))
+        case 0...3: return .compare(column, .equal, to: value(column, &random))
         case 4...6:
-            return .compare(column, random.pick([.less, .lessOrEqual, .greater, .greaterOrEqual]), value(column, &random))
+            return .compare(column, random.pick([.less, .lessOrEqual, .greater, .greaterOrEqual]), to: value(column, &random))
         case 7: return .isIn(column, Set((0..<3).map { _ in value(column, &random) }))
         case 8:
-            return .string(random.pick([Sample.name, Sample.note]), .hasPrefix, random.pick(["a", "A", "x", "S"]), .sensitive)
-        default: return .compare(Sample.owned, .equal, .reference(ObjectKey.random(in: 64..<80, using: &random)))
+            return .string(
+                random.pick([Sample.name, Sample.note]), .hasPrefix, pattern: random.pick(["a", "A", "x", "S"]),
+                sensitivity: .sensitive)
+        default: return .compare(Sample.owned, .equal, to: .reference(ObjectKey.random(in: 64..<80, using: &random)))
         }
     }
 
     private static func predicate(_ random: inout SeededRandom) -> StorePredicate {
         var parts = (0..<Int.random(in: 0...3, using: &random)).map { _ in leaf(&random) }
         if random.chance(20) { parts.append(.or([leaf(&random), leaf(&random)])) }
-        if random.chance(10) { parts.append(.toOne(Sample.owned, .string(0, .hasPrefix, random.pick(["a", "b"]), .sensitive))) }
+        if random.chance(10) {
+            parts.append(.toOne(Sample.owned, .string(0, .hasPrefix, pattern: random.pick(["a", "b"]), sensitivity: .sensitive)))
+        }
         if random.chance(10) { parts.append(.toOne(Sample.parent, leaf(&random))) }
         if random.chance(10) { parts.append(.keys(Set((0..<40).map { _ in ObjectKey.random(in: 64..<800, using: &random) }))) }
         return parts.count == 1 ? parts[0] : .and(parts)
@@ -106,7 +110,7 @@ enum IndexChecks {
                 (.greaterOrEqual, [first + 1, first + 2]), (.equal, [first + 1]),
             ] {
                 let condition = StorePredicate.and([
-                    .compare(Sample.name, .equal, .string(name)), .compare(Sample.number, comparison, .int(1)),
+                    .compare(Sample.name, .equal, to: .string(name)), .compare(Sample.number, comparison, to: .int(1)),
                 ])
                 let found = try snapshot.keys(StoreQuery(entity: Sample.item, predicate: condition))
                 try expect(found, equals: keys, "\(name.count) letters, number \(comparison) 1")

@@ -5,13 +5,15 @@ enum PredicateChecks {
     static let all: [Check] = [
         Check(
             "S134: every condition selects what the reference selects",
-            "StoreSnapshot.keys and count agree with StorePredicate.matches.", everyConditionSelectsWhatTheReferenceSelects),
+            obligation: "StoreSnapshot.keys and count agree with StorePredicate.matches.",
+            everyConditionSelectsWhatTheReferenceSelects),
         Check(
             "S132: sorts place nulls, ties and case alike",
-            "StoreSnapshot.keys sorts by StoreSort.order, then by key; offset and limit follow.", sortsPlaceNullsTiesAndCaseAlike),
+            obligation: "StoreSnapshot.keys sorts by StoreSort.order, then by key; offset and limit follow.",
+            sortsPlaceNullsTiesAndCaseAlike),
         Check(
             "S132: an offset past the end selects nothing",
-            "StoreSnapshot.keys returns an empty list if the offset is past the end.", anOffsetPastTheEndIsEmpty),
+            obligation: "StoreSnapshot.keys returns an empty list if the offset is past the end.", anOffsetPastTheEndIsEmpty),
     ]
 
     static func everyConditionSelectsWhatTheReferenceSelects(_ trial: Trial) throws {
@@ -44,7 +46,7 @@ enum PredicateChecks {
                     caseSensitivity: random.pick([.sensitive, .insensitive]))
             }
             var query = StoreQuery(entity: Sample.item, sort: sort)
-            let expected = try Self.sorted(all, sort, snapshot)
+            let expected = try Self.sorted(all, by: sort, in: snapshot)
             try expect(snapshot.keys(query), equals: expected, "\(sort)")
             query.offset = Int.random(in: 0...200, using: &random)
             query.limit = random.chance(50) ? Int.random(in: 0...50, using: &random) : nil
@@ -55,7 +57,7 @@ enum PredicateChecks {
     }
 
     private static func sorted(
-        _ keys: [ObjectKey], _ sort: [StoreSort], _ snapshot: any StoreSnapshot
+        _ keys: [ObjectKey], by sort: [StoreSort], in snapshot: any StoreSnapshot
     ) throws -> [ObjectKey] {
         let rows = try keys.map { ($0, try snapshot.pageValues(Sample.item, $0) ?? []) }
         return rows.sorted { StoreSort.precedes($0, $1, by: sort) }.map(\.0)

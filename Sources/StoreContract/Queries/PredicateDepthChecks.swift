@@ -5,14 +5,15 @@ enum PredicateDepthChecks {
     static let all: [Check] = [
         Check(
             "S134: a store answers conditions up to the limit of nesting and refuses deeper ones",
-            "Every query calls StorePredicate.checkDepth() first, which throws StoreError .unsupported.", conditionsUpToTheLimit),
+            obligation: "Every query calls StorePredicate.checkDepth() first, which throws StoreError .unsupported.",
+            conditionsUpToTheLimit),
         Check(
             "S134: every condition at the end of every nesting is answered as the reference answers it",
-            "StoreSnapshot.count agrees with StorePredicate.matches at every depth.", everyNesting),
+            obligation: "StoreSnapshot.count agrees with StorePredicate.matches at every depth.", everyNesting),
     ]
 
     private static func nested(_ levels: Int) -> StorePredicate {
-        (1..<levels).reduce(StorePredicate.compare(Sample.number, .equal, .int(1))) { part, level in
+        (1..<levels).reduce(StorePredicate.compare(Sample.number, .equal, to: .int(1))) { part, level in
             switch level % 4 {
             case 0: .not(part)
             case 1: .and([part, .constant(true)])
@@ -59,18 +60,20 @@ enum PredicateDepthChecks {
     /// The ways to nest. Each needs a different number of symbols on the stack of an SQL parser.
     private static let ways: [@Sendable (StorePredicate) -> StorePredicate] = [
         { .not($0) }, { .toOne(Sample.parent, $0) },
-        { .and([.compare(Sample.flag, .equal, .bool(false)), $0]) },
-        { .or([.compare(Sample.flag, .equal, .bool(true)), $0, .constant(false)]) },
-        { .toMany(.referrers(entity: Sample.item, column: Sample.parent), .any, $0) },
-        { .toMany(.referrers(entity: Sample.item, column: Sample.parent), .all, $0) },
-        { .toMany(tags, .none, .toMany(items, .any, $0)) }, { .toMany(tags, .all, .toMany(items, .all, $0)) },
-        { .toManyCount(.referrers(entity: Sample.item, column: Sample.parent), $0, .greaterOrEqual, 1) },
+        { .and([.compare(Sample.flag, .equal, to: .bool(false)), $0]) },
+        { .or([.compare(Sample.flag, .equal, to: .bool(true)), $0, .constant(false)]) },
+        { .toMany(.referrers(entity: Sample.item, column: Sample.parent), .any, where: $0) },
+        { .toMany(.referrers(entity: Sample.item, column: Sample.parent), .all, where: $0) },
+        { .toMany(tags, .none, where: .toMany(items, .any, where: $0)) },
+        { .toMany(tags, .all, where: .toMany(items, .all, where: $0)) },
+        { .toManyCount(.referrers(entity: Sample.item, column: Sample.parent), where: $0, .greaterOrEqual, to: 1) },
     ]
 
     private static let leaves: [StorePredicate] = [
         .keys([64]), .isIn(Sample.name, [.string("a"), .null]), .isIn(Sample.number, [.int(1), .null]),
-        .string(Sample.name, .hasSuffix, "a", .insensitive), .string(Sample.name, .hasPrefix, "a", .sensitive),
-        .compare(Sample.unsigned, .greater, .uint(1 << 63)), .compareColumns(Sample.number, .less, Sample.second),
+        .string(Sample.name, .hasSuffix, pattern: "a", sensitivity: .insensitive),
+        .string(Sample.name, .hasPrefix, pattern: "a", sensitivity: .sensitive),
+        .compare(Sample.unsigned, .greater, to: .uint(1 << 63)), .compareColumns(Sample.number, .less, to: Sample.second),
     ]
 
     /// Catches a store that passes a condition to a parser whose own limit is lower.
@@ -79,7 +82,7 @@ enum PredicateDepthChecks {
         try tested.save { layer in
             layer.insertOwner(64, "owner")
             layer.insertItem(64, name: "a", number: 1, changing: [Sample.parent: .reference(64), Sample.second: .int(2)])
-            layer.setLink(Sample.tags, 64, 64, linked: true)
+            layer.setLink(Sample.tags, from: 64, to: 64, linked: true)
         }
         let snapshot = try tested.snapshot()
         for way in Self.ways {

@@ -5,18 +5,20 @@ enum RelationChecks {
     static let all: [Check] = [
         Check(
             "referrers follow the reference",
-            "StoreSnapshot.related returns the keys of the objects whose reference column has the key, ascending.",
+            obligation: "StoreSnapshot.related returns the keys of the objects whose reference column has the key, ascending.",
             referrersFollowTheReference),
         Check(
             "links are read from both ends",
-            "StoreTransaction.apply adds and removes the pairs of a layer; StoreSnapshot.related returns them from both ends.",
+            obligation:
+                "StoreTransaction.apply adds and removes the pairs of a layer; StoreSnapshot.related returns them from both ends.",
             linksAreReadFromBothEnds),
         Check(
             "deleting an end removes its pairs",
-            "StoreTransaction.apply removes the pairs of a deleted object.", deletingAnEndTakesItsLinksAway),
+            obligation: "StoreTransaction.apply removes the pairs of a deleted object.", deletingAnEndTakesItsLinksAway),
         Check(
             "a pair with a missing end is left out",
-            "StoreTransaction.apply leaves out a pair with an end that does not exist.", aPairWithAMissingEndIsLeftOut),
+            obligation: "StoreTransaction.apply leaves out a pair with an end that does not exist.", aPairWithAMissingEndIsLeftOut
+        ),
     ]
 
     static let owned = Relation.referrers(entity: Sample.item, column: Sample.owned)
@@ -48,15 +50,15 @@ enum RelationChecks {
                 layer.insertItem(key)
             }
             for (item, owner) in [(64, 66), (64, 65), (66, 65)] as [(ObjectKey, ObjectKey)] {
-                layer.setLink(Sample.tags, item, owner, linked: true)
+                layer.setLink(Sample.tags, from: item, to: owner, linked: true)
             }
         }
         try expect(tested.snapshot().related(Self.tags, to: 64), equals: [65, 66])
         try expect(tested.snapshot().related(Self.tagged, to: 65), equals: [64, 66])
         try tested.save { layer in
-            layer.setLink(Sample.tags, 64, 65, linked: false)
-            layer.setLink(Sample.tags, 65, 64, linked: false)
-            layer.setLink(Sample.tags, 66, 65, linked: true)
+            layer.setLink(Sample.tags, from: 64, to: 65, linked: false)
+            layer.setLink(Sample.tags, from: 65, to: 64, linked: false)
+            layer.setLink(Sample.tags, from: 66, to: 65, linked: true)
         }
         try expect(tested.snapshot().related(Self.tags, to: 64), equals: [66])
         try expect(tested.snapshot().related(Self.tagged, to: 65), equals: [66])
@@ -70,7 +72,7 @@ enum RelationChecks {
                 layer.insertItem(key)
             }
             for item in 64..<67 as Range<ObjectKey> {
-                for owner in 64..<67 as Range<ObjectKey> { layer.setLink(Sample.tags, item, owner, linked: true) }
+                for owner in 64..<67 as Range<ObjectKey> { layer.setLink(Sample.tags, from: item, to: owner, linked: true) }
             }
         }
         try tested.save { layer in
@@ -94,8 +96,8 @@ enum RelationChecks {
         }
         try tested.save { $0.delete(Sample.owner, 65) }
         try tested.save { layer in
-            layer.setLink(Sample.tags, 64, 65, linked: true)
-            layer.setLink(Sample.tags, 70, 64, linked: true)
+            layer.setLink(Sample.tags, from: 64, to: 65, linked: true)
+            layer.setLink(Sample.tags, from: 70, to: 64, linked: true)
         }
         try expect(tested.snapshot().related(Self.tags, to: 64), equals: [])
         try expect(tested.snapshot().related(Self.tagged, to: 64), equals: [])

@@ -39,7 +39,7 @@ package struct RelationCheck {
 
     /// Returns a sentence about a pair of a link if one of its ends does not exist, or nil.
     package static func missingEnd(
-        _ link: LinkSchema, _ source: ObjectKey, _ destination: ObjectKey, _ schema: StoreSchema,
+        _ link: LinkSchema, from source: ObjectKey, to destination: ObjectKey, in schema: StoreSchema,
         exists: (_ entity: Int, _ key: ObjectKey) throws -> Bool
     ) rethrows -> String? {
         let ends = [(link.source, source), (link.destination, destination)]
@@ -81,19 +81,21 @@ package struct RelationCheck {
             guard let page = try Self.readable({ try snapshot.page(entity, number) }) ?? nil else { continue }
             for slot in SlotIterator(presence[entity][number] ?? 0) where !isFull {
                 let key = PageAddress.key(page: number, slot: slot)
-                for column in references { try checkReference(page, slot, key, entity, column) }
-                for pair in pairs { try checkPair(page, slot, key, entity, pair) }
+                for column in references { try checkReference(page, slot: slot, key: key, entity: entity, column: column) }
+                for pair in pairs { try checkPair(page, slot: slot, key: key, entity: entity, pair: pair) }
                 for (position, columns) in unique.enumerated() {
-                    guard let values = try values(page, slot, columns) else { continue }
+                    guard let values = try values(page, slot: slot, columns: columns) else { continue }
                     entries[position].append(UniqueEntry(hash: values.hashValue, key: key))
                 }
             }
         }
-        for (position, columns) in unique.enumerated() where !isFull { try checkUnique(&entries[position], columns, entity) }
+        for (position, columns) in unique.enumerated() where !isFull {
+            try checkUnique(&entries[position], columns: columns, entity: entity)
+        }
     }
 
     private mutating func checkReference(
-        _ page: any StorePage, _ slot: Int, _ key: ObjectKey, _ entity: Int, _ column: Int
+        _ page: any StorePage, slot: Int, key: ObjectKey, entity: Int, column: Int
     ) throws {
         let definition = schema.entities[entity].columns[column]
         guard let destination = definition.destination,
@@ -114,11 +116,11 @@ package struct RelationCheck {
     }
 
     private mutating func checkPair(
-        _ page: any StorePage, _ slot: Int, _ key: ObjectKey, _ entity: Int, _ pair: OneToOne
+        _ page: any StorePage, slot: Int, key: ObjectKey, entity: Int, pair: OneToOne
     ) throws {
         guard let target = try Self.readable({ try page.value(slot, pair.column).referenceKey }) ?? nil,
             exists(pair.destination, target),
-            let back = try Self.readable({ try snapshot.value(pair.destination, target, pair.inverse) }) ?? nil,
+            let back = try Self.readable({ try snapshot.value(pair.destination, key: target, column: pair.inverse) }) ?? nil,
             back != .reference(key)
         else { return }
         let column = schema.entities[entity].columns[pair.column].name
@@ -138,13 +140,13 @@ package struct RelationCheck {
 
     /// Returns an object's values in some columns. Returns nil if a value is null, because nulls are distinct, or cannot be
     /// read.
-    private func values(_ page: any StorePage, _ slot: Int, _ columns: [Int]) throws -> [Value]? {
+    private func values(_ page: any StorePage, slot: Int, columns: [Int]) throws -> [Value]? {
         guard let values = try Self.readable({ try columns.map { try page.value(slot, $0) } }) else { return nil }
         return values.contains(where: \.isNull) ? nil : values
     }
 
     /// Reads objects whose values have the same hash again and compares them.
-    private mutating func checkUnique(_ entries: inout [UniqueEntry], _ columns: [Int], _ entity: Int) throws {
+    private mutating func checkUnique(_ entries: inout [UniqueEntry], columns: [Int], entity: Int) throws {
         entries.sort { $0.hash != $1.hash ? $0.hash < $1.hash : $0.key < $1.key }
         let title = columns.map { schema.entities[entity].columns[$0].name }.joined(separator: "+")
         var start = 0
@@ -154,7 +156,9 @@ package struct RelationCheck {
             guard end - start > 1 else { continue }
             var first: [[Value]: ObjectKey] = [:]
             for entry in entries[start..<end] where !isFull {
-                let values = try Self.readable { try columns.map { try snapshot.value(entity, entry.key, $0) ?? .null } }
+                let values = try Self.readable {
+                    try columns.map { try snapshot.value(entity, key: entry.key, column: $0) ?? .null }
+                }
                 guard let values else { continue }
                 guard let other = first[values] else {
                     first[values] = entry.key

@@ -41,7 +41,7 @@ extension ChangeSet {
             for key in change.deletedKeys {
                 var values: [Tombstone.Preserved] = []
                 try columns[change.entity].forEach { column in
-                    if let value = try reader.value(change.entity, key, column) {
+                    if let value = try reader.value(change.entity, key: key, column: column) {
                         values.append(.init(column: column, value: value))
                     }
                 }

@@ -30,10 +30,10 @@ package enum FilePermission {
                 "cannot open \(path) for writing: this user may not write to the file. Grant that permission, or open it with "
                     + "readOnly: true")
         }
-        return companions.lazy.compactMap { companionFailure(path, path + $0, folder) }.first
+        return companions.lazy.compactMap { companionFailure(path, companion: path + $0, in: folder) }.first
     }
 
-    private static func companionFailure(_ path: String, _ companion: String, _ folder: String) -> StoreError? {
+    private static func companionFailure(_ path: String, companion: String, in folder: String) -> StoreError? {
         if FileSystem.allows(companion) {
             guard isDenied(companion, [.read, .write]) else { return nil }
             return StoreError(

@@ -76,7 +76,7 @@ package struct NewFile: ~Copyable {
         while true {
             let opened: OpenFile
             do throws(SystemError) {
-                opened = try OpenFile(lock, .readAndWrite, [.create, .noFollow])
+                opened = try OpenFile(lock, access: .readAndWrite, options: [.create, .noFollow])
             } catch {
                 throw Self.failure(target, error)
             }
@@ -113,7 +113,7 @@ package struct NewFile: ~Copyable {
         let access = FileAccess(of: target)
         do throws(SystemError) {
             let made = try OpenFile(
-                path, .write, [.create, .exclusive, .noFollow], permissions: access == nil ? 0o644 : 0o600)
+                path, access: .write, options: [.create, .exclusive, .noFollow], permissions: access == nil ? 0o644 : 0o600)
             access?.apply(to: made)
             made.close()
         } catch {

@@ -102,7 +102,7 @@ package enum StoreFile {
     package static func openBeside(_ path: String, of file: String) throws -> OpenFile {
         for _ in 0..<16 {
             do throws(SystemError) {
-                let found = try OpenFile(path, .readAndWrite, [.noFollow, .nonBlocking])
+                let found = try OpenFile(path, access: .readAndWrite, options: [.noFollow, .nonBlocking])
                 if let status = try? found.status(), status.isRegularFile, status.nameCount <= 1 { return found }
                 found.close()
                 break
@@ -120,7 +120,7 @@ package enum StoreFile {
     private static func makeBeside(_ path: String, of file: String) throws -> OpenFile? {
         let made: OpenFile
         do throws(SystemError) {
-            made = try OpenFile(path, .readAndWrite, [.create, .exclusive, .noFollow])
+            made = try OpenFile(path, access: .readAndWrite, options: [.create, .exclusive, .noFollow])
         } catch {
             if error == .exists { return nil }
             throw StoreError(error, "\(path) cannot be made")

@@ -127,9 +127,9 @@ extension StoreSnapshot {
         let entity = aggregation.entity
         for key in try keys(StoreQuery(entity: entity, predicate: aggregation.predicate)) {
             try groups.add {
-                try value(entity, key, aggregation.groupBy[$0]) ?? .null
+                try value(entity, key: key, column: aggregation.groupBy[$0]) ?? .null
             } value: {
-                try value(entity, key, $0) ?? .null
+                try value(entity, key: key, column: $0) ?? .null
             }
         }
         return groups

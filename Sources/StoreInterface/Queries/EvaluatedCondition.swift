@@ -68,9 +68,9 @@ extension StorePredicate {
         case .or(let parts): return .or(parts.map { $0.bounded(isUpper: isUpper) })
         case .not(let part): return .not(part.bounded(isUpper: !isUpper))
         case .toOne(let column, let part): return .toOne(column, part.bounded(isUpper: isUpper))
-        case .toMany(let relation, .none, let part): return .toMany(relation, .none, part.bounded(isUpper: !isUpper))
+        case .toMany(let relation, .none, let part): return .toMany(relation, .none, where: part.bounded(isUpper: !isUpper))
         case .toMany(let relation, let quantifier, let part):
-            return .toMany(relation, quantifier, part.bounded(isUpper: isUpper))
+            return .toMany(relation, quantifier, where: part.bounded(isUpper: isUpper))
         default: return .constant(isUpper)
         }
     }

@@ -7,15 +7,15 @@ extension StorePredicate {
         case .constant(let value):
             return value
         case .compare(let column, let comparison, let value):
-            return Self.compare(try reader.value(entity, key, column) ?? .null, comparison, value)
+            return Self.compare(try reader.value(entity, key: key, column: column) ?? .null, comparison, to: value)
         case .compareColumns(let left, let comparison, let right):
-            let other = try reader.value(entity, key, right) ?? .null
-            return Self.compare(try reader.value(entity, key, left) ?? .null, comparison, other)
+            let other = try reader.value(entity, key: key, column: right) ?? .null
+            return Self.compare(try reader.value(entity, key: key, column: left) ?? .null, comparison, to: other)
         case .isIn(let column, let values):
-            return values.contains(try reader.value(entity, key, column) ?? .null)
+            return values.contains(try reader.value(entity, key: key, column: column) ?? .null)
         case .string(let column, let match, let pattern, let sensitivity):
-            guard case .string(let text)? = try reader.value(entity, key, column) else { return false }
-            return match.matches(text, pattern, sensitivity)
+            guard case .string(let text)? = try reader.value(entity, key: key, column: column) else { return false }
+            return match.matches(text, pattern: pattern, sensitivity: sensitivity)
         case .keys(let keys):
             return keys.contains(key)
         case .and(let parts):
@@ -26,7 +26,7 @@ extension StorePredicate {
             return try !part.matches(entity, key: key, in: reader)
         case .toOne(let column, let part):
             guard let destination = reader.schema.entities[entity].columns[column].destination,
-                let other = try reader.value(entity, key, column)?.referenceKey,
+                let other = try reader.value(entity, key: key, column: column)?.referenceKey,
                 try reader.exists(destination, other)
             else { return false }
             return try part.matches(destination, key: other, in: reader)
@@ -40,7 +40,7 @@ extension StorePredicate {
         case .toManyCount(let relation, let part, let comparison, let number):
             var count = try reader.related(relation, to: key)
             if part != .constant(true) { count = try count.filter { try part.matches(relation.entity, key: $0, in: reader) } }
-            return Self.compare(.int(Int64(count.count)), comparison, .int(Int64(number)))
+            return Self.compare(.int(Int64(count.count)), comparison, to: .int(Int64(number)))
         case .evaluated(let condition):
             return try condition.matches(key, in: reader)
         case .tooDeep:
@@ -50,7 +50,7 @@ extension StorePredicate {
     }
 
     /// Compares two values with a two-valued result. NaN equals nothing and has no order, as in Swift.
-    public static func compare(_ a: Value, _ comparison: Comparison, _ b: Value) -> Bool {
+    public static func compare(_ a: Value, _ comparison: Comparison, to b: Value) -> Bool {
         if case .double(let x) = a, x.isNaN { return comparison == .notEqual }
         if case .double(let y) = b, y.isNaN { return comparison == .notEqual }
         switch comparison {
@@ -82,9 +82,9 @@ extension StorePredicate {
 
 extension StorePredicate.StringMatch {
     /// Compares by UTF-8 bytes (code points), not by canonical equivalence.
-    public func matches(_ text: String, _ pattern: String, _ sensitivity: StorePredicate.CaseSensitivity) -> Bool {
+    public func matches(_ text: String, pattern: String, sensitivity: StorePredicate.CaseSensitivity) -> Bool {
         if sensitivity == .insensitive {
-            return matches(text.lowercased(), pattern.lowercased(), .sensitive)
+            return matches(text.lowercased(), pattern: pattern.lowercased(), sensitivity: .sensitive)
         }
         let text = text.utf8
         let pattern = pattern.utf8

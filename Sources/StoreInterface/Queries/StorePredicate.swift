@@ -49,12 +49,12 @@ public struct StorePredicate: Sendable, Hashable {
     /// Selects objects by comparing a column with a value.
     ///
     /// Null equals only null, and NaN equals no value. A comparison of order with null or NaN is false.
-    public static func compare(_ column: Int, _ comparison: Comparison, _ value: Value) -> StorePredicate {
+    public static func compare(_ column: Int, _ comparison: Comparison, to value: Value) -> StorePredicate {
         StorePredicate(.compare(column, comparison, value))
     }
 
     /// Selects objects by comparing two of their columns. Null and NaN compare as with a value.
-    public static func compareColumns(_ left: Int, _ comparison: Comparison, _ right: Int) -> StorePredicate {
+    public static func compareColumns(_ left: Int, _ comparison: Comparison, to right: Int) -> StorePredicate {
         StorePredicate(.compareColumns(left, comparison, right))
     }
 
@@ -68,7 +68,7 @@ public struct StorePredicate: Sendable, Hashable {
     /// Compares by Unicode code points, not by canonical equivalence. The text is compared literally: it has no wildcards. Null
     /// matches no text.
     public static func string(
-        _ column: Int, _ match: StringMatch, _ pattern: String, _ sensitivity: CaseSensitivity
+        _ column: Int, _ match: StringMatch, pattern: String, sensitivity: CaseSensitivity
     ) -> StorePredicate {
         StorePredicate(.string(column, match, pattern, sensitivity))
     }
@@ -92,13 +92,13 @@ public struct StorePredicate: Sendable, Hashable {
 
     /// Selects objects of which any, all or none of the related objects satisfy the condition. Without related objects, `all`
     /// and `none` are true.
-    public static func toMany(_ relation: Relation, _ quantifier: Quantifier, _ part: StorePredicate) -> StorePredicate {
+    public static func toMany(_ relation: Relation, _ quantifier: Quantifier, where part: StorePredicate) -> StorePredicate {
         StorePredicate(.toMany(relation, quantifier, part), depth: part.depth + 1)
     }
 
     /// Compares the number of related objects that satisfy the condition with a number.
     public static func toManyCount(
-        _ relation: Relation, _ part: StorePredicate, _ comparison: Comparison, _ number: Int
+        _ relation: Relation, where part: StorePredicate, _ comparison: Comparison, to number: Int
     ) -> StorePredicate {
         StorePredicate(.toManyCount(relation, part, comparison, number), depth: part.depth + 1)
     }

@@ -37,7 +37,7 @@ public final class LargeDataWriter {
         self.folder = folder.path.isEmpty ? "." : folder.path
         let path = "\(self.folder)/.strata-data-\(UUID().uuidString)"
         do throws(SystemError) {
-            file = try OpenFile(path, .readAndWrite, [.create, .exclusive])
+            file = try OpenFile(path, access: .readAndWrite, options: [.create, .exclusive])
         } catch {
             throw StoreError(
                 .cannotOpen, "\(self.folder): a file for data cannot be created: \(error). Check the folder and its permissions")

@@ -48,7 +48,7 @@ extension Layer {
         for (link, changes) in newer.links.enumerated() {
             for (source, pairs) in changes.forward {
                 for (destination, linked) in pairs {
-                    mergeLink(link, source, destination, linked: linked)
+                    mergeLink(link, from: source, to: destination, linked: linked)
                 }
             }
         }
@@ -89,7 +89,7 @@ extension Layer {
 
     /// A pair that was added and removed again is recorded as removed. Removing a pair that the base does not have is
     /// harmless.
-    private func mergeLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
-        setLink(link, source, destination, linked: linked)
+    private func mergeLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
+        setLink(link, from: source, to: destination, linked: linked)
     }
 }

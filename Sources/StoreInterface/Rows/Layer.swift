@@ -97,14 +97,14 @@ public final class Layer: @unchecked Sendable {
     }
 
     /// Records that a pair of a link was added or removed.
-    public func setLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey, linked: Bool) {
+    public func setLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey, linked: Bool) {
         precondition(!isSealed, "a sealed layer is immutable")
         weight += 1
         links[link].set(source, destination, linked: linked)
     }
 
     /// Removes this layer's change of a pair.
-    public func forgetLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey) {
+    public func forgetLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey) {
         precondition(!isSealed, "a sealed layer is immutable")
         links[link].forget(source, destination)
     }

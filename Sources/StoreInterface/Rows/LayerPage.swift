@@ -157,11 +157,11 @@ public struct LinkLayer: Sendable {
 
     /// Removes this layer's change of a pair.
     public mutating func forget(_ source: ObjectKey, _ destination: ObjectKey) {
-        Self.drop(&forward, source, destination)
-        Self.drop(&backward, destination, source)
+        Self.drop(&forward, outer: source, inner: destination)
+        Self.drop(&backward, outer: destination, inner: source)
     }
 
-    private static func drop(_ map: inout [ObjectKey: [ObjectKey: Bool]], _ outer: ObjectKey, _ inner: ObjectKey) {
+    private static func drop(_ map: inout [ObjectKey: [ObjectKey: Bool]], outer: ObjectKey, inner: ObjectKey) {
         guard var rest = map[outer] else { return }
         rest[inner] = nil
         map[outer] = rest.isEmpty ? nil : rest

@@ -45,7 +45,7 @@ public struct WholeValueParts: ValueParts {
 
 extension StoreSnapshot {
     /// Returns the parts of a value by reading the whole value.
-    public func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? {
-        try value(entity, key, column).flatMap { WholeValueParts($0) }
+    public func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
+        try value(entity, key: key, column: column).flatMap { WholeValueParts($0) }
     }
 }

@@ -137,7 +137,7 @@ extension StoreSchema {
         for step in steps { numbers.advance(step.evolution) }
         var isAnyPending = false
         let marked = markingDerivations { entity, column in
-            let isKept = isDerivationKept(entity, column, file, numbers)
+            let isKept = isDerivationKept(entity, column: column, in: file, positions: numbers)
             if !isKept { isAnyPending = true }
             return !isKept
         }
@@ -145,7 +145,7 @@ extension StoreSchema {
     }
 
     /// Whether a file has the values of a derived column, because it has the same derivation.
-    private func isDerivationKept(_ entity: Int, _ column: Int, _ file: StoreSchema, _ numbers: SchemaPositions) -> Bool {
+    private func isDerivationKept(_ entity: Int, column: Int, in file: StoreSchema, positions numbers: SchemaPositions) -> Bool {
         guard let source = numbers.entities[entity], let place = numbers.columns[entity][column],
             let stored = file.entities[source].columns[place].derivation,
             let wanted = entities[entity].columns[column].derivation?.placed(in: numbers, entity, self)

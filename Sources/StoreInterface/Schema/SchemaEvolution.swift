@@ -64,7 +64,7 @@ public struct SchemaEvolution: Sendable, Hashable {
         }
         try checkInheritance(old, new)
         try checkDestinations(old, new)
-        try matchLinks(old, new, exchanging)
+        try matchLinks(old, with: new, exchanging: exchanging)
     }
 
     /// Returns, per new name, the position of the same thing among the old names.
@@ -138,7 +138,7 @@ public struct SchemaEvolution: Sendable, Hashable {
 
     // MARK: Links
 
-    private mutating func matchLinks(_ old: StoreSchema, _ new: StoreSchema, _ exchanging: ExchangedNames) throws {
+    private mutating func matchLinks(_ old: StoreSchema, with new: StoreSchema, exchanging: ExchangedNames) throws {
         var taken: Set<Int> = []
         for link in new.links {
             let found = try exchanged(link, in: old, exchanging) ?? source(of: link, in: old)
@@ -169,7 +169,7 @@ public struct SchemaEvolution: Sendable, Hashable {
                 guard definition.type == .reference,
                     names.contains(where: { gone.contains("\(old.entities[source].name).\($0)") })
                 else { continue }
-                throw Self.changedCardinality("\(new.entities[number].name).\(definition.name)", "to many", "to one")
+                throw Self.changedCardinality("\(new.entities[number].name).\(definition.name)", from: "to many", to: "to one")
             }
         }
     }
@@ -210,12 +210,12 @@ public struct SchemaEvolution: Sendable, Hashable {
         let names = Set([link.name] + link.formerNames + link.reversedNames)
         for entity in old.entities {
             for column in entity.columns where column.type == .reference && names.contains("\(entity.name).\(column.name)") {
-                throw Self.changedCardinality("\(entity.name).\(column.name)", "to one", "to many")
+                throw Self.changedCardinality("\(entity.name).\(column.name)", from: "to one", to: "to many")
             }
         }
     }
 
-    private static func changedCardinality(_ name: String, _ before: String, _ after: String) -> StoreError {
+    private static func changedCardinality(_ name: String, from before: String, to after: String) -> StoreError {
         mismatch(
             "relationship \(name) led \(before) and leads \(after)",
             "Give it another name, and move its objects in a custom stage of a MigrationPlan")

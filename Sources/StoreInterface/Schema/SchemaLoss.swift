@@ -147,7 +147,7 @@ struct SchemaLosses {
                 if let destination = definition.destination {
                     // Dropping an entity on purpose also drops the references to it.
                     if successors[destination] == nil { loss.allowedBy.insert(old.entities[destination].name) }
-                    changeKind(&loss, successor, number, column, definition)
+                    changeKind(&loss, successor: successor, entity: number, column: column, definition: definition)
                 }
                 all.append(loss)
             }
@@ -156,7 +156,7 @@ struct SchemaLosses {
 
     /// Describes the loss of a to-one relationship whose name now denotes a to-many relationship.
     private func changeKind(
-        _ loss: inout SchemaLoss, _ successor: Int, _ entity: Int, _ column: Int, _ definition: ColumnSchema
+        _ loss: inout SchemaLoss, successor: Int, entity: Int, column: Int, definition: ColumnSchema
     ) {
         let found = new.relationships.first { relationship in
             relationship.entity == successor && relationship.column == nil

@@ -32,7 +32,7 @@ public struct SchemaPath: Sendable {
         let pending = ExchangedNames(of: model).subtracting(exchanged)
         if wanted == file, pending.isEmpty { return }
         let schemas = Self.schemas(from: file, to: model)
-        if schemas.count == 1 { try Self.checkKinship(file, model, path) }
+        if schemas.count == 1 { try Self.checkKinship(file, with: model, at: path) }
         guard wanted.version >= file.version else {
             throw StoreError(
                 .schemaTooNew,
@@ -40,14 +40,14 @@ public struct SchemaPath: Sendable {
             )
         }
         do {
-            try walk(schemas, from: file, exchanged, model.migration)
+            try walk(schemas, from: file, exchanged: exchanged, migration: model.migration)
         } catch let error as StoreError where error.code == .schemaMismatch && !error.message.contains(path) {
             throw StoreError(error.code, "\(path) was written with another model: \(error.message)", cause: error)
         }
     }
 
     private mutating func walk(
-        _ schemas: [StoreSchema], from file: StoreSchema, _ exchanged: ExchangedNames, _ migration: SchemaMigration
+        _ schemas: [StoreSchema], from file: StoreSchema, exchanged: ExchangedNames, migration: SchemaMigration
     ) throws {
         var origin = SchemaPositions(file)
         var current = file
@@ -85,7 +85,7 @@ public struct SchemaPath: Sendable {
 
     /// Checks that the file belongs to this model. Another program's model is not a newer version of this one, whatever its
     /// number.
-    private static func checkKinship(_ file: StoreSchema, _ model: StoreSchema, _ path: String) throws {
+    private static func checkKinship(_ file: StoreSchema, with model: StoreSchema, at path: String) throws {
         let file = file.withoutKeyedValues
         let model = model.withoutKeyedValues
         guard !file.entities.isEmpty else { return }

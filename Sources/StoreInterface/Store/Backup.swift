@@ -86,9 +86,10 @@ public struct PartialFile: Sendable {
         Self.removeLeftovers(of: target)
         let access = source.flatMap { FileAccess(of: $0) }
         let path = path
-        try Self.naming(target, "cannot be created: no temporary file can be created in its folder") { () throws(SystemError) in
+        try Self.naming(target, saying: "cannot be created: no temporary file can be created in its folder") {
+            () throws(SystemError) in
             let file = try OpenFile(
-                path, .write, [.create, .exclusive, .noFollow], permissions: access == nil ? 0o644 : 0o600)
+                path, access: .write, options: [.create, .exclusive, .noFollow], permissions: access == nil ? 0o644 : 0o600)
             access?.apply(to: file)
             file.close()
         }
@@ -109,8 +110,8 @@ public struct PartialFile: Sendable {
 
     /// Opens the temporary file for writing. The caller closes it.
     package func openFile() throws -> OpenFile {
-        try Self.naming(target, "cannot be written: its temporary file cannot be opened") { () throws(SystemError) in
-            try OpenFile(path, .write, [.noFollow])
+        try Self.naming(target, saying: "cannot be written: its temporary file cannot be opened") { () throws(SystemError) in
+            try OpenFile(path, access: .write, options: [.noFollow])
         }
     }
 
@@ -147,7 +148,7 @@ public struct PartialFile: Sendable {
     }
 
     private static func rename(_ path: String, _ target: String) throws {
-        try naming(target, "cannot be created from its temporary file") { () throws(SystemError) in
+        try naming(target, saying: "cannot be created from its temporary file") { () throws(SystemError) in
             try FileSystem.rename(path, to: target)
         }
     }
@@ -166,14 +167,16 @@ public struct PartialFile: Sendable {
     /// Syncs a file to disk.
     /// - Parameter target: The path to name in an error.
     package static func sync(_ path: String, for target: String) throws {
-        let file = try naming(target, "cannot be opened to be synced") { () throws(SystemError) in try OpenFile(path, .read) }
+        let file = try naming(target, saying: "cannot be opened to be synced") { () throws(SystemError) in
+            try OpenFile(path, access: .read)
+        }
         defer { file.close() }
-        try naming(target, "cannot be synced") { () throws(SystemError) in try file.sync() }
+        try naming(target, saying: "cannot be synced") { () throws(SystemError) in try file.sync() }
     }
 
     /// Runs calls of the system whose errors name a file and what cannot be done with it.
     private static func naming<R>(
-        _ target: String, _ what: String, _ body: () throws(SystemError) -> R
+        _ target: String, saying what: String, _ body: () throws(SystemError) -> R
     ) throws(StoreError) -> R {
         do throws(SystemError) { return try body() } catch { throw StoreError(error, "\(target) \(what)") }
     }

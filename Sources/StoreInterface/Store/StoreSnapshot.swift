@@ -3,7 +3,7 @@ public protocol ObjectReader: Sendable {
     /// The schema of the state, whose entity and column numbers the methods take.
     var schema: StoreSchema { get }
     /// Returns the value of a column, or nil if the object does not exist.
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value?
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value?
     /// Returns whether the object exists.
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool
     /// Returns the keys at the far end of a to-many relationship, ascending. Each key occurs once. Returns an empty list for a
@@ -65,7 +65,7 @@ public protocol StoreSnapshot: AnyObject, ObjectReader {
     func lookup(_ entity: Int, columns: [Int], values: [Value]) throws -> [ObjectKey]
     /// Returns the bytes of a string or of data, to be read part by part. Returns nil for null, for other types and for a
     /// missing object. The result keeps the snapshot alive. The default reads the value at once.
-    func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)?
+    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)?
     /// Returns a description of how the query would be answered: by which index, or by a scan. For people; not empty.
     func explain(_ query: StoreQuery) throws -> String
 }
@@ -91,7 +91,7 @@ extension StoreSnapshot {
         guard zip(columns, values).allSatisfy({ $1.isNull || schema.entities[entity].columns[$0].type.holds($1) }) else {
             return []
         }
-        let parts = zip(columns, values).map { StorePredicate.compare($0, .equal, $1) }
+        let parts = zip(columns, values).map { StorePredicate.compare($0, .equal, to: $1) }
         return try keys(StoreQuery(entity: entity, predicate: .and(parts)))
     }
 }

@@ -96,10 +96,10 @@ struct ModelProperty {
         self.marker = marker
         self.type = type
         self.initialValue = initialValue
-        kind = Self.kind(marker, type, initialValue)
+        kind = Self.kind(marker, type: type, initialValue: initialValue)
     }
 
-    private static func kind(_ marker: Marker, _ type: TypeSyntax?, _ initialValue: ExprSyntax?) -> PropertyKind {
+    private static func kind(_ marker: Marker, type: TypeSyntax?, initialValue: ExprSyntax?) -> PropertyKind {
         let shown = type ?? initialValue?.typeText.map { TypeSyntax("\(raw: $0)") }
         switch marker {
         case .transient: return PropertyKind(columns: .zero, relationships: .zero)

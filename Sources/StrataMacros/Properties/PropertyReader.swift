@@ -23,14 +23,14 @@ struct PropertyReader {
     /// Returns the property, or nil if it cannot be stored.
     mutating func read() -> ModelProperty? {
         guard let binding = variable.bindings.first else { return nil }
-        guard variable.bindings.count == 1 else { return misuse(.severalInOne, variable.bindings) }
-        guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else { return misuse(.pattern, binding.pattern) }
+        guard variable.bindings.count == 1 else { return misuse(.severalInOne, at: variable.bindings) }
+        guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else { return misuse(.pattern, at: binding.pattern) }
         let property = ModelProperty(
             name: pattern.identifier.plainName, sourceName: pattern.identifier.text, marker: .transient,
             type: binding.typeAnnotation?.type.trimmed, initialValue: binding.initializer?.value.trimmed)
         if let transient = variable.attribute(named: "Transient") { return readTransient(property, transient) }
         guard checkStorage(binding) else { return nil }
-        if property.name == "managedObject" { return misuse(.reservedName, pattern) }
+        if property.name == "managedObject" { return misuse(.reservedName, at: pattern) }
         if let attribute = variable.attribute(named: "Attribute"), attribute.hasOption("ephemeral") {
             return readTransient(property, attribute)
         }
@@ -39,12 +39,11 @@ struct PropertyReader {
             name: property.name, sourceName: property.sourceName, marker: marker, type: property.type,
             initialValue: property.initialValue)
         guard let derived = variable.attribute(named: "Derived") else { return made }
-        do { made.derivation = try DerivationReader.derivation(derived, of: made) } catch { return misuse(error, derived) }
+        do { made.derivation = try DerivationReader.derivation(derived, of: made) } catch { return misuse(error, at: derived) }
         return made
     }
 
-    private mutating func misuse(_ misuse: ModelDiagnostic, _ node: some SyntaxProtocol, _ fixIt: FixIt? = nil) -> ModelProperty?
-    {
+    private mutating func misuse(_ misuse: ModelDiagnostic, at node: some SyntaxProtocol, fixIt: FixIt? = nil) -> ModelProperty? {
         misuses.append(misuse.at(node, fixIts: fixIt.map { [$0] } ?? []))
         return nil
     }
@@ -52,12 +51,12 @@ struct PropertyReader {
     private mutating func readTransient(_ property: ModelProperty, _ marker: AttributeSyntax) -> ModelProperty? {
         let attribute = variable.attribute(named: "Attribute").flatMap { $0 == marker ? nil : $0 }
         if attribute ?? variable.attribute(named: "Relationship") != nil {
-            return misuse(.transientMixed, marker)
+            return misuse(.transientMixed, at: marker)
         }
         let isLazy = variable.modifiers.contains { $0.name.text == "lazy" }
         let isConstant = variable.bindingSpecifier.tokenKind == .keyword(.let)
         if property.initialValue == nil, !isLazy, isConstant || !property.isImplicitlyNil {
-            return misuse(.transientWithoutValue, variable.bindings)
+            return misuse(.transientWithoutValue, at: variable.bindings)
         }
         return property
     }
@@ -68,15 +67,17 @@ struct PropertyReader {
         let remedy = Remedy.markTransient(variable)
         for modifier in variable.modifiers {
             switch modifier.name.text {
-            case "lazy": _ = misuse(.lazy, modifier, remedy)
-            case "weak", "unowned": _ = misuse(.reference, modifier, remedy)
+            case "lazy": _ = misuse(.lazy, at: modifier, fixIt: remedy)
+            case "weak", "unowned": _ = misuse(.reference, at: modifier, fixIt: remedy)
             default: break
             }
         }
-        if let block = binding.accessorBlock { _ = misuse(.observers, block, remedy) }
+        if let block = binding.accessorBlock { _ = misuse(.observers, at: block, fixIt: remedy) }
         for element in variable.attributes {
             guard let attribute = element.as(AttributeSyntax.self) else { continue }
-            if !Self.knownAttributes.contains(attribute.attributeName.lastName) { _ = misuse(.wrapped, attribute, remedy) }
+            if !Self.knownAttributes.contains(attribute.attributeName.lastName) {
+                _ = misuse(.wrapped, at: attribute, fixIt: remedy)
+            }
         }
         return misuses.count == before
     }
@@ -88,11 +89,11 @@ struct PropertyReader {
             return readOptions(property, attribute).map(ModelProperty.Marker.attribute)
         }
         if let attribute {
-            _ = misuse(.attributeOnRelationship, attribute, remove(attribute))
+            _ = misuse(.attributeOnRelationship, at: attribute, fixIt: remove(attribute))
             return nil
         }
         if let type = property.type, type.isPlain || type.unwrapped.element?.isPlain == true || type.unwrapped.isDictionary {
-            _ = misuse(.scalarRelationship, relationship, remove(relationship))
+            _ = misuse(.scalarRelationship, at: relationship, fixIt: remove(relationship))
             return nil
         }
         return readRelationship(property, relationship).map(ModelProperty.Marker.relationship)
@@ -124,7 +125,7 @@ struct PropertyReader {
             case _ where spelling == .swiftData: break
             default:
                 do { options.rules.append(try RuleReader.rule(argument, of: property)) } catch {
-                    _ = misuse(error, argument)
+                    _ = misuse(error, at: argument)
                     return nil
                 }
             }
@@ -141,7 +142,7 @@ struct PropertyReader {
         let destination = (type?.element ?? type)?.unwrapped.lastName
         for argument in arguments {
             do { try RuleReader.read(argument, of: property, spelling, into: &options) } catch {
-                _ = misuse(error, argument)
+                _ = misuse(error, at: argument)
                 return nil
             }
             if argument.label?.text == "deleteRule" { options.deleteRule = argument.expression.trimmedDescription }
@@ -155,7 +156,7 @@ struct PropertyReader {
                 let inverse = keyPath.components.first?.component.as(KeyPathPropertyComponentSyntax.self),
                 let root = keyPath.root, spelling == .swiftData || destination == nil || root.lastName == destination
             else {
-                _ = misuse(.wrongInverse, argument.expression)
+                _ = misuse(.wrongInverse, at: argument.expression)
                 return nil
             }
             options.inverse = inverse.declName.baseName.plainName
@@ -171,7 +172,7 @@ struct PropertyReader {
             if argument.expression.is(NilLiteralExprSyntax.self) { return true }
             if argument.expression.as(StringLiteralExprSyntax.self)?.representedLiteralValue == name { return true }
         }
-        _ = misuse(.formerName, argument.expression)
+        _ = misuse(.formerName, at: argument.expression)
         return false
     }
 }

@@ -18,6 +18,6 @@ enum Assets {
         guard request.method == .GET || request.method == .HEAD else {
             throw PageError(.methodNotAllowed, "\(request.method.rawValue): not allowed here. Use GET")
         }
-        return StudioResponse(.ok, file.type, .data(Data(file.text.utf8)))
+        return StudioResponse(.ok, type: file.type, body: .data(Data(file.text.utf8)))
     }
 }

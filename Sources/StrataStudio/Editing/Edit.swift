@@ -81,7 +81,7 @@ final class Edit: Sendable {
     ///
     /// - Returns: The changed values.
     func apply(
-        _ values: [(ColumnSchema, Value)], _ lists: [EditedList], isDeletion: Bool, _ store: StudioStore,
+        _ values: [(ColumnSchema, Value)], lists: [EditedList], isDeletion: Bool, store: StudioStore,
         in context: ManagedObjectContext
     ) throws -> [ObjectDifference.Property] {
         context.rollback()
@@ -102,7 +102,9 @@ final class Edit: Sendable {
             }
         }
         for (column, value) in values {
-            if let key = value.referenceKey, let far = column.destination { try check(key, far, column, store, in: context) }
+            if let key = value.referenceKey, let far = column.destination {
+                try check(key, entity: far, column: column, store: store, in: context)
+            }
             object[column.name] = value
         }
         let changedLists = try lists.compactMap { try $0.apply(to: object, store, in: context) }
@@ -120,7 +122,7 @@ final class Edit: Sendable {
     }
 
     private func check(
-        _ key: ObjectKey, _ entity: Int, _ column: ColumnSchema, _ store: StudioStore, in context: ManagedObjectContext
+        _ key: ObjectKey, entity: Int, column: ColumnSchema, store: StudioStore, in context: ManagedObjectContext
     ) throws {
         let far = store.model.entities[entity]
         do { _ = try context.existingObject(with: store.id(far, key)) } catch is ContextError {
@@ -162,7 +164,7 @@ struct EditForm: Encodable, Sendable {
         /// The greatest number of characters of a text that can be edited.
         private static let maximumCharacters = 100_000
 
-        init(_ column: ColumnSchema, _ value: Value, _ store: StudioStore) {
+        init(_ column: ColumnSchema, value: Value, store: StudioStore) {
             name = column.name
             type = column.typeText(in: store.model)
             destination = column.destination.map { store.model.entities[$0].name }

@@ -72,14 +72,15 @@ struct EditPages: Sendable {
                 return (asked, values, try EditableList.all(of: nil, asked, store, in: context))
             }
             let entity = try store.entity(of: id, asked: asked, in: context)
-            let values = try ObjectPages.values(id, entity, store, in: context)
+            let values = try ObjectPages.values(id, entity: entity, store: store, in: context)
             return (entity, values, try EditableList.all(of: id, entity, store, in: context))
         }
         let child = await parent.newBackgroundChild(name: "studio edit")
         await child.perform { $0.transactionAuthor = Edit.author }
         let edit = Edit(entity: entity, id: id, parent: parent, child: child)
         return EditForm(
-            edit: kept.add(edit), fields: zip(store.columns(of: entity), values).map { EditForm.Field($0, $1, store) },
+            edit: kept.add(edit),
+            fields: zip(store.columns(of: entity), values).map { EditForm.Field($0, value: $1, store: store) },
             lists: lists)
     }
 
@@ -88,10 +89,10 @@ struct EditPages: Sendable {
         let number = try edit.beginPreview()
         let values = try request.values.sorted { $0.key < $1.key }.map { try edit.value($0.value, of: $0.key, store) }
         let lists = try (request.lists ?? [:]).sorted { $0.key < $1.key }.map {
-            try EditedList($0.key, $0.value, edit.entity, store)
+            try EditedList($0.key, texts: $0.value, entity: edit.entity, store: store)
         }
         let changes = try await edit.child.perform { context in
-            try edit.apply(values, lists, isDeletion: request.isDeletion ?? false, store, in: context)
+            try edit.apply(values, lists: lists, isDeletion: request.isDeletion ?? false, store: store, in: context)
         }
         let found = await edit.child.previewSave()
         let isReady = found.failure == nil && !found.changes.isEmpty

@@ -35,7 +35,7 @@ struct EditableList: Encodable, Sendable {
                 }
             }
             let keys = try context.existingObject(with: id).relatedObjects(relationship.name).map(\.objectID.key)
-            list.members = try ObjectPages.members(keys, far, store, in: context)
+            list.members = try ObjectPages.members(keys, of: far, store: store, in: context)
             return list
         }
     }
@@ -51,7 +51,7 @@ struct EditedList: Sendable {
     ///   - texts: The keys as texts.
     ///   - entity: The entity of the edited object.
     ///   - store: The store of the page.
-    init(_ name: String, _ texts: [String], _ entity: Entity, _ store: StudioStore) throws {
+    init(_ name: String, texts: [String], entity: Entity, store: StudioStore) throws {
         guard let relationship = entity.relationship(named: name), case .toMany = relationship.kind else {
             throw PageError(.badRequest, "\(entity.name) has no to-many relationship \(name). Edit the object again")
         }

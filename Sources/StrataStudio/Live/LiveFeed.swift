@@ -77,7 +77,7 @@ actor LiveFeed {
         continuation.onTermination = { _ in Task { await self.remove(number) } }
         // The page compares the number with that of its state, because it may have missed saves.
         continuation.yield(Self.text(SaveEvent(save: newest?.generation ?? 0)))
-        return StudioResponse(.ok, "text/event-stream", .events(events, onClose: { continuation.finish() }))
+        return StudioResponse(.ok, type: "text/event-stream", body: .events(events, onClose: { continuation.finish() }))
     }
 
     private func remove(_ number: Int) { listeners[number] = nil }
@@ -174,8 +174,8 @@ private struct Comparison: Sendable {
         }
         var found: [Generation: [ObjectID: ObjectDifference]] = [:]
         for (number, ids) in Dictionary(grouping: changes.keys, by: \.entity) {
-            guard let entity = store.entity(numbered: number), let old = try? await values(entity, ids, before),
-                let new = try? await values(entity, ids, after)
+            guard let entity = store.entity(numbered: number), let old = try? await values(entity, ids: ids, in: before),
+                let new = try? await values(entity, ids: ids, in: after)
             else {
                 continue
             }
@@ -197,7 +197,7 @@ private struct Comparison: Sendable {
     }
 
     private func values(
-        _ entity: Entity, _ ids: [ObjectID], _ snapshot: Snapshot
+        _ entity: Entity, ids: [ObjectID], in snapshot: Snapshot
     ) async throws -> [ObjectKey: [Value]] {
         let columns = store.columns(of: entity).map { ResultColumn.property($0.name) }
         let request = EntityValueRequest(

@@ -66,14 +66,16 @@ struct ObjectPages: Sendable {
         let store = store
         let (entity, values, labels, related) = try await store.read(snapshot) { context in
             let entity = try store.entity(of: id, asked: asked, in: context)
-            let values = try Self.values(id, entity, store, in: context)
+            let values = try Self.values(id, entity: entity, store: store, in: context)
             let labels = try zip(store.columns(of: entity), values).map { column, value -> String? in
                 guard let key = value.referenceKey, let far = column.destination.flatMap({ store.entity(numbered: $0) }) else {
                     return nil
                 }
-                return try Self.label(key, far, store, in: context)
+                return try Self.label(key, entity: far, store: store, in: context)
             }
-            let related = try entity.relationships.compactMap { try Self.related(id, $0, 0, store, in: context) }
+            let related = try entity.relationships.compactMap {
+                try Self.related(id, relationship: $0, offset: 0, store: store, in: context)
+            }
             return (entity, values, labels, related)
         }
         let columns = store.columns(of: entity)
@@ -98,14 +100,16 @@ struct ObjectPages: Sendable {
         let offset = max(query["offset"].flatMap(Int.init) ?? 0, 0)
         let store = store
         guard let relationship = entity.relationship(named: query["name"] ?? ""),
-            let found = try await store.read({ try Self.related(id, relationship, offset, store, in: $0) })
+            let found = try await store.read({
+                try Self.related(id, relationship: relationship, offset: offset, store: store, in: $0)
+            })
         else { throw PageError(.notFound, "\(entity.name) has no to-many relationship \(query["name"] ?? ""). Reload the page") }
         return found
     }
 
     /// Returns the values of an object by requests, whose errors do not stop the program if a page of the store is damaged.
     static func values(
-        _ id: ObjectID, _ entity: Entity, _ store: StudioStore, in context: ManagedObjectContext
+        _ id: ObjectID, entity: Entity, store: StudioStore, in context: ManagedObjectContext
     ) throws -> [Value] {
         let columns = store.columns(of: entity).map { ResultColumn.property($0.name) }
         let request = EntityValueRequest(entity.name, fetching: [.objectID] + columns, matching: .ids([id]))
@@ -116,7 +120,7 @@ struct ObjectPages: Sendable {
     }
 
     private static func label(
-        _ key: ObjectKey, _ entity: Entity, _ store: StudioStore, in context: ManagedObjectContext
+        _ key: ObjectKey, entity: Entity, store: StudioStore, in context: ManagedObjectContext
     ) throws -> String? {
         guard let name = store.label(of: entity) else { return nil }
         let request = EntityValueRequest(
@@ -125,7 +129,7 @@ struct ObjectPages: Sendable {
     }
 
     private static func related(
-        _ id: ObjectID, _ relationship: Relationship, _ offset: Int, _ store: StudioStore, in context: ManagedObjectContext
+        _ id: ObjectID, relationship: Relationship, offset: Int, store: StudioStore, in context: ManagedObjectContext
     ) throws -> Related? {
         guard case .toMany = relationship.kind else { return nil }
         guard let inverse = store.inverse(of: relationship) else {
@@ -140,32 +144,32 @@ struct ObjectPages: Sendable {
         found.isOrdered = relationship.isOrdered
         if relationship.isOrdered {
             let keys = try context.existingObject(with: id).relatedObjects(relationship.name).map(\.objectID.key)
-            found.members = try members(Array(keys.dropFirst(offset).prefix(listed)), far, store, in: context)
+            found.members = try members(Array(keys.dropFirst(offset).prefix(listed)), of: far, store: store, in: context)
         } else {
-            found.members = try members(matching: condition, far, offset: offset, store, in: context)
+            found.members = try members(matching: condition, of: far, offset: offset, store: store, in: context)
         }
         return found
     }
 
     /// Returns the condition that objects are related to an object by the inverse of a relationship.
     static func condition(_ inverse: Relationship, _ id: ObjectID) -> Condition {
-        if case .toOne = inverse.kind { return .compare(inverse.name, .equal, .reference(id.key)) }
-        return .related(inverse.name, .any, .ids([id]))
+        if case .toOne = inverse.kind { return .compare(inverse.name, .equal, to: .reference(id.key)) }
+        return .related(inverse.name, .any, where: .ids([id]))
     }
 
     /// Returns objects with their labels, in the order of these keys.
     static func members(
-        _ keys: [ObjectKey], _ entity: Entity, _ store: StudioStore, in context: ManagedObjectContext
+        _ keys: [ObjectKey], of entity: Entity, store: StudioStore, in context: ManagedObjectContext
     ) throws -> [Related.Member] {
         guard !keys.isEmpty else { return [] }
         let condition = Condition.ids(keys.map { store.id(entity, $0) })
-        let found = try members(matching: condition, entity, limit: keys.count, store, in: context)
+        let found = try members(matching: condition, of: entity, limit: keys.count, store: store, in: context)
         let known = Dictionary(found.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
         return keys.map { known["\($0)"] ?? Related.Member(key: "\($0)") }
     }
 
     private static func members(
-        matching condition: Condition, _ entity: Entity, limit: Int = listed, offset: Int = 0, _ store: StudioStore,
+        matching condition: Condition, of entity: Entity, limit: Int = listed, offset: Int = 0, store: StudioStore,
         in context: ManagedObjectContext
     ) throws -> [Related.Member] {
         let label = store.label(of: entity)

@@ -55,14 +55,14 @@ struct StudioResponse: Sendable {
     var headers = HTTPHeaders()
     var body: Body
 
-    init(_ status: HTTPResponseStatus, _ type: String, _ body: Body) {
+    init(_ status: HTTPResponseStatus, type: String, body: Body) {
         self.status = status
         self.body = body
         headers.add(name: "Content-Type", value: type)
     }
 
     static func text(_ status: HTTPResponseStatus, _ text: String) -> StudioResponse {
-        StudioResponse(status, "text/plain; charset=utf-8", .data(Data((text + "\n").utf8)))
+        StudioResponse(status, type: "text/plain; charset=utf-8", body: .data(Data((text + "\n").utf8)))
     }
 
     /// An error as the page shows it: one sentence.
@@ -75,7 +75,7 @@ struct StudioResponse: Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard let data = try? encoder.encode(value) else { return text(.internalServerError, "the answer has no JSON form") }
-        return StudioResponse(status, "application/json; charset=utf-8", .data(data))
+        return StudioResponse(status, type: "application/json; charset=utf-8", body: .data(data))
     }
 }
 

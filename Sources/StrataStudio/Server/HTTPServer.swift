@@ -61,7 +61,7 @@ struct HTTPServer: Sendable {
                     }
                     group.addTask {
                         // An error of one connection, such as a lost one, concerns no other.
-                        try? await Self.serve(connection, respond, refuse)
+                        try? await Self.serve(connection, respond: respond, refuse)
                         count.end()
                     }
                 }
@@ -71,7 +71,7 @@ struct HTTPServer: Sendable {
     }
 
     private static func serve(
-        _ connection: Connection, _ respond: @Sendable (StudioRequest) async -> StudioResponse,
+        _ connection: Connection, respond: @Sendable (StudioRequest) async -> StudioResponse,
         _ refuse: @Sendable (PageError) -> StudioResponse
     ) async throws {
         try await connection.executeThenClose { inbound, outbound in

@@ -34,7 +34,8 @@ public struct ModelConfiguration: Sendable, Hashable {
         groupContainer: GroupContainer = .automatic, cloudKitDatabase: CloudKitDatabase = .automatic
     ) {
         self.init(
-            name: name, schema: schema, file: nil, isStoredInMemoryOnly, allowsSave, groupContainer, cloudKitDatabase)
+            name: name, schema: schema, file: nil, isStoredInMemoryOnly: isStoredInMemoryOnly, allowsSave: allowsSave,
+            groupContainer: groupContainer, cloudKitDatabase: cloudKitDatabase)
     }
 
     /// Creates a configuration with a file.
@@ -42,19 +43,22 @@ public struct ModelConfiguration: Sendable, Hashable {
         _ name: String? = nil, schema: Schema? = nil, url: URL, allowsSave: Bool = true,
         cloudKitDatabase: CloudKitDatabase = .automatic
     ) {
-        self.init(name: name, schema: schema, file: url, false, allowsSave, .automatic, cloudKitDatabase)
+        self.init(
+            name: name, schema: schema, file: url, isStoredInMemoryOnly: false, allowsSave: allowsSave,
+            groupContainer: .automatic, cloudKitDatabase: cloudKitDatabase)
     }
 
     /// Creates a configuration of these models.
     @_disfavoredOverload
     public init(for types: any PersistentModel.Type..., isStoredInMemoryOnly: Bool = false) {
         self.init(
-            name: nil, schema: types.isEmpty ? nil : Schema(types), file: nil, isStoredInMemoryOnly, true, .automatic, .automatic)
+            name: nil, schema: types.isEmpty ? nil : Schema(types), file: nil, isStoredInMemoryOnly: isStoredInMemoryOnly,
+            allowsSave: true, groupContainer: .automatic, cloudKitDatabase: .automatic)
     }
 
     private init(
-        name: String?, schema: Schema?, file: URL?, _ isStoredInMemoryOnly: Bool, _ allowsSave: Bool,
-        _ groupContainer: GroupContainer, _ cloudKitDatabase: CloudKitDatabase
+        name: String?, schema: Schema?, file: URL?, isStoredInMemoryOnly: Bool, allowsSave: Bool,
+        groupContainer: GroupContainer, cloudKitDatabase: CloudKitDatabase
     ) {
         let stem = name ?? "default"
         self.name = stem

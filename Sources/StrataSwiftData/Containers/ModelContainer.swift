@@ -35,7 +35,8 @@ public final class ModelContainer: Sendable {
         for schema: Schema, migrationPlan: (any SchemaMigrationPlan.Type)? = nil, configurations: [ModelConfiguration]
     ) throws {
         guard configurations.count <= 1 else { throw SwiftDataError.duplicateConfiguration }
-        storage = try ContainerStorage(schema, migrationPlan, configurations.first ?? ModelConfiguration(schema: schema))
+        storage = try ContainerStorage(
+            schema, plan: migrationPlan, configuration: configurations.first ?? ModelConfiguration(schema: schema))
     }
 
     /// Opens the store of a schema.
@@ -114,7 +115,7 @@ final class ContainerStorage: Sendable {
     let container: PersistentContainer
     private let main = WeakMainContext()
 
-    init(_ schema: Schema, _ plan: (any SchemaMigrationPlan.Type)?, _ configuration: ModelConfiguration) throws {
+    init(_ schema: Schema, plan: (any SchemaMigrationPlan.Type)?, configuration: ModelConfiguration) throws {
         self.schema = schema
         self.configuration = configuration
         migrationPlan = plan

@@ -26,20 +26,22 @@ public final class ModelContext {
     /// Creates a context of a container, for any one thread at a time.
     public convenience init(_ container: ModelContainer) {
         let storage = container.storage
-        self.init(storage.container.makeConfinedContext(), storage, container, autosaves: false)
+        self.init(storage.container.makeConfinedContext(), storage: storage, container: container, autosaves: false)
     }
 
     /// Creates the context of the main actor.
     @MainActor convenience init(main storage: ContainerStorage, _ container: ModelContainer) {
-        self.init(storage.container.mainContext, storage, container, autosaves: true)
+        self.init(storage.container.mainContext, storage: storage, container: container, autosaves: true)
         startAutosaving()
     }
 
     /// Creates the context of a migration, whose changes are saved by the migration.
-    convenience init(migrating context: ManagedObjectContext) { self.init(context, nil, nil, autosaves: false) }
+    convenience init(migrating context: ManagedObjectContext) {
+        self.init(context, storage: nil, container: nil, autosaves: false)
+    }
 
     private init(
-        _ context: ManagedObjectContext, _ storage: ContainerStorage?, _ container: ModelContainer?, autosaves: Bool
+        _ context: ManagedObjectContext, storage: ContainerStorage?, container: ModelContainer?, autosaves: Bool
     ) {
         self.context = context
         self.storage = storage

@@ -36,7 +36,7 @@ public struct DefaultHistoryTransaction: HistoryTransaction {
             guard let type = model.entity(named: change.entityName).flatMap(model.type) as? any PersistentModel.Type else {
                 return nil
             }
-            return Self.change(type, change, transactionIdentifier, Int64(position))
+            return Self.change(type, change: change, transaction: transactionIdentifier, position: Int64(position))
         }
     }
 
@@ -53,14 +53,18 @@ public struct DefaultHistoryTransaction: HistoryTransaction {
     }
 
     private static func change<M: PersistentModel>(
-        _ type: M.Type, _ change: ObjectGraph.HistoryChange, _ transaction: Int64, _ position: Int64
+        _ type: M.Type, change: ObjectGraph.HistoryChange, transaction: Int64, position: Int64
     ) -> HistoryChange {
         let id = PersistentIdentifier(change.objectID, entityName: change.entityName)
         switch change.kind {
-        case .insert: return .insert(DefaultHistoryInsert<M>(id, transaction, position))
-        case .update: return .update(DefaultHistoryUpdate<M>(id, transaction, position, change.updatedProperties))
+        case .insert: return .insert(DefaultHistoryInsert<M>(id, transaction: transaction, position: position))
+        case .update:
+            return .update(
+                DefaultHistoryUpdate<M>(id, transaction: transaction, position: position, names: change.updatedProperties))
         case .delete:
-            return .delete(DefaultHistoryDelete<M>(id, transaction, position, HistoryTombstone(values: change.tombstone)))
+            return .delete(
+                DefaultHistoryDelete<M>(
+                    id, transaction: transaction, position: position, tombstone: HistoryTombstone(values: change.tombstone)))
         }
     }
 
@@ -79,7 +83,7 @@ public struct DefaultHistoryInsert<Model: PersistentModel>: HistoryInsert, Hasha
     /// The position of the change in the save.
     public let changeIdentifier: Int64
 
-    init(_ id: PersistentIdentifier, _ transaction: Int64, _ position: Int64) {
+    init(_ id: PersistentIdentifier, transaction: Int64, position: Int64) {
         changedPersistentIdentifier = id
         transactionIdentifier = transaction
         changeIdentifier = position
@@ -96,7 +100,7 @@ public struct DefaultHistoryUpdate<Model: PersistentModel>: HistoryUpdate, Hasha
     public let changeIdentifier: Int64
     private let names: Set<String>
 
-    init(_ id: PersistentIdentifier, _ transaction: Int64, _ position: Int64, _ names: Set<String>) {
+    init(_ id: PersistentIdentifier, transaction: Int64, position: Int64, names: Set<String>) {
         changedPersistentIdentifier = id
         transactionIdentifier = transaction
         changeIdentifier = position
@@ -123,7 +127,7 @@ public struct DefaultHistoryDelete<Model: PersistentModel>: HistoryDelete, Hasha
     /// The values of the attributes with the option `.preserveValueOnDeletion`.
     public let tombstone: HistoryTombstone<Model>
 
-    init(_ id: PersistentIdentifier, _ transaction: Int64, _ position: Int64, _ tombstone: HistoryTombstone<Model>) {
+    init(_ id: PersistentIdentifier, transaction: Int64, position: Int64, tombstone: HistoryTombstone<Model>) {
         changedPersistentIdentifier = id
         transactionIdentifier = transaction
         changeIdentifier = position

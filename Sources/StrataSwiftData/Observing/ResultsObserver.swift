@@ -29,8 +29,8 @@ public final class ResultsObserver<Element: PersistentModel, SectionTitle: Hasha
     ///
     /// - Throws: ``SwiftDataError`` if the store cannot evaluate the predicate or a sort, or the store's error.
     private init(
-        _ descriptor: FetchDescriptor<Element>, _ sections: (sort: SortDescriptor<Element>, title: (Element) -> SectionTitle)?,
-        _ context: ModelContext, _ isolation: (any Actor)?
+        _ descriptor: FetchDescriptor<Element>, sections: (sort: SortDescriptor<Element>, title: (Element) -> SectionTitle)?,
+        context: ModelContext, isolation: (any Actor)?
     ) throws {
         var descriptor = descriptor
         if let sections { descriptor.sortBy.insert(sections.sort, at: 0) }
@@ -87,7 +87,7 @@ extension ResultsObserver where SectionTitle == Never {
         fetchDescriptor: FetchDescriptor<Element> = FetchDescriptor(), modelContext: ModelContext,
         isolation: isolated (any Actor)? = #isolation
     ) throws {
-        try self.init(fetchDescriptor, nil, modelContext, isolation)
+        try self.init(fetchDescriptor, sections: nil, context: modelContext, isolation: isolation)
     }
 
     /// Creates an observer of the objects of a description in a new context of a container.
@@ -95,7 +95,7 @@ extension ResultsObserver where SectionTitle == Never {
         fetchDescriptor: FetchDescriptor<Element> = FetchDescriptor(), modelContainer: ModelContainer,
         isolation: isolated (any Actor)? = #isolation
     ) throws {
-        try self.init(fetchDescriptor, nil, ModelContext(modelContainer), isolation)
+        try self.init(fetchDescriptor, sections: nil, context: ModelContext(modelContainer), isolation: isolation)
     }
 
     /// Creates an observer of the objects in a context that satisfy a condition, in an order.
@@ -103,7 +103,9 @@ extension ResultsObserver where SectionTitle == Never {
         filterBy: Predicate<Element>? = nil, sortBy: [SortDescriptor<Element>]? = nil, modelContext: ModelContext,
         isolation: isolated (any Actor)? = #isolation
     ) throws {
-        try self.init(FetchDescriptor(predicate: filterBy, sortBy: sortBy ?? []), nil, modelContext, isolation)
+        try self.init(
+            FetchDescriptor(predicate: filterBy, sortBy: sortBy ?? []), sections: nil, context: modelContext, isolation: isolation
+        )
     }
 
     /// Creates an observer of the objects that satisfy a condition, in an order and in a new context of a container.
@@ -111,7 +113,9 @@ extension ResultsObserver where SectionTitle == Never {
         filterBy: Predicate<Element>? = nil, sortBy: [SortDescriptor<Element>]? = nil, modelContainer: ModelContainer,
         isolation: isolated (any Actor)? = #isolation
     ) throws {
-        try self.init(FetchDescriptor(predicate: filterBy, sortBy: sortBy ?? []), nil, ModelContext(modelContainer), isolation)
+        try self.init(
+            FetchDescriptor(predicate: filterBy, sortBy: sortBy ?? []), sections: nil, context: ModelContext(modelContainer),
+            isolation: isolation)
     }
 }
 
@@ -121,7 +125,7 @@ extension ResultsObserver where SectionTitle == String {
         fetchDescriptor: FetchDescriptor<Element> = FetchDescriptor(), sectionBy: KeyPath<Element, String>,
         modelContext: ModelContext, isolation: isolated (any Actor)? = #isolation
     ) throws {
-        try self.init(fetchDescriptor, Self.sections(sectionBy), modelContext, isolation)
+        try self.init(fetchDescriptor, sections: Self.sections(sectionBy), context: modelContext, isolation: isolation)
     }
 
     /// Creates an observer of the objects of a description in a context, in sections. Objects without a title have the title "".
@@ -129,7 +133,7 @@ extension ResultsObserver where SectionTitle == String {
         fetchDescriptor: FetchDescriptor<Element> = FetchDescriptor(), sectionBy: KeyPath<Element, String?>,
         modelContext: ModelContext, isolation: isolated (any Actor)? = #isolation
     ) throws {
-        try self.init(fetchDescriptor, Self.sections(sectionBy), modelContext, isolation)
+        try self.init(fetchDescriptor, sections: Self.sections(sectionBy), context: modelContext, isolation: isolation)
     }
 
     /// Creates an observer of the objects of a description in a new context of a container, in sections.
@@ -137,7 +141,8 @@ extension ResultsObserver where SectionTitle == String {
         fetchDescriptor: FetchDescriptor<Element> = FetchDescriptor(), sectionBy: KeyPath<Element, String>,
         modelContainer: ModelContainer, isolation: isolated (any Actor)? = #isolation
     ) throws {
-        try self.init(fetchDescriptor, Self.sections(sectionBy), ModelContext(modelContainer), isolation)
+        try self.init(
+            fetchDescriptor, sections: Self.sections(sectionBy), context: ModelContext(modelContainer), isolation: isolation)
     }
 
     /// Creates an observer of the objects of a description in a new context of a container, in sections. Objects without a title have the
@@ -146,7 +151,8 @@ extension ResultsObserver where SectionTitle == String {
         fetchDescriptor: FetchDescriptor<Element> = FetchDescriptor(), sectionBy: KeyPath<Element, String?>,
         modelContainer: ModelContainer, isolation: isolated (any Actor)? = #isolation
     ) throws {
-        try self.init(fetchDescriptor, Self.sections(sectionBy), ModelContext(modelContainer), isolation)
+        try self.init(
+            fetchDescriptor, sections: Self.sections(sectionBy), context: ModelContext(modelContainer), isolation: isolation)
     }
 
     /// Creates an observer of the objects in a context that satisfy a condition, in sections.
@@ -155,7 +161,8 @@ extension ResultsObserver where SectionTitle == String {
         modelContext: ModelContext, isolation: isolated (any Actor)? = #isolation
     ) throws {
         try self.init(
-            FetchDescriptor(predicate: filterBy, sortBy: sortBy ?? []), Self.sections(sectionBy), modelContext, isolation)
+            FetchDescriptor(predicate: filterBy, sortBy: sortBy ?? []), sections: Self.sections(sectionBy), context: modelContext,
+            isolation: isolation)
     }
 
     /// Creates an observer of the objects in a context that satisfy a condition, in sections. Objects without a title have the title "".
@@ -164,7 +171,8 @@ extension ResultsObserver where SectionTitle == String {
         modelContext: ModelContext, isolation: isolated (any Actor)? = #isolation
     ) throws {
         try self.init(
-            FetchDescriptor(predicate: filterBy, sortBy: sortBy ?? []), Self.sections(sectionBy), modelContext, isolation)
+            FetchDescriptor(predicate: filterBy, sortBy: sortBy ?? []), sections: Self.sections(sectionBy), context: modelContext,
+            isolation: isolation)
     }
 
     /// Creates an observer of the objects that satisfy a condition, in sections and in a new context of a container.
@@ -173,8 +181,9 @@ extension ResultsObserver where SectionTitle == String {
         modelContainer: ModelContainer, isolation: isolated (any Actor)? = #isolation
     ) throws {
         try self.init(
-            FetchDescriptor(predicate: filterBy, sortBy: sortBy ?? []), Self.sections(sectionBy), ModelContext(modelContainer),
-            isolation)
+            FetchDescriptor(predicate: filterBy, sortBy: sortBy ?? []), sections: Self.sections(sectionBy),
+            context: ModelContext(modelContainer),
+            isolation: isolation)
     }
 
     /// Creates an observer of the objects that satisfy a condition, in sections and in a new context of a container. Objects without a title
@@ -184,8 +193,9 @@ extension ResultsObserver where SectionTitle == String {
         modelContainer: ModelContainer, isolation: isolated (any Actor)? = #isolation
     ) throws {
         try self.init(
-            FetchDescriptor(predicate: filterBy, sortBy: sortBy ?? []), Self.sections(sectionBy), ModelContext(modelContainer),
-            isolation)
+            FetchDescriptor(predicate: filterBy, sortBy: sortBy ?? []), sections: Self.sections(sectionBy),
+            context: ModelContext(modelContainer),
+            isolation: isolation)
     }
 
     private typealias Sections = (sort: SortDescriptor<Element>, title: (Element) -> String)

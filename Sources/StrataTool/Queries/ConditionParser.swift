@@ -97,7 +97,7 @@ struct ConditionParser {
             guard takeSign("(") else { throw unexpected("the condition on \(name), in parentheses") }
             let inner = try alternatives(related)
             guard takeSign(")") else { throw unexpected("a closing parenthesis") }
-            return .related(name, quantifier, inner)
+            return .related(name, quantifier, where: inner)
         }
         return try comparison(entity)
     }
@@ -133,7 +133,7 @@ struct ConditionParser {
             place += 1
             guard case .number(let text)? = token, let number = Int(text) else { throw unexpected("a whole number") }
             place += 1
-            return .relatedCount(collection, .always, comparison, number)
+            return .relatedCount(collection, where: .always, comparison, to: number)
         case .collection:
             throw Self.failure(
                 "\(name) is a to-many relationship; write \(name).count > 0, or any \(name) (…)", at: start)
@@ -146,7 +146,7 @@ struct ConditionParser {
     private mutating func comparison(_ name: String, _ column: ColumnSchema) throws -> Condition {
         if case .sign(let sign)? = token, let comparison = Self.comparisons[sign] {
             place += 1
-            return try compare(name, comparison, value(column))
+            return try compare(name, comparison, to: value(column))
         }
         if takeWord("is") {
             let isNegated = takeWord("not")
@@ -158,8 +158,8 @@ struct ConditionParser {
         return isNegated ? .not(condition) : condition
     }
 
-    private func compare(_ name: String, _ comparison: StorePredicate.Comparison, _ value: Value) throws -> Condition {
-        guard value.isNull else { return .compare(name, comparison, value) }
+    private func compare(_ name: String, _ comparison: StorePredicate.Comparison, to value: Value) throws -> Condition {
+        guard value.isNull else { return .compare(name, comparison, to: value) }
         switch comparison {
         case .equal: return .isNil(name)
         case .notEqual: return .not(.isNil(name))
@@ -180,7 +180,7 @@ struct ConditionParser {
         if takeWord("between") {
             let lower = try value(column)
             guard takeWord("and") || takeSign(",") else { throw unexpected("and") }
-            return .between(name, lower, try value(column))
+            return .between(name, lower, and: try value(column))
         }
         let matches: [(String, StorePredicate.StringMatch)] = [
             ("contains", .contains), ("beginswith", .hasPrefix), ("endswith", .hasSuffix), ("like", .equals),
@@ -197,7 +197,7 @@ struct ConditionParser {
             }
             guard case .string(let pattern)? = token else { throw unexpected("a text in quotes") }
             place += 1
-            return .string(name, match, pattern, sensitivity)
+            return .string(name, match, pattern: pattern, sensitivity: sensitivity)
         }
         throw unexpected(
             "a comparison of \(name): =, !=, <, <=, >, >=, in, between, contains, beginswith, endswith, like or is nil")

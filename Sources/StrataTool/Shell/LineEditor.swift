@@ -94,10 +94,10 @@ final class LineEditor {
     static func onTerminal(prompt: String, _ complete: @escaping (String) -> (count: Int, words: [String])) -> LineEditor? {
         var original = termios()
         guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &original) == 0 else { return nil }
-        return LineEditor(prompt, original, complete)
+        return LineEditor(prompt, original: original, complete)
     }
 
-    private init(_ prompt: String, _ original: termios, _ complete: @escaping (String) -> (count: Int, words: [String])) {
+    private init(_ prompt: String, original: termios, _ complete: @escaping (String) -> (count: Int, words: [String])) {
         self.prompt = prompt
         self.original = original
         self.complete = complete

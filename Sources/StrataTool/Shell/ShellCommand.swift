@@ -37,12 +37,12 @@ struct ShellCommand: AsyncParsableCommand {
             }
             guard let verb = words.first else { continue }
             if verb == "exit" || verb == "quit" { break }
-            worst = max(worst, await Self.run(verb, Array(words.dropFirst()), path, json, console))
+            worst = max(worst, await Self.run(verb, words: Array(words.dropFirst()), path: path, json: json, console: console))
         }
         if editor == nil, worst != 0 { throw ToolError(status: worst == 1 ? .failed : .wrongInput, description: "") }
     }
 
-    private static func run(_ verb: String, _ words: [String], _ path: String, _ json: Bool, _ console: Console) async -> Int32 {
+    private static func run(_ verb: String, words: [String], path: String, json: Bool, console: Console) async -> Int32 {
         if verb == "help" {
             guard words.isEmpty else { return await StrataProgram.run(["help"] + words, console: console) }
             console.write("Verbs: \(verbs.joined(separator: ", ")), help, exit\n")

@@ -11,7 +11,7 @@ struct DerivationSource {
     ///   - model: The model that has the entity.
     ///   - entity: The entity with the attribute.
     ///   - derivation: The derivation of the attribute.
-    init(_ model: Model, _ entity: Entity, _ derivation: ColumnDerivation) {
+    init(_ model: Model, entity: Entity, derivation: ColumnDerivation) {
         (self.model, self.entity, self.derivation) = (model, entity, derivation)
     }
 

@@ -76,7 +76,7 @@ struct OpenedStore: Sendable {
 
     /// Opens a store, runs `body` and closes the store.
     static func with<R>(
-        _ path: String, _ access: Access = .reading, _ body: (OpenedStore) async throws -> R
+        _ path: String, access: Access = .reading, _ body: (OpenedStore) async throws -> R
     ) async throws -> R {
         let opened = try await open(path, access)
         do {

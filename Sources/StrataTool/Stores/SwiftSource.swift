@@ -29,10 +29,10 @@ struct SwiftSource {
         let columns = entity.columns.enumerated().filter { number, _ in
             entity.hasProperty(inColumn: number) && inherited?.hasProperty(inColumn: number) != true
         }
-        lines += try columns.map { number, column in "    " + (try line(column, number, entity)) }
+        lines += try columns.map { number, column in "    " + (try line(column, number: number, entity: entity)) }
         for relationship in entity.relationships where inherited?.relationship(named: relationship.name) == nil {
             guard case .toMany(let relation) = relationship.kind else { continue }
-            lines.append("    " + (try toMany(relationship, relation, entity)))
+            lines.append("    " + (try toMany(relationship, relation: relation, entity: entity)))
         }
         if inherited != nil {
             // A class without properties begins with its initializer.
@@ -84,12 +84,12 @@ struct SwiftSource {
         return relationship.inverse.map { owner(of: far.relationships[$0], far) } ?? far
     }
 
-    private func line(_ column: ColumnSchema, _ number: Int, _ entity: Entity) throws -> String {
+    private func line(_ column: ColumnSchema, number: Int, entity: Entity) throws -> String {
         let name = try Self.quoted(column.name)
         if let relationship = entity.relationships.first(where: { $0.kind == .toOne(column: number) }) {
             let far = model.entities[relationship.destination]
             return
-                "\(try toOneMark(relationship, entity, far))var \(name): \(try Self.quoted(destination(of: relationship).name))?"
+                "\(try toOneMark(relationship, of: entity, to: far))var \(name): \(try Self.quoted(destination(of: relationship).name))?"
         }
         var mark =
             switch column.index {
@@ -97,13 +97,15 @@ struct SwiftSource {
             case .indexed: "@Attribute(.indexed) "
             case .unique: "@Attribute(.unique) "
             }
-        if let derivation = column.derivation { mark = try DerivationSource(model, entity, derivation).text() + mark }
+        if let derivation = column.derivation {
+            mark = try DerivationSource(model, entity: entity, derivation: derivation).text() + mark
+        }
         let isOptional = entity.attribute(named: column.name)?.isOptional ?? column.isOptional
         return "\(mark)var \(name): \(Self.type(column.type))\(isOptional ? "?" : "")"
     }
 
     /// Returns the annotation of a to-one relationship. Of a one-to-one relationship, the second end names the first.
-    private func toOneMark(_ relationship: Relationship, _ entity: Entity, _ far: Entity) throws -> String {
+    private func toOneMark(_ relationship: Relationship, of entity: Entity, to far: Entity) throws -> String {
         guard let inverse = relationship.inverse, case .toOne = far.relationships[inverse].kind,
             entity.number > far.number || entity.number == far.number && relationship.number > inverse
         else { return attribute(relationship) }
@@ -111,7 +113,7 @@ struct SwiftSource {
         return attribute(relationship, inverse: "\\\(try Self.quoted(owner(of: back, far).name)).\(try Self.quoted(back.name))")
     }
 
-    private func toMany(_ relationship: Relationship, _ relation: Relation, _ entity: Entity) throws -> String {
+    private func toMany(_ relationship: Relationship, relation: Relation, entity: Entity) throws -> String {
         let far = model.entities[relationship.destination]
         let name = try Self.quoted(relationship.name)
         let list = "var \(name): [\(try Self.quoted(destination(of: relationship).name))]"

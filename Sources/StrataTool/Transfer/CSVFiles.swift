@@ -49,7 +49,7 @@ enum CSVFiles {
                 try writer.write(line(["source", "destination"]))
                 return writer
             }
-            let summary = try write(source, entities, links)
+            let summary = try write(source, entities: entities, links: links)
             for writer in writers { try writer.finish() }
             return summary
         } catch {
@@ -60,7 +60,7 @@ enum CSVFiles {
     }
 
     private static func write(
-        _ source: any ObjectSource, _ entities: [TextWriter], _ links: [TextWriter]
+        _ source: any ObjectSource, entities: [TextWriter], links: [TextWriter]
     ) throws -> TransferSummary {
         let progress = ProgressBar("objects")
         defer { progress.finish() }

@@ -52,7 +52,7 @@ extension DamageReport? {
         try salvaging({ try snapshot.pageNumbers(entity.number) }) { $0.noteEntity(entity.name) } ?? []
     }
 
-    func page(_ number: UInt64, _ entity: Entity, _ snapshot: any StoreSnapshot) throws -> (any StorePage)? {
+    func page(_ number: UInt64, entity: Entity, in snapshot: any StoreSnapshot) throws -> (any StorePage)? {
         guard self != nil else { return try snapshot.page(entity.number, number) }
         return try salvaging({ try snapshot.checkedPage(entity.number, number) }) { $0.notePage(entity.name) } ?? nil
     }
@@ -81,7 +81,7 @@ extension DamageReport? {
         return whole
     }
 
-    func value(_ page: any StorePage, _ slot: Int, _ column: Int, _ definition: ColumnSchema) throws -> Value {
+    func value(_ page: any StorePage, slot: Int, column: Int, definition: ColumnSchema) throws -> Value {
         guard definition.isOptional else { return try page.value(slot, column) }
         return try salvaging({ try page.value(slot, column) }) { $0.noteValue(definition.name) } ?? .null
     }

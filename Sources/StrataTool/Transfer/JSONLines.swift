@@ -146,7 +146,7 @@ final class JSONLinesSource: ObjectSource {
         for member in found where !member.name.hasPrefix("$") {
             guard given.insert(member.name).inserted else { throw failure("\(member.name) occurs twice. Remove one of them") }
             switch members[entity.number][member.name] {
-            case .column(let number, let column): object.values[number] = try value(member, column, name)
+            case .column(let number, let column): object.values[number] = try value(member, column: column, entity: name)
             case .link(let number):
                 object.links.append(TransferObject.Links(link: number, destinations: try destinations(member, name)))
             case nil: throw failure("\(name) has no property \(member.name). Correct the name, or export the store again")
@@ -158,7 +158,7 @@ final class JSONLinesSource: ObjectSource {
         return object
     }
 
-    private func value(_ member: JSON.Member, _ column: ColumnSchema, _ entity: String) throws -> Value {
+    private func value(_ member: JSON.Member, column: ColumnSchema, entity: String) throws -> Value {
         guard let value = ValueText.value(member.value, column.type) else {
             throw failure("\(entity).\(member.name) has values of the type \(column.type.rawValue). Correct the value")
         }

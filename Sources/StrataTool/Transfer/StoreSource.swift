@@ -51,7 +51,7 @@ final class StoreSource: ObjectSource {
         positions = try stored.entities.map { entity in
             var positions = Positions()
             for number in try damage.pages(entity, snapshot) {
-                let page = try damage.page(number, entity, snapshot)
+                let page = try damage.page(number, entity: entity, in: snapshot)
                 guard let presence = try page.map({ try damage.presence($0, entity) }), presence != 0 else { continue }
                 positions.pages.append(number)
                 positions.presences.append(presence)
@@ -73,10 +73,11 @@ final class StoreSource: ObjectSource {
     func next() throws -> TransferObject? {
         while let entity = entities.first {
             if let slot = open?.slots.next(), let open {
-                return try object(entity, open.page, slot, positions[entity].pages[page - 1])
+                return try object(entity, page: open.page, slot: slot, number: positions[entity].pages[page - 1])
             }
             if page < positions[entity].pages.count {
-                guard let found = try damage.page(positions[entity].pages[page], model.entities[entity], snapshot) else {
+                guard let found = try damage.page(positions[entity].pages[page], entity: model.entities[entity], in: snapshot)
+                else {
                     throw ToolError.failed(
                         "\(store.name) is damaged: a page of \(model.entities[entity].name) is missing. Restore a copy")
                 }
@@ -95,13 +96,13 @@ final class StoreSource: ObjectSource {
         return nil
     }
 
-    private func object(_ entity: Int, _ page: any StorePage, _ slot: Int, _ number: UInt64) throws -> TransferObject {
+    private func object(_ entity: Int, page: any StorePage, slot: Int, number: UInt64) throws -> TransferObject {
         let key = PageAddress.key(page: number, slot: slot)
         let columns = model.entities[entity].columns
         var values: [Value] = []
         values.reserveCapacity(columns.count)
         for (column, definition) in columns.enumerated() {
-            let value = try damage.value(page, slot, column, definition)
+            let value = try damage.value(page, slot: slot, column: column, definition: definition)
             guard let target = value.referenceKey, let destination = definition.destination else {
                 values.append(value)
                 continue

@@ -37,7 +37,7 @@ struct DiffCommand: AsyncParsableCommand {
         if let other {
             differences = try await StoreComparison(file, other).differences()
         } else {
-            differences = try await Self.historyDifferences(file, from ?? 0, to)
+            differences = try await Self.historyDifferences(file, from: from ?? 0, to: to)
         }
         if output.json {
             Console.print("[" + differences.map(\.json.text).joined(separator: ",\n") + "]")
@@ -49,7 +49,7 @@ struct DiffCommand: AsyncParsableCommand {
     }
 
     /// Returns what the saves between two positions have changed altogether.
-    private static func historyDifferences(_ file: String, _ from: UInt64, _ to: UInt64?) async throws -> [Difference] {
+    private static func historyDifferences(_ file: String, from: UInt64, to: UInt64?) async throws -> [Difference] {
         try await OpenedStore.with(file) { store in
             let coordinator = store.container.coordinator
             let newest = coordinator.currentHistoryToken.generation
@@ -191,7 +191,8 @@ struct StoreComparison {
             } else {
                 if let first, let second {
                     let properties =
-                        try properties(before[i], first, second) + links.compactMap { try $0.property(before[i], old, new) }
+                        try properties(before[i], first: first, second: second)
+                        + links.compactMap { try $0.property(before[i], before: old, after: new) }
                     if !properties.isEmpty {
                         found.append(Difference(kind: .update, entity: name, key: before[i], properties: properties))
                     }
@@ -204,14 +205,14 @@ struct StoreComparison {
     }
 
     /// Returns the columns whose values differ. A column that only one side has differs if it has a value there.
-    private func properties(_ key: ObjectKey, _ first: Entity, _ second: Entity) throws -> [Difference.Property] {
+    private func properties(_ key: ObjectKey, first: Entity, second: Entity) throws -> [Difference.Property] {
         let names = first.columns.map(\.name) + second.columns.map(\.name).filter { first.column(named: $0) == nil }
         return try names.compactMap { name in
             let one = try first.column(named: name).map {
-                (value: try old.snapshot.value(first.number, key, $0) ?? .null, type: first.columns[$0].type)
+                (value: try old.snapshot.value(first.number, key: key, column: $0) ?? .null, type: first.columns[$0].type)
             }
             let other = try second.column(named: name).map {
-                (value: try new.snapshot.value(second.number, key, $0) ?? .null, type: second.columns[$0].type)
+                (value: try new.snapshot.value(second.number, key: key, column: $0) ?? .null, type: second.columns[$0].type)
             }
             let isEqual = (one?.value ?? .null).order(other?.value ?? .null) == 0
             if isEqual { return nil }
@@ -230,7 +231,7 @@ struct StoreComparison {
         var old: Relation
         var new: Relation
 
-        func property(_ key: ObjectKey, _ before: Side, _ after: Side) throws -> Difference.Property? {
+        func property(_ key: ObjectKey, before: Side, after: Side) throws -> Difference.Property? {
             let one = try before.snapshot.related(old, to: key)
             let other = try after.snapshot.related(new, to: key)
             if one == other { return nil }

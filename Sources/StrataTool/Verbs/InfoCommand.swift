@@ -31,9 +31,9 @@ struct InfoCommand: AsyncParsableCommand {
             let history = try await Self.history(store)
             let snapshots = try store.container.coordinator.snapshots().filter { !$0.owners.contains("read") }
             if json {
-                Console.print(try Self.json(store, entities, sizes, history, snapshots).text)
+                Console.print(try Self.json(store, entities: entities, sizes: sizes, history: history, snapshots: snapshots).text)
             } else {
-                try Self.show(store, entities, sizes, history, snapshots)
+                try Self.show(store, entities: entities, sizes: sizes, history: history, snapshots: snapshots)
             }
         }
     }
@@ -63,8 +63,8 @@ struct InfoCommand: AsyncParsableCommand {
     // MARK: Output
 
     private static func show(
-        _ store: OpenedStore, _ entities: [EntityFacts], _ sizes: [TableSize],
-        _ history: (oldest: HistoryTransaction, newest: UInt64)?, _ snapshots: [LiveSnapshot]
+        _ store: OpenedStore, entities: [EntityFacts], sizes: [TableSize],
+        history: (oldest: HistoryTransaction, newest: UInt64)?, snapshots: [LiveSnapshot]
     ) throws {
         let coordinator = store.container.coordinator
         Console.print("file      \(store.path)")
@@ -96,8 +96,8 @@ struct InfoCommand: AsyncParsableCommand {
     }
 
     private static func json(
-        _ store: OpenedStore, _ entities: [EntityFacts], _ sizes: [TableSize],
-        _ history: (oldest: HistoryTransaction, newest: UInt64)?, _ snapshots: [LiveSnapshot]
+        _ store: OpenedStore, entities: [EntityFacts], sizes: [TableSize],
+        history: (oldest: HistoryTransaction, newest: UInt64)?, snapshots: [LiveSnapshot]
     ) throws -> JSON {
         let coordinator = store.container.coordinator
         func number(_ value: Int?) -> JSON { value.map { .number($0) } ?? .null }

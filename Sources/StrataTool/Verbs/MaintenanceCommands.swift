@@ -81,7 +81,7 @@ struct CompactCommand: AsyncParsableCommand {
             }
             return Console.print("\(target): \(ByteText.text(sizes.after)), from \(ByteText.text(sizes.before))")
         }
-        let result = try await OpenedStore.with(path, .writing) { store in
+        let result = try await OpenedStore.with(path, access: .writing) { store in
             let bar = ProgressBar("pages")
             defer { bar.finish() }
             return try await store.container.compact(CompactionOptions(age: .any)) { bar.update($0.pagesSeen, of: $0.pages) }

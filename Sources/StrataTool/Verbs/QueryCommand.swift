@@ -105,15 +105,17 @@ struct Query: Sendable {
         let entity = try store.entity(options.entity)
         let model = store.model
         let condition = try ConditionParser.condition(options.condition ?? "", on: entity, in: model)
-        let sort = try Self.list(options.sort).map { try Self.sort($0, entity, model, options.aggregate == nil) }
+        let sort = try Self.list(options.sort).map {
+            try Self.sort($0, entity: entity, model: model, isOfObjects: options.aggregate == nil)
+        }
         let groups = Self.list(options.groupBy)
         let columns: [(ResultColumn, ColumnType)]
         if let aggregates = options.aggregate {
             columns =
-                try groups.map { try Self.property($0, entity, model) }
-                + Self.list(aggregates).map { try Self.aggregate($0, entity, model) }
+                try groups.map { try Self.property($0, entity: entity, model: model) }
+                + Self.list(aggregates).map { try Self.aggregate($0, entity: entity, model: model) }
         } else if let names = options.columns {
-            columns = try Self.list(names).map { try Self.property($0, entity, model) }
+            columns = try Self.list(names).map { try Self.property($0, entity: entity, model: model) }
         } else {
             columns =
                 [(ResultColumn.objectID.named("$key"), .reference)]
@@ -135,12 +137,12 @@ struct Query: Sendable {
         }.filter { !$0.isEmpty }
     }
 
-    private static func property(_ name: String, _ entity: Entity, _ model: Model) throws -> (ResultColumn, ColumnType) {
+    private static func property(_ name: String, entity: Entity, model: Model) throws -> (ResultColumn, ColumnType) {
         if name == "$key" { return (ResultColumn.objectID.named("$key"), .reference) }
-        return (.property(name), try column(name, entity, model).type)
+        return (.property(name), try column(name, entity: entity, model: model).type)
     }
 
-    private static func column(_ name: String, _ entity: Entity, _ model: Model) throws -> ColumnSchema {
+    private static func column(_ name: String, entity: Entity, model: Model) throws -> ColumnSchema {
         guard case .column(let column)? = PropertyPath.resolve(name, on: entity, in: model) else {
             throw ToolError.wrongInput(
                 "\(entity.name) has no attribute or to-one relationship \(name)"
@@ -149,21 +151,21 @@ struct Query: Sendable {
         return column
     }
 
-    private static func sort(_ text: String, _ entity: Entity, _ model: Model, _ isOfObjects: Bool) throws -> AttributeSort {
+    private static func sort(_ text: String, entity: Entity, model: Model, isOfObjects: Bool) throws -> AttributeSort {
         let isDescending = text.hasPrefix("-")
         let name = isDescending ? String(text.dropFirst()) : text
         // Groups are sorted by columns of the result, which the request checks.
-        if isOfObjects { _ = try column(name, entity, model) }
+        if isOfObjects { _ = try column(name, entity: entity, model: model) }
         return AttributeSort(name, isDescending ? .descending : .ascending)
     }
 
-    private static func aggregate(_ text: String, _ entity: Entity, _ model: Model) throws -> (ResultColumn, ColumnType) {
+    private static func aggregate(_ text: String, entity: Entity, model: Model) throws -> (ResultColumn, ColumnType) {
         if text == "count" { return (.count, .int64) }
         guard let parts = text.wholeMatch(of: /(\w+)\((.+)\)/) else {
             throw ToolError.wrongInput("\(text): no aggregate. Write count, count(a), sum(a), min(a), max(a) or average(a)")
         }
         let name = String(parts.2)
-        let type = try column(name, entity, model).type
+        let type = try column(name, entity: entity, model: model).type
         switch parts.1 {
         case "count": return (.count(name), .int64)
         case "sum": return (.sum(name), type)

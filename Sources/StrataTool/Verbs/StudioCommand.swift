@@ -31,7 +31,7 @@ struct StudioCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let options = self
-        try await OpenedStore.with(file, write ? .writing : .reading) { store in
+        try await OpenedStore.with(file, access: write ? .writing : .reading) { store in
             let studio: Studio
             do {
                 studio = try await Studio(

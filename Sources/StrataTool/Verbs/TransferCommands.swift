@@ -67,7 +67,7 @@ struct ExportCommand: AsyncParsableCommand {
         case .csv: summary = try CSVFiles.write(source, to: target, existing: existing)
         case .sqlite: summary = try await StoreSink(path: target, kind: .sqlite, existing: existing).fill(from: source)
         }
-        TransferReport(summary, source, target).show(asJSON: output.json)
+        TransferReport(summary, source: source, target: target).show(asJSON: output.json)
     }
 }
 
@@ -123,7 +123,7 @@ struct ImportCommand: AsyncParsableCommand {
             try writer.write(classes)
             try writer.finish()
         }
-        TransferReport(summary, source, store).show(asJSON: output.json)
+        TransferReport(summary, source: source, target: store).show(asJSON: output.json)
     }
 }
 
@@ -181,7 +181,7 @@ struct TransferReport {
     private let notes: [String]
     private let target: String
 
-    init(_ summary: TransferSummary, _ source: any ObjectSource, _ target: String) {
+    init(_ summary: TransferSummary, source: any ObjectSource, target: String) {
         self.summary = summary
         model = source.model
         notes = source.notes

@@ -18,7 +18,7 @@ import Testing
                 let pages = store.tables.pages[Samples.track]
                 let bytes = Array(try #require(try transaction.get(pages, from)))
                 try transaction.delete(pages, from)
-                try bytes.withUnsafeBytes { try transaction.put(pages, to, $0) }
+                try bytes.withUnsafeBytes { try transaction.put(pages, key: to, value: $0) }
             }
             #expect(try store.verify().contains { $0.description.contains("checksum") })
         }
@@ -33,7 +33,7 @@ import Testing
         try opened.environment.write { transaction in
             var bytes = Array(try #require(try transaction.metaBytes(name, opened.tables.meta)))
             bytes[bytes.count / 2] ^= 1
-            try bytes.withUnsafeBytes { try MetaTable.put($0, name, opened.tables.meta, in: transaction) }
+            try bytes.withUnsafeBytes { try MetaTable.put($0, key: name, meta: opened.tables.meta, in: transaction) }
         }
         if name != "schema number", name != "generation" { #expect(try !opened.verify().isEmpty) }
         store = nil
@@ -48,7 +48,9 @@ import Testing
             try store.environment.write { transaction in
                 var bytes = Array(try #require(try transaction.metaBytes(MetaTable.Key.uuid, store.tables.meta)))
                 bytes[3] ^= 0x10
-                try bytes.withUnsafeBytes { try MetaTable.put($0, MetaTable.Key.uuid, store.tables.meta, in: transaction) }
+                try bytes.withUnsafeBytes {
+                    try MetaTable.put($0, key: MetaTable.Key.uuid, meta: store.tables.meta, in: transaction)
+                }
             }
         }
         let error = #expect(throws: StoreError.self) { try scratch.store() }

@@ -15,7 +15,7 @@ import Testing
             let table = store.tables.pages[Samples.track]
             var bytes = Array(try #require(try transaction.get(table, 1)))
             bytes[offset(bytes.count)] ^= 0x40
-            try bytes.withUnsafeBytes { try transaction.put(table, 1, $0) }
+            try bytes.withUnsafeBytes { try transaction.put(table, key: 1, value: $0) }
         }
         return store
     }
@@ -68,7 +68,7 @@ import Testing
         try store.insertTracks(1)
         try store.tamper { transaction in
             let row = Array(try #require(try transaction.get(store.tables.history, 1)))
-            try row.withUnsafeBytes { try transaction.put(store.tables.history, 0, $0) }
+            try row.withUnsafeBytes { try transaction.put(store.tables.history, key: 0, value: $0) }
         }
         #expect(try store.verify().contains { $0.description.contains("save 0, which is none") })
     }
@@ -81,7 +81,7 @@ import Testing
         #expect(try store.verify().map(\.description) == ["history: save 3 follows save 1"])
         try store.tamper { transaction in
             let row = Array(try #require(try transaction.get(store.tables.history, 1)))
-            try row.withUnsafeBytes { try transaction.put(store.tables.history, 2, $0) }
+            try row.withUnsafeBytes { try transaction.put(store.tables.history, key: 2, value: $0) }
         }
         #expect(try store.verify().map(\.description) == ["history: the row of save 2 is of save 1"])
     }
@@ -92,7 +92,7 @@ import Testing
         try store.insertTracks(200)
         #expect(try store.verify() == [])
         let name = MetaTable.Key.nextPage(store.tables.entityNumbers[Samples.track])
-        try store.tamper { try MetaTable.put(2, name, store.tables.meta, in: $0) }
+        try store.tamper { try MetaTable.put(2, key: name, meta: store.tables.meta, in: $0) }
         #expect(try store.verify().contains { $0.description.contains("the first that was never leased") })
     }
 
@@ -104,7 +104,9 @@ import Testing
         let store = try scratch.store()
         for _ in 0..<4 { try store.insertTracks(1) }
         try store.tamper { transaction in
-            try [UInt8](repeating: 0xFF, count: 9).withUnsafeBytes { try transaction.put(store.tables.history, 2, $0) }
+            try [UInt8](repeating: 0xFF, count: 9).withUnsafeBytes {
+                try transaction.put(store.tables.history, key: 2, value: $0)
+            }
         }
         let count = try store.write(.durable) { try $0.deleteHistory(cut, limit: 3) }
         #expect(count == 3)
@@ -117,15 +119,15 @@ import Testing
         try store.insertTracks(1)
         let name = MetaTable.Key.nextPage(store.tables.entityNumbers[Samples.track])
         for next in [UInt64.max, UInt64.max - 1, 1 << 58] as [UInt64] {
-            try store.tamper { try MetaTable.put(next, name, store.tables.meta, in: $0) }
+            try store.tamper { try MetaTable.put(next, key: name, meta: store.tables.meta, in: $0) }
             let error = #expect(throws: StoreError.self) {
                 try store.write(.durable) { try $0.allocateKeys(Samples.track, pages: 8) }
             }
             #expect(error?.code == .damaged)
         }
         try store.tamper {
-            try MetaTable.put(1, name, store.tables.meta, in: $0)
-            try MetaTable.put(UInt64.max, MetaTable.Key.generation, store.tables.meta, in: $0)
+            try MetaTable.put(1, key: name, meta: store.tables.meta, in: $0)
+            try MetaTable.put(UInt64.max, key: MetaTable.Key.generation, meta: store.tables.meta, in: $0)
         }
         #expect { try store.snapshot() } throws: { ($0 as? StoreError)?.code == .damaged }
         #expect { try store.insertTracks(1) } throws: { ($0 as? StoreError)?.code == .damaged }
@@ -163,8 +165,8 @@ import Testing
         found = try store.verify().map(\.description)
         #expect(found.contains("history: ends with save \(newest - 1), but the newest is \(newest)"))
         try store.tamper { transaction in
-            try row.withUnsafeBytes { try transaction.put(store.tables.history, newest, $0) }
-            try row.withUnsafeBytes { try transaction.put(store.tables.history, newest + 1, $0) }
+            try row.withUnsafeBytes { try transaction.put(store.tables.history, key: newest, value: $0) }
+            try row.withUnsafeBytes { try transaction.put(store.tables.history, key: newest + 1, value: $0) }
         }
         found = try store.verify().map(\.description)
         #expect(found.contains("history: ends with save \(newest + 1), but the newest is \(newest)"))
@@ -175,7 +177,7 @@ import Testing
         let scratch = try Scratch()
         let store = try scratch.store()
         let keys = try store.insertTracks(2, artist: 999)
-        try store.save { layer, _ in layer.setLink(0, keys[0], keys[1], linked: true) }
+        try store.save { layer, _ in layer.setLink(0, from: keys[0], to: keys[1], linked: true) }
         #expect(try store.verify().contains { $0.description.contains("leads to Artist 999, which does not exist.") })
         _ = try store.tamper { try $0.delete(store.tables.links[0].backward, keys[1]) }
         #expect(try store.verify().contains { $0.description.contains("stored one way only") })

@@ -16,10 +16,12 @@ import Testing
             let key = Array("unclaimed 1 5".utf8)
             for count in [pages * 4096, 2100] {
                 try key.withUnsafeBytes { key in
-                    try [UInt8](repeating: 7, count: count).withUnsafeBytes { try transaction.put(store.tables.meta, key, $0) }
+                    try [UInt8](repeating: 7, count: count).withUnsafeBytes {
+                        try transaction.put(store.tables.meta, key: key, value: $0)
+                    }
                 }
             }
-            try row.withUnsafeBytes { try transaction.put(store.tables.history, 1, $0) }
+            try row.withUnsafeBytes { try transaction.put(store.tables.history, key: 1, value: $0) }
         }
         return store
     }

@@ -17,7 +17,7 @@ import Testing
             for key in keys where key % 3 == 0 {
                 layer.put(Row.make(kind: .delete, layer: layer.id, columnCount: 6), entity: Samples.track, key: key)
             }
-            for key in keys where key % 3 == 1 { layer.setLink(0, key, keys[1], linked: true) }
+            for key in keys where key % 3 == 1 { layer.setLink(0, from: key, to: keys[1], linked: true) }
         }
         return scratch
     }
@@ -166,7 +166,7 @@ import Testing
             // If the opening does not check all pages, a call that uses that count returns a value or an error.
             let store = try scratch.store()
             _ = try? store.snapshot().keys(StoreQuery(entity: Samples.track, predicate: .keys(Set(1...2000))))
-            _ = try? store.snapshot().count(StoreQuery(entity: Samples.track, predicate: .compare(2, .greater, .int(2))))
+            _ = try? store.snapshot().count(StoreQuery(entity: Samples.track, predicate: .compare(2, .greater, to: .int(2))))
             _ = try? store.insertTracks(3)
         }
     }
@@ -230,7 +230,7 @@ import Testing
             do {
                 let store = try scratch.store(options)
                 _ = try store.verify()
-                _ = try? store.snapshot().count(StoreQuery(entity: Samples.track, predicate: .compare(2, .equal, .int(3))))
+                _ = try? store.snapshot().count(StoreQuery(entity: Samples.track, predicate: .compare(2, .equal, to: .int(3))))
             } catch is StoreError { refused += 1 }
         }
         #expect(refused > 0)

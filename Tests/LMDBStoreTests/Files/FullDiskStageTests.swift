@@ -37,7 +37,7 @@ import Testing
         try Self.everyCall(least: 100) { scratch, disk in
             let store = try scratch.store()
             let target = scratch.folder.appendingPathComponent("small")
-            let isMade = try disk.run { try CompactCopy(store, target, Cancellation()).run() }
+            let isMade = try disk.run { try CompactCopy(store, target: target, cancellation: Cancellation()).run() }
             try Self.checkCopy(target, isMade)
             try Self.checkTracks(store)
         }
@@ -152,7 +152,7 @@ import Testing
         let target = store.url.deletingLastPathComponent().appendingPathComponent("copy")
         switch stage {
         case .compaction: try compact(store)
-        case .compactCopy: try CompactCopy(store, target, Cancellation()).run()
+        case .compactCopy: try CompactCopy(store, target: target, cancellation: Cancellation()).run()
         case .backup: _ = try store.backup(to: target, existing: .refuse)
         case .indexBuild: while try store.continueMigration() != nil {}
         }
@@ -180,7 +180,9 @@ extension FullDiskStageTests {
     fileprivate static func deletion(_ layer: Layer) -> Row { Row.make(kind: .delete, layer: layer.id, columnCount: 0) }
 
     fileprivate static func compact(_ store: LMDBStore) throws {
-        var compaction = Compaction(store, CompactionOptions(age: .any, effort: .fast), Cancellation()) { _ in }
+        var compaction = Compaction(store, options: CompactionOptions(age: .any, effort: .fast), cancellation: Cancellation()) {
+            _ in
+        }
         _ = try compaction.run()
     }
 
@@ -201,7 +203,7 @@ extension FullDiskStageTests {
         let store = try LMDBStore.open(url, schema: changed)
         while try store.continueMigration() != nil {}
         let snapshot = try store.newestSnapshot()
-        let query = StoreQuery(entity: 1, predicate: .compare(1, .equal, .string("none")))
+        let query = StoreQuery(entity: 1, predicate: .compare(1, .equal, to: .string("none")))
         #expect(try snapshot.explain(query).contains("index on title"))
         #expect(try snapshot.count(StoreQuery(entity: 1)) == tracks)
         let findings = try store.verify()

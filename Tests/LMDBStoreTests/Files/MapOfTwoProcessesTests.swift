@@ -65,7 +65,7 @@ import Testing
             #expect(refusal?.message.contains("Drop snapshots") == true, "\(String(describing: refusal))")
         }
         #expect(try held?.keys(StoreQuery(entity: Samples.track)) == keys)
-        #expect(try held?.value(Samples.track, keys[63], 0) == .string("isrc-63"))
+        #expect(try held?.value(Samples.track, key: keys[63], column: 0) == .string("isrc-63"))
         held = nil
         try store.insertTracks(1)
         #expect(try Self.tracks(store) > 3264)

@@ -58,7 +58,7 @@ import Testing
         }
         #expect(refusal?.code == .full)
         #expect(try held.keys(StoreQuery(entity: Samples.track)) == keys)
-        #expect(try held.value(Samples.track, keys[5], 0) == .string("isrc-5"))
+        #expect(try held.value(Samples.track, key: keys[5], column: 0) == .string("isrc-5"))
     }
 
     @Test func aSaveThatFailedHalfwayIsNotCommittedEvenIfTheBodyGoesOn() throws {

@@ -69,7 +69,7 @@ import Testing
         #expect(before.map(\.key) == after.map(\.key))
         #expect(before.map(\.address) == after.map(\.address), "LMDB moves what is written")
         #expect(store.counters.chunkReads.load(ordering: .relaxed) == reads)
-        #expect(try store.snapshot().value(Samples.track, 64, 1) == .string(Self.title(200_000)))
+        #expect(try store.snapshot().value(Samples.track, key: 64, column: 1) == .string(Self.title(200_000)))
         #expect(try store.verify() == [])
     }
 
@@ -78,19 +78,19 @@ import Testing
         let store = try store(scratch)
         let snapshot = try store.snapshot()
         let reads = store.counters.chunkReads.load(ordering: .relaxed)
-        #expect(try snapshot.value(Samples.track, 64, 0) == .string("isrc-0"))
-        #expect(try snapshot.value(Samples.track, 65, 1) == .string("title 1"))
+        #expect(try snapshot.value(Samples.track, key: 64, column: 0) == .string("isrc-0"))
+        #expect(try snapshot.value(Samples.track, key: 65, column: 1) == .string("title 1"))
         func count(_ predicate: StorePredicate) throws -> Int {
             try snapshot.count(StoreQuery(entity: Samples.track, predicate: predicate))
         }
-        #expect(try count(.compare(5, .equal, .bool(true))) == 32)
-        #expect(try count(.compare(1, .notEqual, .null)) == 64)
-        #expect(try count(.compare(1, .equal, .string("title 1"))) == 9)
-        #expect(try count(.compare(1, .equal, .string(String(repeating: "x", count: 200_000)))) == 0)
+        #expect(try count(.compare(5, .equal, to: .bool(true))) == 32)
+        #expect(try count(.compare(1, .notEqual, to: .null)) == 64)
+        #expect(try count(.compare(1, .equal, to: .string("title 1"))) == 9)
+        #expect(try count(.compare(1, .equal, to: .string(String(repeating: "x", count: 200_000)))) == 0)
         let totals = try snapshot.groups(StoreAggregation(entity: Samples.track, aggregates: [.countValues(1), .sum(2)]))
         _ = totals
         #expect(store.counters.chunkReads.load(ordering: .relaxed) == reads)
-        #expect(try count(.compare(1, .equal, .string(Self.title(200_000)))) == 1)
+        #expect(try count(.compare(1, .equal, to: .string(Self.title(200_000)))) == 1)
         #expect(store.counters.chunkReads.load(ordering: .relaxed) == reads + 4)
     }
 
@@ -127,7 +127,9 @@ import Testing
             }
         }
         for save in 2...6 {
-            #expect(try store.snapshot().value(Samples.track, 63 + ObjectKey(save), 1) == .string(Self.title(10_000 * save)))
+            #expect(
+                try store.snapshot().value(Samples.track, key: 63 + ObjectKey(save), column: 1)
+                    == .string(Self.title(10_000 * save)))
         }
         #expect(try store.verify() == [])
     }
@@ -142,7 +144,9 @@ import Testing
             func bytes(_ index: Int) throws -> [UInt8] {
                 Array(try #require(try transaction.get(table, LargeChunk.key(1, index))))
             }
-            func put(_ bytes: [UInt8], _ key: UInt64) throws { try bytes.withUnsafeBytes { try transaction.put(table, key, $0) } }
+            func put(_ bytes: [UInt8], _ key: UInt64) throws {
+                try bytes.withUnsafeBytes { try transaction.put(table, key: key, value: $0) }
+            }
             var second = try bytes(1)
             switch damage {
             case .flippedBit: second[5000] ^= 1
@@ -155,9 +159,9 @@ import Testing
         }
         let findings = try store.verify()
         #expect(findings.count == 1, "\(findings)")
-        #expect(try store.snapshot().value(Samples.track, 64, 2) == .int(0))
+        #expect(try store.snapshot().value(Samples.track, key: 64, column: 2) == .int(0))
         guard damage != .orphan else { return }
-        let error = #expect(throws: StoreError.self) { try store.snapshot().value(Samples.track, 64, 1) }
+        let error = #expect(throws: StoreError.self) { try store.snapshot().value(Samples.track, key: 64, column: 1) }
         #expect(error?.code == .damaged)
         #expect(error?.message.contains("large value 1") ?? false, "\(String(describing: error))")
     }
@@ -192,9 +196,9 @@ import Testing
                 break
             }
             #expect(isFull, "call \(place)")
-            #expect(try store.snapshot().value(Samples.track, 64, 1) == .string(Self.title(70_000)), "call \(place)")
+            #expect(try store.snapshot().value(Samples.track, key: 64, column: 1) == .string(Self.title(70_000)), "call \(place)")
         }
-        #expect(try store.snapshot().value(Samples.track, 64, 1) == .string(Self.title(140_000)))
+        #expect(try store.snapshot().value(Samples.track, key: 64, column: 1) == .string(Self.title(140_000)))
         #expect(try store.verify() == [])
     }
 
@@ -219,8 +223,8 @@ import Testing
         try await store.compactCopy(to: copy)
         let other = try LMDBStore.open(copy, schema: Samples.schema)
         for store in [store, other] {
-            #expect(try store.snapshot().value(Samples.track, 64, 1) == .string(Self.title(200_000)))
-            #expect(try store.snapshot().value(Samples.track, 66, 1) == .string(Self.title(3000)))
+            #expect(try store.snapshot().value(Samples.track, key: 64, column: 1) == .string(Self.title(200_000)))
+            #expect(try store.snapshot().value(Samples.track, key: 66, column: 1) == .string(Self.title(3000)))
             #expect(try store.verify() == [])
         }
     }

@@ -117,7 +117,9 @@ import Testing
         let chunkCounts = titles.map { LargeChunk.count(byteCount: $0.utf8.count) }.reduce(0, +)
         #expect(puts.all.count { $0 > 0 } >= chunkCounts / 5)
         let snapshot = try store.snapshot()
-        for (key, title) in zip(keys, titles) { #expect(try snapshot.value(Samples.track, key, 1) == .string(title)) }
+        for (key, title) in zip(keys, titles) {
+            #expect(try snapshot.value(Samples.track, key: key, column: 1) == .string(title))
+        }
         try Self.checkNothingIsLeft(store, tracks: titles.count, chunks: chunkCounts)
         #expect(snapshot.generation == 1, "it is one save")
     }
@@ -141,7 +143,7 @@ import Testing
             }
         }
         #expect(try store.snapshot().generation == saved + 6)
-        for key in keys { #expect(try store.snapshot().value(Samples.track, key, 1) == .string(title)) }
+        for key in keys { #expect(try store.snapshot().value(Samples.track, key: key, column: 1) == .string(title)) }
         try Self.checkNothingIsLeft(store, tracks: 4, chunks: 4 * LargeChunk.count(byteCount: Self.byteCount))
     }
 
@@ -161,7 +163,7 @@ import Testing
             try transaction.apply(layer, changes: layer.changeSet())
             return key
         }
-        #expect(try store.snapshot().value(Samples.track, key, 1) == .string(Self.title(runs)))
+        #expect(try store.snapshot().value(Samples.track, key: key, column: 1) == .string(Self.title(runs)))
         try Self.checkNothingIsLeft(store, tracks: 1, chunks: LargeChunk.count(byteCount: Self.byteCount))
     }
 
@@ -377,7 +379,9 @@ import Testing
             store, tracks: 2 * kept + saves + 1,
             chunks: kept * (11 + 5) + saves * LargeChunk.count(byteCount: Self.byteCount))
         let snapshot = try store.snapshot()
-        let found = try snapshot.keys(StoreQuery(entity: Samples.track)).map { try snapshot.value(Samples.track, $0, 1) }
+        let found = try snapshot.keys(StoreQuery(entity: Samples.track)).map {
+            try snapshot.value(Samples.track, key: $0, column: 1)
+        }
         let own = (0..<saves).filter { $0 % 4 != 3 }.flatMap { [Self.title($0), Self.title(100 + $0, 300_000)] }
         let all = own + (0..<saves).map { Self.title(1000 + $0) }
         #expect(Set(found).isSuperset(of: all.map { Value.string($0) }))

@@ -41,17 +41,19 @@ import Testing
         defer { withExtendedLifetime(scratch) {} }
         let snapshot = try store.snapshot()
         for (number, name) in [long + "a", long + "b", long].enumerated() {
-            let query = StoreQuery(entity: Samples.artist, predicate: .compare(0, .equal, .string(name)))
+            let query = StoreQuery(entity: Samples.artist, predicate: .compare(0, .equal, to: .string(name)))
             #expect(try snapshot.keys(query) == [64 + UInt64(number)])
             #expect(try snapshot.count(query) == 1)
             #expect(try snapshot.lookup(Samples.artist, column: 0, value: .string(name)) == [64 + UInt64(number)])
         }
-        let range = StoreQuery(entity: Samples.artist, predicate: .compare(0, .greater, .string(long)))
+        let range = StoreQuery(entity: Samples.artist, predicate: .compare(0, .greater, to: .string(long)))
         #expect(try snapshot.keys(range) == [64, 65])
         #expect(
-            try snapshot.keys(StoreQuery(entity: Samples.artist, predicate: .string(0, .hasPrefix, long + "a", .sensitive))) == [
-                64
-            ])
+            try snapshot.keys(
+                StoreQuery(
+                    entity: Samples.artist, predicate: .string(0, .hasPrefix, pattern: long + "a", sensitivity: .sensitive))) == [
+                    64
+                ])
     }
 
     @Test func plansAreToldInWords() throws {
@@ -62,16 +64,17 @@ import Testing
         func words(_ predicate: StorePredicate) throws -> String {
             try snapshot.explain(StoreQuery(entity: Samples.track, predicate: predicate))
         }
-        #expect(try words(.compare(0, .equal, .string("isrc-1"))) == "index on isrc, equality")
+        #expect(try words(.compare(0, .equal, to: .string("isrc-1"))) == "index on isrc, equality")
         #expect(
-            try words(.and([.compare(2, .greater, .int(3)), .compare(4, .equal, .reference(64))])) == "index on artist, equality")
-        #expect(try words(.compare(2, .less, .int(3))) == "index on plays, range")
-        #expect(try words(.string(0, .hasPrefix, "isrc-1", .sensitive)) == "index on isrc, prefix")
-        #expect(try words(.string(0, .hasPrefix, "isrc", .sensitive)) == "scan of 16 pages")
-        #expect(try words(.compare(1, .equal, .string("title 1"))) == "scan of 16 pages")
-        #expect(try words(.or([.compare(2, .less, .int(3)), .compare(5, .equal, .bool(true))])) == "scan of 16 pages")
+            try words(.and([.compare(2, .greater, to: .int(3)), .compare(4, .equal, to: .reference(64))]))
+                == "index on artist, equality")
+        #expect(try words(.compare(2, .less, to: .int(3))) == "index on plays, range")
+        #expect(try words(.string(0, .hasPrefix, pattern: "isrc-1", sensitivity: .sensitive)) == "index on isrc, prefix")
+        #expect(try words(.string(0, .hasPrefix, pattern: "isrc", sensitivity: .sensitive)) == "scan of 16 pages")
+        #expect(try words(.compare(1, .equal, to: .string("title 1"))) == "scan of 16 pages")
+        #expect(try words(.or([.compare(2, .less, to: .int(3)), .compare(5, .equal, to: .bool(true))])) == "scan of 16 pages")
         #expect(
-            try words(.or([.compare(2, .less, .int(3)), .compare(0, .equal, .string("isrc-1"))]))
+            try words(.or([.compare(2, .less, to: .int(3)), .compare(0, .equal, to: .string("isrc-1"))]))
                 == "index on plays, range; or index on isrc, equality")
     }
 
@@ -80,7 +83,7 @@ import Testing
         let store = try scratch.store()
         try store.insertTracks(1000)
         let snapshot = try store.snapshot()
-        var query = StoreQuery(entity: Samples.track, predicate: .compare(2, .equal, .int(3)))
+        var query = StoreQuery(entity: Samples.track, predicate: .compare(2, .equal, to: .int(3)))
         #expect(try snapshot.count(query) == 100)
         query.offset = 90
         #expect(try snapshot.count(query) == 10)

@@ -42,26 +42,47 @@ import Testing
         _ predicate: StorePredicate, _ sort: [StoreSort] = [], limit: Int? = nil
     ) -> StoreQuery { StoreQuery(entity: 0, predicate: predicate, sort: sort, limit: limit) }
 
+    /// Returns the keys that match, sorted, from every object of the entity.
+    private static func sortedMatches(_ query: StoreQuery, in snapshot: any StoreSnapshot) throws -> [ObjectKey] {
+        let all = try snapshot.keys(StoreQuery(entity: query.entity))
+        let matching = try all.filter { try query.predicate.matches(query.entity, key: $0, in: snapshot) }
+        return try matching.map { key in
+            (key, try query.sort.map { try snapshot.value(query.entity, key: key, column: $0.column) ?? .null })
+        }
+        .sorted { a, b in
+            for (number, sort) in query.sort.enumerated() {
+                let order = sort.order(a.1[number], b.1[number])
+                if order != 0 { return order < 0 }
+            }
+            return a.0 < b.0
+        }.map(\.0)
+    }
+
     @Test func S135_explainSaysWhatIsDone() throws {
         let (scratch, store, snapshot) = try Self.boxes()
         defer { withExtendedLifetime((scratch, store)) {} }
-        let sizes = StorePredicate.and([.compare(Self.size, .greaterOrEqual, .int(100)), .compare(Self.size, .less, .int(300))])
-        let kind = StorePredicate.compare(Self.kind, .equal, .int(3))
-        let even = StorePredicate.compareColumns(Self.kind, .less, Self.size)
+        let sizes = StorePredicate.and([
+            .compare(Self.size, .greaterOrEqual, to: .int(100)), .compare(Self.size, .less, to: .int(300)),
+        ])
+        let kind = StorePredicate.compare(Self.kind, .equal, to: .int(3))
+        let even = StorePredicate.compareColumns(Self.kind, .less, to: Self.size)
         let bySize = [StoreSort(column: Self.size)]
         let cases: [(StoreQuery, String)] = [
             (Self.query(sizes), "index on size, range"),
-            (Self.query(.compare(Self.size, .greater, .int(300))), "scan of 100 pages"),
-            (Self.query(.compare(Self.weight, .greater, .double(1000))), "index on weight, range"),
+            (Self.query(.compare(Self.size, .greater, to: .int(300))), "scan of 100 pages"),
+            (Self.query(.compare(Self.weight, .greater, to: .double(1000))), "index on weight, range"),
             (Self.query(.and([kind, sizes])), "index on size, range; and index on kind, equality"),
-            (Self.query(.and([kind, .compare(Self.name, .equal, .string("box 3"))])), "index on kind + name, equality"),
-            (Self.query(.and([kind, .string(Self.name, .hasPrefix, "box 1", .sensitive)])), "index on kind + name, prefix"),
+            (Self.query(.and([kind, .compare(Self.name, .equal, to: .string("box 3"))])), "index on kind + name, equality"),
             (
-                Self.query(.or([sizes, .compare(Self.size, .equal, .int(5000))])),
+                Self.query(.and([kind, .string(Self.name, .hasPrefix, pattern: "box 1", sensitivity: .sensitive)])),
+                "index on kind + name, prefix"
+            ),
+            (
+                Self.query(.or([sizes, .compare(Self.size, .equal, to: .int(5000))])),
                 "index on size, range; or index on size, equality"
             ),
             (
-                Self.query(.toOne(Self.owner, .compare(0, .equal, .string("owner 70")))),
+                Self.query(.toOne(Self.owner, .compare(0, .equal, to: .string("owner 70")))),
                 "index on owner, by Owner found first"
             ),
             (Self.query(.constant(true), bySize, limit: 10), "index on size, in its order"),
@@ -80,25 +101,14 @@ import Testing
             ),
             (Self.query(kind, [StoreSort(column: Self.owner)]), "index on kind, equality; sorted in memory"),
             (
-                StoreQuery(entity: 1, predicate: .toMany(.referrers(entity: 0, column: Self.owner), .any, sizes)),
+                StoreQuery(entity: 1, predicate: .toMany(.referrers(entity: 0, column: Self.owner), .any, where: sizes)),
                 "those related to Box found first"
             ),
         ]
         for (query, words) in cases {
             let found = try snapshot.explain(query)
             #expect(found == words || found == words.replacing("kind, equality;", with: "kind + name, equality;"), "\(query)")
-            let all = try snapshot.keys(StoreQuery(entity: query.entity))
-            let matching = try all.filter { try query.predicate.matches(query.entity, key: $0, in: snapshot) }
-            let sorted = try matching.map { key in
-                (key, try query.sort.map { try snapshot.value(query.entity, key, $0.column) ?? .null })
-            }
-            .sorted { a, b in
-                for (number, sort) in query.sort.enumerated() {
-                    let order = sort.order(a.1[number], b.1[number])
-                    if order != 0 { return order < 0 }
-                }
-                return a.0 < b.0
-            }.map(\.0)
+            let sorted = try Self.sortedMatches(query, in: snapshot)
             #expect(try snapshot.keys(query) == Array(sorted.prefix(query.limit ?? .max)), "\(words)")
         }
     }
@@ -107,7 +117,7 @@ import Testing
     @Test func S135_anEstimateThatIsWrongCostsNoResult() throws {
         let (scratch, store, snapshot) = try Self.boxes()
         defer { withExtendedLifetime((scratch, store)) {} }
-        let query = Self.query(.compare(Self.weight, .less, .double(100)))
+        let query = Self.query(.compare(Self.weight, .less, to: .double(100)))
         #expect(try snapshot.explain(query) == "scan of 100 pages")
         #expect(try snapshot.count(query) == 6394)
         #expect(try snapshot.keys(query).count == 6394)

@@ -43,10 +43,11 @@ import Testing
         print("opening \(Self.count) objects with a changed schema: \(time)")
         let snapshot = try opened.newestSnapshot()
         let key = try #require(try snapshot.keys(StoreQuery(entity: 1, limit: 1)).first)
-        #expect(try snapshot.value(1, key, 0) == .int(3))
-        #expect(try snapshot.value(1, key, 2) == .string("title 0"))
-        #expect(try snapshot.count(StoreQuery(entity: 1, predicate: .compare(0, .equal, .int(3)))) == Self.count)
-        #expect(try snapshot.explain(StoreQuery(entity: 1, predicate: .compare(2, .equal, .string("title 1")))).contains("scan"))
+        #expect(try snapshot.value(1, key: key, column: 0) == .int(3))
+        #expect(try snapshot.value(1, key: key, column: 2) == .string("title 0"))
+        #expect(try snapshot.count(StoreQuery(entity: 1, predicate: .compare(0, .equal, to: .int(3)))) == Self.count)
+        #expect(
+            try snapshot.explain(StoreQuery(entity: 1, predicate: .compare(2, .equal, to: .string("title 1")))).contains("scan"))
         try opened.save { layer, _ in
             let row = Row.make(kind: .update, layer: layer.id, columnCount: 6)
             row[0] = .int(4)
@@ -72,7 +73,7 @@ import Testing
         let keys = try #require(store).insertTracks(64 * 300)
         store = nil
         var opened: LMDBStore? = try LMDBStore.open(scratch.url, schema: Self.changed)
-        let query = StoreQuery(entity: 1, predicate: .compare(2, .equal, .string("changed")))
+        let query = StoreQuery(entity: 1, predicate: .compare(2, .equal, to: .string("changed")))
         // A few steps, each with a save before and behind the present place of the build.
         for step in 0..<4 {
             let progress = try #require(try opened?.continueMigration())
@@ -95,7 +96,7 @@ import Testing
         let snapshot = try again.newestSnapshot()
         #expect(try snapshot.explain(query).contains("index on heading"))
         #expect(try snapshot.count(query) == 8)
-        #expect(try snapshot.count(StoreQuery(entity: 1, predicate: .compare(0, .equal, .int(3)))) == keys.count - 4)
+        #expect(try snapshot.count(StoreQuery(entity: 1, predicate: .compare(0, .equal, to: .int(3)))) == keys.count - 4)
         let findings = try again.verify()
         #expect(findings == [])
         // Dropped sub-databases are empty.
@@ -115,7 +116,7 @@ import Testing
         let before = try ReadTransaction(store.environment)
         while try store.continueMigration() != nil {}
         let after = try store.newestSnapshot()
-        let query = StoreQuery(entity: 1, predicate: .compare(2, .equal, .string("title 1")))
+        let query = StoreQuery(entity: 1, predicate: .compare(2, .equal, to: .string("title 1")))
         #expect(try after.explain(query).contains("index"))
         let older = try LMDBSnapshot(store, before)
         #expect(try older.explain(query).contains("scan"))
@@ -130,7 +131,7 @@ import Testing
         let store = try scratch.store()
         try store.insertTracks(3)
         // As another process would.
-        try store.tamper { try MetaTable.put(2, MetaTable.Key.schemaNumber, store.tables.meta, in: $0) }
+        try store.tamper { try MetaTable.put(2, key: MetaTable.Key.schemaNumber, meta: store.tables.meta, in: $0) }
         let error = #expect(throws: StoreError.self) { try store.insertTracks(1) }
         #expect(error?.code == .schemaTooNew)
     }

@@ -16,14 +16,16 @@ private enum FetchingExamples {
         do {
             // Sources/ObjectGraph/Fetching/Requests/FetchRequest.swift
             let request = EntityFetchRequest(
-                "Track", matching: .compare("playCount", .greater, 100), sortBy: [.init("title")], limit: 20)
+                "Track", matching: .compare("playCount", .greater, to: 100), sortBy: [.init("title")], limit: 20)
             let titles = try context.fetch(request).map { $0["title"] }
             // end
             print(titles)
         }
         // Sources/ObjectGraph/Fetching/Predicates/Condition.swift
         let live = FetchRequest<Track>(
-            matching: .all([.string("title", .hasSuffix, "(live)", .insensitive), .not(.equal("isrc", ""))]))
+            matching: .all([
+                .string("title", .hasSuffix, pattern: "(live)", sensitivity: .insensitive), .not(.equal("isrc", "")),
+            ]))
         // end
         print(live)
         // Sources/ObjectGraph/Fetching/Requests/FetchedBatches.swift
@@ -199,7 +201,7 @@ private enum FetchingExamples {
         do {
             // Sources/ObjectGraph/LiveResults/FetchedResultsController.swift
             let songs = try FetchedResultsController(
-                FetchRequest<Track>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, \.title), context: context)
+                FetchRequest<Track>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, by: \.title), context: context)
             try songs.performFetch()
             for section in songs.snapshot.sections { print(section.name, section.range.count) }
             // end
@@ -207,7 +209,7 @@ private enum FetchingExamples {
         do {
             // Sources/ObjectGraph/LiveResults/Results.swift
             let songs = try Results(
-                FetchRequest<Track>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, \.title), context: context)
+                FetchRequest<Track>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, by: \.title), context: context)
             // end
             // Sources/ObjectGraph/LiveResults/SectionList.swift
             for section in songs.sections {

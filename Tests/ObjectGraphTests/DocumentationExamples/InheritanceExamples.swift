@@ -14,7 +14,7 @@ private enum InheritanceExamples {
 
     static func fetching() -> EntityFetchRequest {
         // Sources/ObjectGraph/Fetching/Predicates/Condition.swift
-        let costly = Condition.isKind(of: "BusinessTrip", where: .compare("perDiem", .greater, 100))
+        let costly = Condition.isKind(of: "BusinessTrip", where: .compare("perDiem", .greater, to: 100))
         let request = EntityFetchRequest("Trip", matching: .any([costly, .equal("name", "Home")]))
         // end
         return request

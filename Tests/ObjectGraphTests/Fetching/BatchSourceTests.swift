@@ -28,9 +28,11 @@ private final class CountingSnapshot: StoreSnapshot {
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
         try base.lookup(entity, column: column, value: value)
     }
-    func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? { try base.parts(entity, key, column) }
+    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
+        try base.parts(entity, key: key, column: column)
+    }
     func explain(_ query: StoreQuery) throws -> String { try base.explain(query) }
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? { try base.value(entity, key, column) }
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? { try base.value(entity, key: key, column: column) }
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try base.related(relation, to: key) }
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { try base.version(entity, key) }
 }
@@ -71,8 +73,8 @@ private final class CountingSnapshot: StoreSnapshot {
 
     /// Catches: a batch that evaluates every changed object, or every object, to find the objects of its own pages.
     @Test(arguments: [
-        StorePredicate.string(Music.column("Track", "title"), .hasPrefix, "1", .sensitive),
-        .toOne(Music.column("Track", "album"), .compare(Music.column("Album", "title"), .equal, .string("new"))),
+        StorePredicate.string(Music.column("Track", "title"), .hasPrefix, pattern: "1", sensitivity: .sensitive),
+        .toOne(Music.column("Track", "album"), .compare(Music.column("Album", "title"), .equal, to: .string("new"))),
     ])
     func S136_aBatchEvaluatesItsOwnCandidatesOnly(_ predicate: StorePredicate) async throws {
         let bed = try TestBed(.memory)

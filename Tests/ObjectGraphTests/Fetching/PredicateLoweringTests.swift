@@ -169,10 +169,11 @@ struct PredicateLoweringTests {
         }
         #expect(try lowered(#Predicate { query.isEmpty || $0.title.contains(query) }) == .constant(true))
         #expect(
-            try lowered(#Predicate { none.isEmpty || $0.title.contains(none) }) == .string(0, .contains, "b", .sensitive))
-        #expect(try lowered(#Predicate { $0.plays > numbers.count * 2 }) == .compare(2, .greater, .int(6)))
-        #expect(try lowered(#Predicate { numbers.count > 2 && $0.plays == numbers[0] }) == .compare(2, .equal, .int(1)))
-        #expect(try lowered(#Predicate { numbers.isEmpty ? $0.rank == 1 : $0.plays == 2 }) == .compare(2, .equal, .int(2)))
+            try lowered(#Predicate { none.isEmpty || $0.title.contains(none) })
+                == .string(0, .contains, pattern: "b", sensitivity: .sensitive))
+        #expect(try lowered(#Predicate { $0.plays > numbers.count * 2 }) == .compare(2, .greater, to: .int(6)))
+        #expect(try lowered(#Predicate { numbers.count > 2 && $0.plays == numbers[0] }) == .compare(2, .equal, to: .int(1)))
+        #expect(try lowered(#Predicate { numbers.isEmpty ? $0.rank == 1 : $0.plays == 2 }) == .compare(2, .equal, to: .int(2)))
         #expect(try lowered(#Predicate { !(numbers.count % 2 == 1) && $0.plays > 1 }) == .constant(false))
     }
 

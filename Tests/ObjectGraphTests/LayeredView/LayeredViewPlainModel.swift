@@ -22,7 +22,7 @@ struct PlainState: ObjectReader {
         links = Array(repeating: [], count: schema.links.count)
     }
 
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? { objects[entity][key]?.values[column] }
+    func value(_ entity: Int, key: ObjectKey, column: Int) -> Value? { objects[entity][key]?.values[column] }
 
     func version(_ entity: Int, _ key: ObjectKey) -> Generation? { objects[entity][key]?.version }
 
@@ -47,8 +47,8 @@ struct PlainState: ObjectReader {
         }
         let sorted = found.sorted { a, b in
             for sort in query.sort {
-                let left = value(query.entity, a, sort.column) ?? .null
-                let right = value(query.entity, b, sort.column) ?? .null
+                let left = value(query.entity, key: a, column: sort.column) ?? .null
+                let right = value(query.entity, key: b, column: sort.column) ?? .null
                 let order = sort.order(left, right)
                 if order != 0 { return order < 0 }
             }
@@ -70,7 +70,7 @@ final class PlainSnapshot: StoreSnapshot {
     }
 
     var schema: StoreSchema { state.schema }
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? { state.value(entity, key, column) }
+    func value(_ entity: Int, key: ObjectKey, column: Int) -> Value? { state.value(entity, key: key, column: column) }
     func version(_ entity: Int, _ key: ObjectKey) -> Generation? { state.version(entity, key) }
     func related(_ relation: Relation, to key: ObjectKey) -> [ObjectKey] { state.related(relation, to: key) }
     func keys(_ query: StoreQuery) throws -> [ObjectKey] { try state.keys(query) }

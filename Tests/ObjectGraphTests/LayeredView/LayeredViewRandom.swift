@@ -120,7 +120,7 @@ struct RandomViews {
         let gone = model.links[0].filter { (entity == Self.track ? $0.source : $0.destination) == key }
         model.links[0].subtract(gone)
         if numbers.chance(1, in: 2) {
-            for pair in gone { layer.setLink(0, pair.source, pair.destination, linked: false) }
+            for pair in gone { layer.setLink(0, from: pair.source, to: pair.destination, linked: false) }
             deleted[entity].insert(key, at: 0)
         }
         if layer.row(entity, key)?.kind == .insert, layers.allSatisfy({ $0.row(entity, key) == nil }) {
@@ -138,7 +138,7 @@ struct RandomViews {
         let pair = PlainState.Pair(source: track, destination: artist)
         let linked = !model.links[0].contains(pair)
         if linked { model.links[0].insert(pair) } else { model.links[0].remove(pair) }
-        layer.setLink(0, track, artist, linked: linked)
+        layer.setLink(0, from: track, to: artist, linked: linked)
     }
 
     mutating func randomKey(_ entity: Int) -> ObjectKey? {
@@ -181,9 +181,9 @@ struct RandomViews {
         let column = Int.random(in: 0..<columns, using: &numbers)
         switch depth == 0 ? Int.random(in: 0..<4, using: &numbers) : Int.random(in: 0..<9, using: &numbers) {
         case 0: return .constant(numbers.chance(4, in: 5))
-        case 1: return .compare(column, randomComparison(), randomValue(entity, column))
+        case 1: return .compare(column, randomComparison(), to: randomValue(entity, column))
         case 2: return .isIn(column, [randomValue(entity, column), randomValue(entity, column)])
-        case 3: return .string(0, .hasPrefix, "a", numbers.chance(1, in: 2) ? .sensitive : .insensitive)
+        case 3: return .string(0, .hasPrefix, pattern: "a", sensitivity: numbers.chance(1, in: 2) ? .sensitive : .insensitive)
         case 4: return .and([randomPredicate(entity, depth: depth - 1), randomPredicate(entity, depth: depth - 1)])
         case 5: return .or([randomPredicate(entity, depth: depth - 1), randomPredicate(entity, depth: depth - 1)])
         case 6: return .not(randomPredicate(entity, depth: depth - 1))
@@ -201,9 +201,9 @@ struct RandomViews {
         }
         let part = randomPredicate(relation.entity, depth: depth - 1)
         if numbers.chance(1, in: 3) {
-            return .toManyCount(relation, part, randomComparison(), Int.random(in: 0...3, using: &numbers))
+            return .toManyCount(relation, where: part, randomComparison(), to: Int.random(in: 0...3, using: &numbers))
         }
-        return .toMany(relation, [.any, .all, .none].randomElement(using: &numbers) ?? .any, part)
+        return .toMany(relation, [.any, .all, .none].randomElement(using: &numbers) ?? .any, where: part)
     }
 
     private mutating func randomComparison() -> StorePredicate.Comparison {

@@ -15,7 +15,7 @@ struct LayeredViewTests {
                 for key in 0...(all.keys.max() ?? 0) + 2 {
                     #expect(try view.version(entity, key) == all[key].map { .committed($0.version) })
                     for column in 0..<RandomViews.schema.entities[entity].columns.count {
-                        try expectSame(view.value(entity, key, column), all[key]?.values[column])
+                        try expectSame(view.value(entity, key: key, column: column), all[key]?.values[column])
                     }
                 }
             }

@@ -46,7 +46,7 @@ import Testing
         try await worker.perform { context throws in
             #expect(context.hasChanges)
             // S053: the property and the predicate agree that there is one.
-            let query = Music.query("Artist", .compare(Music.column("Artist", "mentor"), .equal, .null))
+            let query = Music.query("Artist", .compare(Music.column("Artist", "mentor"), .equal, to: .null))
             #expect(context.object(with: pupil).relatedObject("mentor") != nil)
             #expect(try !context.keys(matching: query).contains(pupil.key))
             context.object(with: pupil).setRelatedObject("mentor", to: nil)

@@ -182,7 +182,7 @@ import Testing
         let title = "a"
         let typed = FetchRequest<Errand>(
             where: #Predicate { $0.days + 1 > 3 && $0.title == title }, matching: .not(.isNil("note")),
-            sortBy: [.init(\.title, .descending), .init(\.owner, \.name)], limit: 20, offset: 4)
+            sortBy: [.init(\.title, .descending), .init(\.owner, by: \.name)], limit: 20, offset: 4)
         #expect(
             "\(typed)"
                 == "Errand where (days + 1) > 3 && title == \"a\" && !(note == nil) sorted by title descending, owner.name, at most 20, after 4"
@@ -190,8 +190,8 @@ import Testing
         let named = EntityFetchRequest(
             "Track",
             matching: .all([
-                .any([.compare("plays", .greater, 3), .string("title", .hasPrefix, "b", .insensitive)]),
-                .related("playlists", .any, .equal("name", "p")), .isIn("plays", [1, 2]),
+                .any([.compare("plays", .greater, to: 3), .string("title", .hasPrefix, pattern: "b", sensitivity: .insensitive)]),
+                .related("playlists", .any, where: .equal("name", "p")), .isIn("plays", [1, 2]),
             ]), sortBy: [.init("title", comparing: .caseInsensitive)])
         #expect(
             "\(named)"

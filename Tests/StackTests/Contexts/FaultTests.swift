@@ -54,7 +54,7 @@ import Testing
             return tracks[7].objectID
         }
         #expect(throws: StoreError.self) {
-            try container.coordinator.store.snapshot().value(id.entity, id.key, Music.column("Track", "title"))
+            try container.coordinator.store.snapshot().value(id.entity, key: id.key, column: Music.column("Track", "title"))
         }
     }
 

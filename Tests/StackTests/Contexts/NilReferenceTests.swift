@@ -47,7 +47,8 @@ import Testing
             #expect(try items(context, .isNil(name)) == expected, "\(comment): isNil")
             #expect(try items(context, .equal(name, .null)) == expected, "\(comment): equal")
             #expect(try items(context, .not(.isNil(name))) == all.subtracting(expected), "\(comment): not isNil")
-            #expect(try items(context, .compare(name, .notEqual, .null)) == all.subtracting(expected), "\(comment): not equal")
+            #expect(
+                try items(context, .compare(name, .notEqual, to: .null)) == all.subtracting(expected), "\(comment): not equal")
             #expect(try items(context, .equal(name, .reference(gone.key))) == [], "\(comment): equal to what is gone")
             #expect(try items(context, .equal(name, .reference(alive.key))) == ["b"], "\(comment): equal to what is there")
             let list = [Value.reference(gone.key), .reference(alive.key)]
@@ -67,7 +68,8 @@ import Testing
         }
         #expect(
             try context.count(EntityFetchRequest("Item", matching: .not(.isNil("owner")))) == all.count - expected.count)
-        let owners = try context.fetch(EntityFetchRequest("Owner", matching: .relatedCount("items", .isNil("owner"), .equal, 0)))
+        let owners = try context.fetch(
+            EntityFetchRequest("Owner", matching: .relatedCount("items", where: .isNil("owner"), .equal, to: 0)))
         #expect(owners.map(\.objectID) == (expected == all ? [] : [alive]).filter { _ in !owners.isEmpty }, "\(comment)")
     }
 

@@ -150,7 +150,7 @@ import Testing
         try await coordinator.insert(into: "Track", ["title", "length", "rating", "album"], rows: rows)
         #expect(try await RecordLibrary.differences(in: container) == [])
         try await coordinator.batchUpdate(
-            EntityFetchRequest("Track", matching: .compare("length", .less, .int(5))), set: ["length": 100])
+            EntityFetchRequest("Track", matching: .compare("length", .less, to: .int(5))), set: ["length": 100])
         try await coordinator.batchUpdate(EntityFetchRequest("Album"), set: ["title": "Étude"])
         #expect(try await RecordLibrary.differences(in: container) == [])
         try await coordinator.batchDelete(EntityFetchRequest("Track", matching: .equal("title", .string("t3"))))

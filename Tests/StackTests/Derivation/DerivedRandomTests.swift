@@ -61,14 +61,14 @@ import Testing
                 options: options)
         case 1:
             try await coordinator.batchUpdate(
-                EntityFetchRequest("Track", matching: .compare("length", .less, .int(Int64(random.below(4))))),
+                EntityFetchRequest("Track", matching: .compare("length", .less, to: .int(Int64(random.below(4))))),
                 set: ["album": reference], options: options)
         case 2:
             try await coordinator.batchDelete(
                 EntityFetchRequest("Track", matching: .equal("length", .int(Int64(random.below(9))))), options: options)
         default:
             try await coordinator.batchUpdate(
-                EntityFetchRequest("Artist", matching: .compare("name", .less, .string("é15"))), set: ["name": "batch"],
+                EntityFetchRequest("Artist", matching: .compare("name", .less, to: .string("é15"))), set: ["name": "batch"],
                 options: options)
         }
     }

@@ -23,7 +23,7 @@ final class SectionWatch: Sendable {
         ]
         let section = sections[random.below(sections.count)]
         let request = EntityFetchRequest(
-            "Thing", matching: random.chance(50) ? .always : .compare("second", .greater, .int(7)),
+            "Thing", matching: random.chance(50) ? .always : .compare("second", .greater, to: .int(7)),
             sortBy: [AttributeSort(random.chance(50) ? "second" : "position in list")], limit: random.chance(25) ? 3 : nil,
             offset: random.chance(25) ? 1 : 0)
         let results = Results()

@@ -57,7 +57,7 @@ import Testing
         let result = try await coordinator.batchUpdate(many, .set(\.disc, \.name, to: "Two"), .set(\.plays, to: 9))
         #expect(result.updatedCount == 3)
         try await coordinator.batchUpdate(
-            EntityFetchRequest("Song", matching: .compare("plays", .less, 3)), set: ["disc.name": "One"])
+            EntityFetchRequest("Song", matching: .compare("plays", .less, to: 3)), set: ["disc.name": "One"])
         let discs = try await container.newBatchOperationContext().perform { context throws in
             try context.fetch(FetchRequest<Disc>(sortBy: [.init(\.name)])).map { $0.songs.count }
         }

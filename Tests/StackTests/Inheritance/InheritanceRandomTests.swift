@@ -92,7 +92,7 @@ import Testing
             let days = expected.values.reduce(0) { $0 + $1.days }
             #expect(try context.aggregate(.sum("days"), of: request) == .int(days), comment)
             let limit = Double(random.below(60))
-            let condition = Condition.isKind(of: "BusinessTrip", where: .compare("perDiem", .less, .double(limit)))
+            let condition = Condition.isKind(of: "BusinessTrip", where: .compare("perDiem", .less, to: .double(limit)))
             let cheap = expected.filter { ($0.value.perDiem ?? .infinity) < limit }
             #expect(try Set(context.fetchIDs(EntityFetchRequest(kind, matching: condition))) == Set(cheap.keys), comment)
             let rest = try context.count(EntityFetchRequest(kind, matching: .not(condition)))
@@ -106,7 +106,7 @@ import Testing
             let request = EntityFetchRequest(
                 "Person",
                 matching: .all([
-                    .ids([person]), .relatedCount("trips", .isKind(of: "Holiday"), .equal, holidays),
+                    .ids([person]), .relatedCount("trips", where: .isKind(of: "Holiday"), .equal, to: holidays),
                 ]))
             #expect(try context.count(request) == 1, comment)
         }

@@ -115,21 +115,21 @@ import Testing
                 #expect(try context.kinds("Trip", .not(isBusiness)) == ["Trip", "Holiday"], "\(comment)")
                 #expect(try context.kinds("Trip", .isKind(of: "Trip")).count == 4)
                 #expect(try context.kinds("Trip", .isKind(of: "Car")) == [])
-                let costly = Condition.isKind(of: "BusinessTrip", where: .compare("perDiem", .greater, 50.0))
+                let costly = Condition.isKind(of: "BusinessTrip", where: .compare("perDiem", .greater, to: 50.0))
                 #expect(try context.kinds("Trip", costly) == ["Conference"], "\(comment)")
                 let either = Condition.any([costly, .isKind(of: "Holiday", where: .equal("place", "Rome"))])
                 #expect(try context.kinds("Trip", either) == ["Conference", "Holiday"], "\(comment)")
                 func people(_ condition: Condition) throws -> Int {
                     try context.count(EntityFetchRequest("Person", matching: condition))
                 }
-                #expect(try people(.related("trips", .any, .isKind(of: "Holiday"))) == 1)
-                #expect(try people(.relatedCount("trips", isBusiness, .equal, 1)) == 1)
+                #expect(try people(.related("trips", .any, where: .isKind(of: "Holiday"))) == 1)
+                #expect(try people(.relatedCount("trips", where: isBusiness, .equal, to: 1)) == 1)
                 #expect(try people(.isKind("favorite", of: "Holiday")) == 1)
                 #expect(try people(.isKind("favorite", of: "BusinessTrip")) == 0)
-                #expect(try people(.related("talks", .any, .compare("perDiem", .greater, 50.0))) == 1)
+                #expect(try people(.related("talks", .any, where: .compare("perDiem", .greater, to: 50.0))) == 1)
                 #expect(throws: FetchError.self) { try context.kinds("Trip", .equal("perDiem", 20.0)) }
                 #expect(throws: FetchError.self) { try context.kinds("Holiday", .equal("perDiem", 20.0)) }
-                #expect(throws: FetchError.self) { try people(.related("trips", .any, .equal("perDiem", 20.0))) }
+                #expect(throws: FetchError.self) { try people(.related("trips", .any, where: .equal("perDiem", 20.0))) }
                 #expect("\(costly)" == "is BusinessTrip where perDiem > 50.0")
             }
             try await worker.save()

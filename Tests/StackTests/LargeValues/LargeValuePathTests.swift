@@ -150,7 +150,7 @@ import Testing
             model: try Self.model(2), store: bed.description, migrationPlan: plan)
         try await Self.check(container, 0..<20)
         let long = try await container.newBatchOperationContext().perform {
-            try $0.count(EntityFetchRequest("Note", matching: .compare("length", .greater, .int(100_000))))
+            try $0.count(EntityFetchRequest("Note", matching: .compare("length", .greater, to: .int(100_000))))
         }
         #expect(long == 2)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite @MainActor struct ResultsTests {
     static let popular = EntityFetchRequest(
-        "Track", matching: .compare("plays", .greaterOrEqual, .int(10)),
+        "Track", matching: .compare("plays", .greaterOrEqual, to: .int(10)),
         sortBy: [AttributeSort("plays", .descending), AttributeSort("title")], limit: 5)
 
     @Test(arguments: Combination.all)

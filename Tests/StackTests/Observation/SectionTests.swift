@@ -29,7 +29,7 @@ import Testing
         let limit = random.chance(1, in: 3) ? 8 : nil
         let offset = random.chance(1, in: 3) ? 2 : 0
         let request = EntityFetchRequest(
-            "Track", matching: .compare("rating", .greater, .double(1)), sortBy: [AttributeSort("title")], limit: limit,
+            "Track", matching: .compare("rating", .greater, to: .double(1)), sortBy: [AttributeSort("title")], limit: limit,
             offset: offset)
         let controller = try FetchedResultsController(request, sectionedBy: section, context: main)
         controller.minimumInterval = .zero

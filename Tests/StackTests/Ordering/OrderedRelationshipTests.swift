@@ -218,7 +218,7 @@ import Testing
         book.arrangeChapters(["a", "b", "c"])
         let id = book.objectID
         let request = EntityFetchRequest(
-            "Chapter", matching: .compare("book", .equal, .reference(id.key)), sortBy: [AttributeSort("position in book")])
+            "Chapter", matching: .compare("book", .equal, to: .reference(id.key)), sortBy: [AttributeSort("position in book")])
         let results = try Results(request, context: main)
         #expect(results.map(\.title) == ["a", "b", "c"])
         book.arrangeChapters(["c", "a", "x", "b"])

@@ -8,11 +8,11 @@ import Testing
 /// Sorts that are made in memory: through to-one relationships, by numbers in strings, and as people sort titles.
 @Suite struct SortingTests {
     private static let sorts: [[SortBy<Errand>]] = [
-        [.init(\.owner, \.name)],
-        [.init(\.owner, \.age, .descending), .init(\.days)],
-        [.init(\.owner, .init(\.boss, \.name)), .init(\.title, comparing: .localizedStandard)],
+        [.init(\.owner, by: \.name)],
+        [.init(\.owner, by: \.age, .descending), .init(\.days)],
+        [.init(\.owner, .init(\.boss, by: \.name)), .init(\.title, comparing: .localizedStandard)],
         [.init(\.title, .descending, comparing: .numeric)],
-        [.init(\.owner, \.name, .descending, comparing: .localizedStandard), .init(\.weight, .descending)],
+        [.init(\.owner, by: \.name, .descending, comparing: .localizedStandard), .init(\.weight, .descending)],
     ]
 
     /// A nil comes first.
@@ -101,7 +101,7 @@ import Testing
         let predicate = #Predicate<Errand> { ($0.owner?.name.count ?? 0) + $0.weight % 3 > 0 }
         let requests =
             Self.sorts.map { FetchRequest<Errand>(sortBy: $0) }
-            + [FetchRequest<Errand>(where: predicate, sortBy: [.init(\.owner, \.name)], limit: 20, offset: 2)]
+            + [FetchRequest<Errand>(where: predicate, sortBy: [.init(\.owner, by: \.name)], limit: 20, offset: 2)]
         let controllers = try requests.map { try FetchedResultsController($0, context: main) }
         for controller in controllers {
             controller.minimumInterval = .zero

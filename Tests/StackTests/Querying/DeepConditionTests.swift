@@ -9,13 +9,13 @@ import Testing
     private static let ways: [(name: String, around: @Sendable (Condition, Int) -> Condition)] = [
         ("not", { part, _ in .not(part) }),
         ("lists", { part, level in level % 2 == 0 ? .all([part, isNamed]) : .any([part, isUnnamed]) }),
-        ("related", { part, _ in .related("pupils", .any, part) }),
-        ("every related", { part, _ in .related("pupils", .all, part) }),
-        ("counts", { part, _ in .relatedCount("pupils", part, .equal, 1) }),
-        ("mixed", { part, level in level % 2 == 0 ? .related("pupils", .any, part) : .all([part, isNamed]) }),
+        ("related", { part, _ in .related("pupils", .any, where: part) }),
+        ("every related", { part, _ in .related("pupils", .all, where: part) }),
+        ("counts", { part, _ in .relatedCount("pupils", where: part, .equal, to: 1) }),
+        ("mixed", { part, level in level % 2 == 0 ? .related("pupils", .any, where: part) : .all([part, isNamed]) }),
     ]
     private static let isUnnamed = Condition.equal("name", .string(""))
-    private static let isNamed = Condition.compare("name", .notEqual, .string(""))
+    private static let isNamed = Condition.compare("name", .notEqual, to: .string(""))
 
     private static func nested(_ way: (Condition, Int) -> Condition, levels: Int) -> Condition {
         var condition = Condition.equal("name", .string("Ann"))
@@ -131,8 +131,8 @@ import Testing
             }
             let plays = list(10_000) { .equal("plays", $0) }
             #expect(try count(.any(plays)) == 4)
-            #expect(try count(.any(list(17_000) { .between("plays", $0, $0) })) == 4)
-            #expect(try count(.all(list(2_000) { .compare("plays", .notEqual, $0) })) == 8)
+            #expect(try count(.any(list(17_000) { .between("plays", $0, and: $0) })) == 4)
+            #expect(try count(.all(list(2_000) { .compare("plays", .notEqual, to: $0) })) == 8)
             let few = Condition.any(list(200) { .equal("plays", $0) })
             let isOther = Condition.not(.equal("title", .string("3")))
             #expect(try count(.not(.any([.not(.all([few, isOther])), .isNil("title")]))) == 3)

@@ -25,34 +25,34 @@ import Testing
     }
 
     private static let ofTracks: [(Condition, [String])] = [
-        (.compare("plays", .greater, .int(4)), ["Beta", "d", "Éclair"]),
-        (.compare("plays", .notEqual, .int(5)), ["alpha", "Éclair"]),
-        (.between("plays", .int(1), .int(5)), ["Beta", "alpha", "d"]),
+        (.compare("plays", .greater, to: .int(4)), ["Beta", "d", "Éclair"]),
+        (.compare("plays", .notEqual, to: .int(5)), ["alpha", "Éclair"]),
+        (.between("plays", .int(1), and: .int(5)), ["Beta", "alpha", "d"]),
         (.isIn("plays", [.int(1), .int(9)]), ["alpha", "Éclair"]),
         (.isNil("isrc"), ["Beta", "d", "Éclair"]), (.not(.isNil("isrc")), ["alpha"]),
         (.isNil("album"), ["d"]),
-        (.string("title", .contains, "et", .sensitive), ["Beta"]),
-        (.string("title", .contains, "A", .insensitive), ["Beta", "alpha", "Éclair"]),
-        (.string("title", .hasPrefix, "É", .sensitive), ["Éclair"]),
-        (.string("title", .hasPrefix, "é", .insensitive), ["Éclair"]),
-        (.string("title", .hasSuffix, "a", .sensitive), ["Beta", "alpha"]),
-        (.string("title", .equals, "BETA", .insensitive), ["Beta"]),
+        (.string("title", .contains, pattern: "et", sensitivity: .sensitive), ["Beta"]),
+        (.string("title", .contains, pattern: "A", sensitivity: .insensitive), ["Beta", "alpha", "Éclair"]),
+        (.string("title", .hasPrefix, pattern: "É", sensitivity: .sensitive), ["Éclair"]),
+        (.string("title", .hasPrefix, pattern: "é", sensitivity: .insensitive), ["Éclair"]),
+        (.string("title", .hasSuffix, pattern: "a", sensitivity: .sensitive), ["Beta", "alpha"]),
+        (.string("title", .equals, pattern: "BETA", sensitivity: .insensitive), ["Beta"]),
         (.all([.equal("plays", .int(5)), .not(.equal("title", .string("d")))]), ["Beta"]),
         (.any([.equal("plays", .int(1)), .equal("title", .string("d"))]), ["alpha", "d"]),
         (.equal("album.title", .string("Blue")), ["Beta", "alpha"]),
         (.equal("album.artist.name", .string("Ann")), ["Beta", "alpha"]),
         (.isNil("album.artist"), ["d", "Éclair"]),
-        (.related("playlists", .any, .equal("name", .string("p"))), ["alpha", "d"]),
-        (.related("playlists", .none, .always), ["Beta", "Éclair"]),
+        (.related("playlists", .any, where: .equal("name", .string("p"))), ["alpha", "d"]),
+        (.related("playlists", .none, where: .always), ["Beta", "Éclair"]),
     ]
 
     private static let ofAlbums: [(Condition, [String])] = [
-        (.related("tracks", .any, .equal("plays", .int(9))), ["Red"]),
-        (.related("tracks", .all, .compare("plays", .less, .int(6))), ["Blue"]),
-        (.related("tracks", .none, .equal("plays", .int(9))), ["Blue"]),
-        (.relatedCount("tracks", .always, .equal, 2), ["Blue"]),
-        (.relatedCount("tracks", .compare("plays", .greater, .int(4)), .greaterOrEqual, 1), ["Blue", "Red"]),
-        (.relatedCount("artist.albums", .always, .equal, 1), ["Blue"]),
+        (.related("tracks", .any, where: .equal("plays", .int(9))), ["Red"]),
+        (.related("tracks", .all, where: .compare("plays", .less, to: .int(6))), ["Blue"]),
+        (.related("tracks", .none, where: .equal("plays", .int(9))), ["Blue"]),
+        (.relatedCount("tracks", where: .always, .equal, to: 2), ["Blue"]),
+        (.relatedCount("tracks", where: .compare("plays", .greater, to: .int(4)), .greaterOrEqual, to: 1), ["Blue", "Red"]),
+        (.relatedCount("artist.albums", where: .always, .equal, to: 1), ["Blue"]),
     ]
 
     private static func expectAll(_ context: ManagedObjectContext) throws {

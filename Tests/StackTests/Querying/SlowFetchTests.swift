@@ -45,7 +45,7 @@ import Testing
         container.logFetches(slowerThan: .zero, to: messages.logger)
         let context = container.mainContext
         for number in 0..<3 { context.makeTrack("\(number)", plays: number) }
-        let request = EntityFetchRequest("Track", matching: .compare("plays", .greater, .int(0)))
+        let request = EntityFetchRequest("Track", matching: .compare("plays", .greater, to: .int(0)))
         let plan = try context.explain(request)
         #expect(messages.take().isEmpty, "explaining is no fetch")
         _ = try context.fetch(request)
@@ -87,7 +87,7 @@ import Testing
             return line.firstMatch(of: /, examined ([0-9]+) objects/).flatMap { Int($0.1) }
         }
         #expect(try await examined(.equal("title", "7")) == 100, "a scan")
-        let indexed = try await examined(.compare("plays", .less, 3))
+        let indexed = try await examined(.compare("plays", .less, to: 3))
         // SQLite chooses a scan or the index.
         if kind != .sqlite { #expect(indexed == (kind == .memory ? 100 : 3)) }
         // Another thread's query is not counted.

@@ -14,16 +14,16 @@ import Testing
         try await first.save(through: .store)
         let context = await container.newBackgroundContext()
         try await context.perform { context throws in
-            for track in try context.fetch(EntityFetchRequest("Track", matching: .compare("plays", .less, .int(10)))) {
+            for track in try context.fetch(EntityFetchRequest("Track", matching: .compare("plays", .less, to: .int(10)))) {
                 context.delete(track)
             }
-            for track in try context.fetch(EntityFetchRequest("Track", matching: .compare("plays", .greater, .int(290)))) {
+            for track in try context.fetch(EntityFetchRequest("Track", matching: .compare("plays", .greater, to: .int(290)))) {
                 track["plays"] = .int(-1)
             }
             for number in 0..<40 { context.makeTrack("own \(number)", plays: 1000 + number) }
             let playlist = context.insert("Playlist")
             playlist["name"] = .string("own")
-            for track in try context.fetch(EntityFetchRequest("Track", matching: .compare("plays", .greater, .int(270)))) {
+            for track in try context.fetch(EntityFetchRequest("Track", matching: .compare("plays", .greater, to: .int(270)))) {
                 playlist.add(track, to: "tracks")
             }
         }
@@ -31,7 +31,7 @@ import Testing
     }
 
     private static func requests() -> [EntityFetchRequest] {
-        let some = Condition.compare("plays", .greaterOrEqual, .int(100))
+        let some = Condition.compare("plays", .greaterOrEqual, to: .int(100))
         let byPlays = [AttributeSort("plays", .descending)]
         return [
             EntityFetchRequest("Track"), EntityFetchRequest("Track", matching: some),
@@ -41,8 +41,8 @@ import Testing
             EntityFetchRequest("Track", limit: 0), EntityFetchRequest("Track", offset: 1000),
             // Answered from unsaved objects and links.
             EntityFetchRequest(
-                "Track", matching: .related("playlists", .any, .equal("name", .string("own"))), limit: 50, offset: 3),
-            EntityFetchRequest("Track", matching: .all([some, .related("playlists", .none, .always)])),
+                "Track", matching: .related("playlists", .any, where: .equal("name", .string("own"))), limit: 50, offset: 3),
+            EntityFetchRequest("Track", matching: .all([some, .related("playlists", .none, where: .always)])),
         ]
     }
 

@@ -77,7 +77,7 @@ import Testing
             #expect(try rows() == [red])
             request.limit = nil
             request.offset = 0
-            request.having = .compare("total", .greater, .int(6))
+            request.having = .compare("total", .greater, to: .int(6))
             #expect(try rows() == [blue, red])
             request.having = .all([ResultColumn.count.is(.equal, 1), .not(.isNil("album.title"))])
             #expect(try rows() == [red])
@@ -92,7 +92,7 @@ import Testing
         try await context.perform { context throws in
             var request = EntityValueRequest(
                 "Track", fetching: [.objectID, .property("title"), .property("album")],
-                matching: .compare("plays", .greater, .int(4)), sortBy: [AttributeSort("title", .descending)], limit: 2)
+                matching: .compare("plays", .greater, to: .int(4)), sortBy: [AttributeSort("title", .descending)], limit: 2)
             let rows = try context.fetch(request)
             #expect(rows.map { $0["title"] } == [.string("e"), .string("d")])
             #expect(rows[0].objectID("album") == nil)
@@ -124,7 +124,7 @@ import Testing
                 try fetch(EntityValueRequest("Track", fetching: [.property("genre")]))
             }
             #expect(throws: FetchError.unknownProperty(entity: "Track", property: "total")) {
-                try fetch(EntityValueRequest("Track", fetching: [.count], having: .compare("total", .less, .int(1))))
+                try fetch(EntityValueRequest("Track", fetching: [.count], having: .compare("total", .less, to: .int(1))))
             }
             #expect(throws: FetchError.havingWithoutGroups(entity: "Track")) {
                 try fetch(EntityValueRequest("Track", fetching: [.property("title")], having: .isNil("title")))

@@ -13,7 +13,7 @@ import Testing
             let objects = try context.objects(entity.name)
             for relationship in entity.relationships {
                 guard case .toOne(let column) = relationship.kind else { continue }
-                let isNil = Set(try context.keys(matching: Music.query(entity.name, .compare(column, .equal, .null))))
+                let isNil = Set(try context.keys(matching: Music.query(entity.name, .compare(column, .equal, to: .null))))
                 for object in objects {
                     let key = object[relationship.name].referenceKey
                     let other = object.relatedObject(relationship.name)

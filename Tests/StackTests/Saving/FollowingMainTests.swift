@@ -13,7 +13,7 @@ import Testing
         let container = try await bed.container(combination.stack)
         let main = container.mainContext
         let roots = [container.newBatchOperationContext(name: "a"), container.newBatchOperationContext(name: "b")]
-        let plays = EntityFetchRequest("Track", matching: .compare("plays", .equal, .int(1)))
+        let plays = EntityFetchRequest("Track", matching: .compare("plays", .equal, to: .int(1)))
         for number in 0..<60 {
             try await roots[number % 2].perform(andSave: .deferred(within: .seconds(30))) {
                 _ = $0.makeTrack("\(number)", plays: 1)

@@ -178,8 +178,8 @@ import Testing
 
         func viewDidChange(_ next: LayeredView, _ changes: ChangeSet?, saved: ChangeSet) {
             let column = Music.column("Track", "title")
-            let old = try? view?.value(track.entity, track.key, column)
-            let new = try? next.value(track.entity, track.key, column)
+            let old = try? view?.value(track.entity, key: track.key, column: column)
+            let new = try? next.value(track.entity, key: track.key, column: column)
             let known = changes.map { ChangeSet.union([$0, saved]).change(of: track.entity)?.updatedKeys ?? [] }
             if old != new, known?.contains(track.key) == false { missed.append("\(String(describing: new))") }
             view = next

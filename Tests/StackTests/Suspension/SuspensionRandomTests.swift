@@ -78,7 +78,7 @@ import Testing
                 }
                 try? await context.refreshFromParent()
                 try await context.perform { context in
-                    let request = EntityFetchRequest("Track", matching: .compare("title", .equal, .string(title)))
+                    let request = EntityFetchRequest("Track", matching: .compare("title", .equal, to: .string(title)))
                     try context.fetch(request)[0]["plays"] = .int(plays)
                 }
                 return try await context.save(through: .store, durability)

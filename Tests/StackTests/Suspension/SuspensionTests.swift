@@ -16,7 +16,7 @@ import Testing
         let context = container.newBatchOperationContext(name: "elsewhere")
         for save in 0..<saves {
             try await context.perform(andSave: .durable) { context in
-                let request = EntityFetchRequest("Track", matching: .compare("title", .equal, .string(title)))
+                let request = EntityFetchRequest("Track", matching: .compare("title", .equal, to: .string(title)))
                 let track = try context.fetch(request).first ?? context.makeTrack(title)
                 track["plays"] = .int(Int64(plays + save))
             }

@@ -192,7 +192,9 @@ import Testing
             let recording = clock.measure { context.processPendingChanges() }
             #expect(history.byteCount > count * 100 && history.byteCount < count * 1_000)
             let plays = Music.column("Track", "plays")
-            func changed() throws -> Int { try context.keys(matching: Music.query("Track", .compare(plays, .equal, -1))).count }
+            func changed() throws -> Int {
+                try context.keys(matching: Music.query("Track", .compare(plays, .equal, to: -1))).count
+            }
             let undoing = try clock.measure { try history.undo() }
             #expect(try changed() == 0 && !context.hasChanges)
             let redoing = try clock.measure { try history.redo() }

@@ -21,7 +21,7 @@ import Testing
     }
 
     private static func insert(_ store: any ObjectStore, _ key: ObjectKey) throws {
-        try ContractStore.save(store, .durable) { $0.insertItem(key, name: "item \(key)") }
+        try ContractStore.save(store, durability: .durable) { $0.insertItem(key, name: "item \(key)") }
     }
 
     // MARK: Replaced

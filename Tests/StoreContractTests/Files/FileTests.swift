@@ -79,7 +79,7 @@ enum FileKind: String, CaseIterable, Sendable {
     }
 
     private func insert(_ store: any ObjectStore, _ key: ObjectKey) throws {
-        try ContractStore.save(store, .durable) { $0.insertItem(key, name: "item \(key)") }
+        try ContractStore.save(store, durability: .durable) { $0.insertItem(key, name: "item \(key)") }
     }
 
     // MARK: Names

@@ -35,7 +35,7 @@ import Testing
             #expect(keys == objects.keys.sorted(), "\(place): keys of \(entity.name)")
             for key in keys {
                 for (column, definition) in entity.columns.enumerated() {
-                    let value = try snapshot.value(number, key, column)
+                    let value = try snapshot.value(number, key: key, column: column)
                     let expected = objects[key]?[definition.name]
                     #expect(value == expected, "\(place): \(entity.name).\(definition.name) \(definition.type) of \(key)")
                 }
@@ -86,13 +86,13 @@ import Testing
         old.entities[0].columns.append(ColumnSchema(name: "code", type: .string, isOptional: true))
         var store: (any ObjectStore)? = try kind.description(in: folder).open(old)
         try ContractStore.save(#require(store)) { layer in
-            layer.insert(1, 64, [.string("owner")])
-            layer.insert(0, 64, [.int(7), .null, .string("x")])
-            layer.insert(0, 65, [.int(8), .null, .string("y")])
+            layer.insert(1, key: 64, values: [.string("owner")])
+            layer.insert(0, key: 64, values: [.int(7), .null, .string("x")])
+            layer.insert(0, key: 65, values: [.int(8), .null, .string("y")])
         }
         try ContractStore.save(#require(store)) { layer in
-            layer.update(0, 64, of: 3, [0: .int(9), 1: .reference(64)])
-            layer.setLink(0, 64, 64, linked: true)
+            layer.update(0, key: 64, of: 3, values: [0: .int(9), 1: .reference(64)])
+            layer.setLink(0, from: 64, to: 64, linked: true)
         }
         let before = try #require(try store?.history(after: nil, limit: 10))
         #expect(names(before, old)[1] == ["Item 64 [\"number\", \"owner\"]", "Item.tags [64] [64]"])
@@ -188,10 +188,10 @@ import Testing
         unique.entities[0].columns[0].index = .unique
         var store: (any ObjectStore)? = try kind.description(in: folder).open(Self.old)
         try ContractStore.save(#require(store)) { layer in
-            layer.insert(0, 64, [.int(7), .null])
-            layer.insert(0, 65, [.null, .null])
-            layer.insert(0, 66, [.null, .null])
-            layer.insert(0, 9_000, [.int(7), .null])
+            layer.insert(0, key: 64, values: [.int(7), .null])
+            layer.insert(0, key: 65, values: [.null, .null])
+            layer.insert(0, key: 66, values: [.null, .null])
+            layer.insert(0, key: 9_000, values: [.int(7), .null])
         }
         store = nil
         do {
@@ -204,7 +204,7 @@ import Testing
             }
         }
         store = try kind.description(in: folder).open(Self.old)
-        try ContractStore.save(#require(store)) { $0.update(0, 9_000, of: 2, [0: .int(8)]) }
+        try ContractStore.save(#require(store)) { $0.update(0, key: 9_000, of: 2, values: [0: .int(8)]) }
         store = nil
         let opened = try kind.description(in: folder).open(unique)
         while try opened.continueMigration() != nil {}

@@ -46,13 +46,13 @@ import Testing
         let folder = try TemporaryFolder()
         let url = folder.url.appendingPathComponent("store.sqlite")
         let first = try open(url)
-        try ContractStore.save(first, .durable) { $0.insertOwner(64, "before") }
+        try ContractStore.save(first, durability: .durable) { $0.insertOwner(64, "before") }
         let second = try open(url)
         #expect(try StoreDescription.sqlite(url).migration?.storedSchema() == Sample.schema.withoutHints)
         await #expect(processExitsWith: .success) { [path = url.path as String] in
             try #require(try SQLiteFileTests.owners(path) == [64])
         }
-        try ContractStore.save(first, .durable) { $0.insertOwner(65, "after") }
+        try ContractStore.save(first, durability: .durable) { $0.insertOwner(65, "after") }
         await #expect(processExitsWith: .success) { [path = url.path as String] in
             try #require(try SQLiteFileTests.owners(path) == [64, 65])
         }
@@ -64,7 +64,7 @@ import Testing
         let url = folder.url.appendingPathComponent("store.sqlite")
         let store = try open(url)
         func logBytes() throws -> Int { try Data(contentsOf: URL(fileURLWithPath: url.path + "-wal")).count }
-        try ContractStore.save(store, .deferred) { $0.insertOwner(64, "deferred") }
+        try ContractStore.save(store, durability: .deferred) { $0.insertOwner(64, "deferred") }
         let before = try logBytes()
         try store.write(.durable) { _ in }
         // SQLite syncs the log only with a commit that adds to it.
@@ -130,7 +130,7 @@ import Testing
             entities: ["table", "Table", "strata_meta", "sqlite_x"].map { EntitySchema(name: $0, columns: columns) })
         let store = try SQLiteStore(url: folder.url.appendingPathComponent("s"), schema: schema)
         try ContractStore.save(store) { layer in
-            for entity in 0..<4 { layer.insert(entity, 64, (0..<6).map { .string("\(entity) \($0)") }) }
+            for entity in 0..<4 { layer.insert(entity, key: 64, values: (0..<6).map { .string("\(entity) \($0)") }) }
         }
         for entity in 0..<4 {
             #expect(try store.snapshot().pageValues(entity, 64) == (0..<6).map { .string("\(entity) \($0)") })
@@ -144,11 +144,11 @@ import Testing
         func plan(_ predicate: StorePredicate) throws -> String {
             try snapshot.explain(StoreQuery(entity: Sample.item, predicate: predicate))
         }
-        #expect(try plan(.compare(Sample.number, .equal, .int(3))).contains("Item_number"))
-        #expect(try plan(.compare(Sample.ratio, .greater, .double(3))).contains("Item_ratio"))
-        #expect(try plan(.string(Sample.name, .hasPrefix, "abc", .sensitive)).contains("Item_name"))
+        #expect(try plan(.compare(Sample.number, .equal, to: .int(3))).contains("Item_number"))
+        #expect(try plan(.compare(Sample.ratio, .greater, to: .double(3))).contains("Item_ratio"))
+        #expect(try plan(.string(Sample.name, .hasPrefix, pattern: "abc", sensitivity: .sensitive)).contains("Item_name"))
         #expect(try plan(.keys([1, 2])).contains("PRIMARY KEY"))
-        #expect(try plan(.compare(Sample.note, .equal, .string("x"))).contains("SCAN"))
+        #expect(try plan(.compare(Sample.note, .equal, to: .string("x"))).contains("SCAN"))
     }
 
     @Test func aLongListAndADeepConditionWork() throws {
@@ -161,6 +161,6 @@ import Testing
         #expect(try count(.keys(Set(100..<100_000))) == 64)
         #expect(try count(.isIn(Sample.name, Set((150..<9000).map { .string("n\($0)") }))) == 14)
         #expect(try count(.isIn(Sample.name, Set((150..<60_000).map { .string("n\($0)") }))) == 14)
-        #expect(try count(.or((100..<3000).map { .compare(Sample.name, .equal, .string("n\($0)")) })) == 64)
+        #expect(try count(.or((100..<3000).map { .compare(Sample.name, .equal, to: .string("n\($0)")) })) == 64)
     }
 }

@@ -26,7 +26,7 @@ import Testing
     }
 
     private func fill() throws {
-        try ContractStore.save(try open(), .durable) { layer in
+        try ContractStore.save(try open(), durability: .durable) { layer in
             layer.insertOwner(64, "owner")
             layer.insertItem(64, name: "item")
         }
@@ -100,12 +100,13 @@ import Testing
         ]
         for change in changes {
             let before = try open(old)
-            try ContractStore.save(before) { $0.insert(0, 64, [.int(1)]) }
+            try ContractStore.save(before) { $0.insert(0, key: 64, values: [.int(1)]) }
             _ = try before.snapshot().all(0)
             var new = old
             change(&new)
             let after = try open(new)
-            #expect(refusal { try ContractStore.save(before) { $0.insert(0, 65, [.int(1)]) } }?.code == .schemaTooNew)
+            #expect(
+                refusal { try ContractStore.save(before) { $0.insert(0, key: 65, values: [.int(1)]) } }?.code == .schemaTooNew)
             #expect(refusal { _ = try before.snapshot() }?.code == .schemaTooNew)
             try before.shutDown()
             try after.shutDown()
@@ -186,7 +187,7 @@ import Testing
             let error = refusal { _ = try store.backup(to: target, existing: .replace, cancellation: Cancellation()) }
             #expect([.cannotOpen, .inUseElsewhere].contains(error?.code), "\(String(describing: error))")
         }
-        try ContractStore.save(opened, .durable) { $0.insertOwner(64, "kept") }
+        try ContractStore.save(opened, durability: .durable) { $0.insertOwner(64, "kept") }
         #expect(try opened.snapshot().all(Sample.owner) == [64])
         try opened.shutDown()
         _ = try store.backup(to: link, existing: .replace, cancellation: Cancellation())
@@ -261,7 +262,7 @@ import Testing
         let store = try open()
         let error = refusal { try ContractStore.save(store) { $0.insertOwner(64, "thief") } }
         #expect(error?.message.contains("strata_keys") == true)
-        #expect(try store.snapshot().value(Sample.owner, 64, 0) == .string("owner"))
+        #expect(try store.snapshot().value(Sample.owner, key: 64, column: 0) == .string("owner"))
     }
 
     private static func entities(_ names: [String], _ columns: [ColumnSchema]) -> StoreSchema {
@@ -273,7 +274,7 @@ import Testing
         let text = ColumnSchema(name: "text", type: .string)
         var store: SQLiteStore? = try open(Self.entities(names, [text]))
         try ContractStore.save(try #require(store)) { layer in
-            for number in names.indices { layer.insert(number, 64, [.string(names[number])]) }
+            for number in names.indices { layer.insert(number, key: 64, values: [.string(names[number])]) }
         }
         store = nil
         var columns = [text]
@@ -285,7 +286,7 @@ import Testing
             store = try open(schema)
             let snapshot = try #require(store).snapshot()
             for (number, entity) in schema.entities.enumerated() {
-                #expect(try snapshot.value(number, 64, round + 1) == .string(entity.name), "\(entity.name)")
+                #expect(try snapshot.value(number, key: 64, column: round + 1) == .string(entity.name), "\(entity.name)")
             }
             #expect(try #require(store).verify() == [])
             store = nil
@@ -295,10 +296,10 @@ import Testing
     @Test func `a migration of one entity leaves the tables of others alone`() throws {
         let text = ColumnSchema(name: "text", type: .string)
         var store: SQLiteStore? = try open(Self.entities(["Plain", "StrataGoldCard"], [text]))
-        try ContractStore.save(try #require(store)) { $0.insert(1, 64, [.string("gold")]) }
+        try ContractStore.save(try #require(store)) { $0.insert(1, key: 64, values: [.string("gold")]) }
         store = nil
         var schema = Self.entities(["Plain", "StrataGoldCard"], [text])
         schema.entities[0].columns.append(ColumnSchema(name: "more", type: .bool))
-        #expect(try open(schema).snapshot().value(1, 64, 0) == .string("gold"))
+        #expect(try open(schema).snapshot().value(1, key: 64, column: 0) == .string("gold"))
     }
 }

@@ -65,7 +65,9 @@ import Testing
             let before = newest
             try save(contract, number)
             newest = try contract.snapshot()
-            #expect(try before.value(Sample.item, ObjectKey(64 + (number - 1) % 100), Sample.number) == .int(Int64(number - 1)))
+            #expect(
+                try before.value(Sample.item, key: ObjectKey(64 + (number - 1) % 100), column: Sample.number)
+                    == .int(Int64(number - 1)))
             if number > 810 { longest = max(longest, logSize(contract)) }
         }
         #expect(longest < Self.bound, "\(longest) bytes")

@@ -18,7 +18,7 @@ import Testing
     private struct Injected: Error {}
 
     private static func insert(_ store: any ObjectStore, _ key: ObjectKey) throws {
-        try ContractStore.save(store, .durable) { $0.insertItem(key, name: "item \(key)") }
+        try ContractStore.save(store, durability: .durable) { $0.insertItem(key, name: "item \(key)") }
     }
 
     /// Saves, and fails after the changes were made. The rollback then fails, too.

@@ -255,13 +255,13 @@ struct EvolvingModel {
                 for key in (objects[entity.name] ?? [:]).keys.sorted() where random.chance(10) && !entity.columns.isEmpty {
                     let column = Int.random(in: entity.columns.indices, using: &random)
                     let value = self.value(of: entity.columns[column], &random)
-                    layer.update(number, key, of: entity.columns.count, [column: value])
+                    layer.update(number, key: key, of: entity.columns.count, values: [column: value])
                     objects[entity.name]?[key]?[entity.columns[column].name] = value
                 }
                 let keys = try transaction.allocateKeys(number, pages: 1)
                 for key in keys.prefix(Int.random(in: 0...20, using: &random)) {
                     let values = entity.columns.map { self.value(of: $0, &random) }
-                    layer.insert(number, key, values)
+                    layer.insert(number, key: key, values: values)
                     objects[entity.name, default: [:]][key] =
                         Dictionary(uniqueKeysWithValues: zip(entity.columns.map(\.name), values))
                 }
@@ -272,7 +272,7 @@ struct EvolvingModel {
                 guard !sources.isEmpty, !destinations.isEmpty else { continue }
                 for _ in 0..<5 {
                     let pair = [random.pick(sources), random.pick(destinations)]
-                    layer.setLink(number, pair[0], pair[1], linked: true)
+                    layer.setLink(number, from: pair[0], to: pair[1], linked: true)
                     links[link.name, default: []].insert(pair)
                 }
             }

@@ -96,7 +96,7 @@ private enum Articles {
         // end
         // Sources/Strata/Strata.docc/ObservingResults.md
         let songs = try Results(
-            FetchRequest<Piece>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, \.title), context: context)
+            FetchRequest<Piece>(sortBy: [.init(\.title)]), sectionedBy: .init(\.album, by: \.title), context: context)
         for section in songs.sections {
             print(section.name)
             for song in songs[section.range] { print("  \(song.title)") }

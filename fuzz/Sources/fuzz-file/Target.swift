@@ -54,7 +54,7 @@ private func fill() throws {
                 row[1] = key % 5 == 0 ? .null : .string("thing \(key)")
                 row[2] = key % 7 == 0 ? .reference(keys.lowerBound) : .null
                 layer.put(row, entity: 0, key: key)
-                if key % 2 == 0 { layer.setLink(0, key, keys.lowerBound, linked: true) }
+                if key % 2 == 0 { layer.setLink(0, from: key, to: keys.lowerBound, linked: true) }
             }
             if round == 4 {
                 for key in 128..<192 as Range<UInt64> {
@@ -109,10 +109,10 @@ private func use(isWriting: Bool) throws {
     let store = try LMDBStore.open(file, schema: schema, options: options)
     let findings = try store.verify()
     let snapshot = try store.snapshot()
-    let keys = try? snapshot.keys(StoreQuery(entity: 0, predicate: .compare(0, .equal, .int(1))))
+    let keys = try? snapshot.keys(StoreQuery(entity: 0, predicate: .compare(0, .equal, to: .int(1))))
     _ = try? snapshot.count(StoreQuery(entity: 0, predicate: .keys(Set(1...300))))
     _ = try? store.retention(of: [snapshot])
-    for key in keys?.prefix(50) ?? [] { for column in 0..<3 { _ = try? snapshot.value(0, key, column) } }
+    for key in keys?.prefix(50) ?? [] { for column in 0..<3 { _ = try? snapshot.value(0, key: key, column: column) } }
     guard isWriting else { return }
     try store.write(.durable) { transaction in
         let layer = Layer(schema: schema)

@@ -17,10 +17,11 @@ private let entity = EntitySchema(
 // The schema above is within the limits, so a layout can be made.
 private let layout = try! PageLayout(entity, schemaNumber: 1)
 private let masks = [
-    StorePredicate.compare(1, .less, .int(3)), .compare(4, .greater, .int(-9)), .compare(8, .equal, .uint(3)),
-    .compare(9, .less, .double(1)), .compare(10, .notEqual, .double(1)), .compare(12, .less, .string("m")),
-    .compare(13, .equal, .data(.init())), .compare(15, .greater, .reference(9)), .isIn(3, [.int(1), .null]),
-    .string(12, .contains, "é", .insensitive), .string(12, .hasSuffix, "a", .sensitive), .compareColumns(1, .less, 2),
+    StorePredicate.compare(1, .less, to: .int(3)), .compare(4, .greater, to: .int(-9)), .compare(8, .equal, to: .uint(3)),
+    .compare(9, .less, to: .double(1)), .compare(10, .notEqual, to: .double(1)), .compare(12, .less, to: .string("m")),
+    .compare(13, .equal, to: .data(.init())), .compare(15, .greater, to: .reference(9)), .isIn(3, [.int(1), .null]),
+    .string(12, .contains, pattern: "é", sensitivity: .insensitive),
+    .string(12, .hasSuffix, pattern: "a", sensitivity: .sensitive), .compareColumns(1, .less, to: 2),
 ].map { CompiledPredicate($0) }
 
 /// An update of a number and of a string in slot 0.

@@ -63,7 +63,7 @@ extension ByteScript {
                 left.insert(key)
             }
         }
-        for _ in 0..<Int(byte() & 7) { layer.setLink(0, key(), key(), linked: byte() & 1 == 0) }
+        for _ in 0..<Int(byte() & 7) { layer.setLink(0, from: key(), to: key(), linked: byte() & 1 == 0) }
         return layer
     }
 }
@@ -112,7 +112,7 @@ private final class Pair {
         precondition(found == expected, "the objects that are there")
         for key in found {
             for column in 0..<4 {
-                let values = (try left.value(0, key, column), try right.value(0, key, column))
+                let values = (try left.value(0, key: key, column: column), try right.value(0, key: key, column: column))
                 precondition(values.0 == values.1, "a value")
             }
             let versions = (try left.version(0, key), try right.version(0, key))
@@ -123,7 +123,7 @@ private final class Pair {
         }
         for column in 0..<2 {
             let value = script.value(column)
-            let query = StoreQuery(entity: 0, predicate: .compare(column, column == 0 ? .less : .equal, value))
+            let query = StoreQuery(entity: 0, predicate: .compare(column, column == 0 ? .less : .equal, to: value))
             let keys = (Set(try left.keys(query)), Set(try right.keys(query)))
             precondition(keys.0 == keys.1, "an index")
         }

@@ -11,7 +11,7 @@ extension IndexedWorkload {
         let database = try RawSQLite(path: path, access: .readWrite)
         let all = try database.prepare("SELECT id_key, number, shelf FROM Item")
         var sum = Checksum()
-        while try all.step() { Self.add(Int(all.int(0)) - 1, all.int(1), Int(all.int(2)) - 1, to: &sum) }
+        while try all.step() { Self.add(Int(all.int(0)) - 1, number: all.int(1), shelf: Int(all.int(2)) - 1, to: &sum) }
         try sum.check("storage: items after deleting on raw SQLite", left)
         return costs
     }
@@ -31,7 +31,7 @@ extension IndexedWorkload {
                 range.reset()
             }
         }
-        try check("indexed ranges on raw SQLite", found, starts.count * Self.width)
+        try check("indexed ranges on raw SQLite", found: found, expected: starts.count * Self.width)
         var sum = 0
         let walk = try database.prepare("SELECT number FROM Item WHERE shelf = ?")
         costs[.walk] = try cost(count) {
@@ -42,7 +42,7 @@ extension IndexedWorkload {
             }
         }
         try database.execute("COMMIT")
-        try check("the walk on raw SQLite", sum, self.sum)
+        try check("the walk on raw SQLite", found: sum, expected: self.sum)
         let delete = try database.prepare("DELETE FROM Item WHERE id_key = ?")
         costs[.delete] = try cost(deleted.count) {
             for first in stride(from: 0, to: deleted.count, by: saveEvery) {
@@ -116,11 +116,11 @@ private struct ShelvesOnLMDB {
                 }
             }
         }
-        try shelves.check("indexed ranges on raw LMDB", found, shelves.starts.count * IndexedWorkload.width)
+        try shelves.check("indexed ranges on raw LMDB", found: found, expected: shelves.starts.count * IndexedWorkload.width)
         var sum = 0
         costs[.walk] = try cost(shelves.count) { try walk { item, number, shelf in sum += Int(number) } }
         try environment.commit()
-        try shelves.check("the walk on raw LMDB", sum, shelves.sum)
+        try shelves.check("the walk on raw LMDB", found: sum, expected: shelves.sum)
         costs[.delete] = try cost(shelves.deleted.count) {
             for first in stride(from: 0, to: shelves.deleted.count, by: shelves.saveEvery) {
                 try environment.begin(.writing)
@@ -174,22 +174,24 @@ private struct ShelvesOnLMDB {
         var scanned = Checksum()
         try environment.begin(.reading)
         try environment.forEach(items) { key, bytes in
-            add(key, bytes.loadUnaligned(as: UInt64.self), bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self), to: &scanned)
+            add(
+                key, number: bytes.loadUnaligned(as: UInt64.self), shelf: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self),
+                to: &scanned)
         }
         try scanned.check("storage: items after deleting on raw LMDB", shelves.left)
         var walked = Checksum()
-        try walk { item, number, shelf in add(item, number, shelf, to: &walked) }
+        try walk { item, number, shelf in add(item, number: number, shelf: shelf, to: &walked) }
         try walked.check("storage: shelves after deleting on raw LMDB", shelves.left)
         var indexed = Checksum()
         try environment.forEach(byNumber) { number, bytes in
             let key = bytes.loadUnaligned(as: UInt64.self)
-            add(key, number, (key - 1) / UInt64(IndexedWorkload.width) + 1, to: &indexed)
+            add(key, number: number, shelf: (key - 1) / UInt64(IndexedWorkload.width) + 1, to: &indexed)
         }
         try indexed.check("storage: the index of numbers after deleting on raw LMDB", shelves.left)
         try environment.commit()
     }
 
-    private func add(_ item: UInt64, _ number: UInt64, _ shelf: UInt64, to sum: inout Checksum) {
-        IndexedWorkload.add(Int(item) - 1, Int64(number), Int(shelf) - 1, to: &sum)
+    private func add(_ item: UInt64, number: UInt64, shelf: UInt64, to sum: inout Checksum) {
+        IndexedWorkload.add(Int(item) - 1, number: Int64(number), shelf: Int(shelf) - 1, to: &sum)
     }
 }

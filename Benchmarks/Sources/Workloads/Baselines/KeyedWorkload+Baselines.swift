@@ -12,7 +12,7 @@ extension KeyedWorkload {
         let database = try RawSQLite(path: path, access: .readWrite)
         let all = try database.prepare("SELECT key, value FROM \(Self.name)")
         var found = Checksum()
-        while try all.step() { found.add(Self.row(of: all.text(0)), 0, .data(all.blob(1))) }
+        while try all.step() { found.add(Self.row(of: all.text(0)), column: 0, value: .data(all.blob(1))) }
         try found.check("storage: values on raw SQLite after deleting", left)
         return costs
     }
@@ -23,7 +23,7 @@ extension KeyedWorkload {
         var costs: [StorageOperation: Double] = [:]
         let put = try database.prepare("INSERT OR REPLACE INTO \(Self.name) VALUES (?, ?)")
         costs[operations.put] = try cost(keys.count) {
-            try change(database, putSaves) { row in
+            try change(database, saves: putSaves) { row in
                 put.bind(1, keys[row])
                 put.bind(2, value(row))
                 try put.run()
@@ -33,7 +33,7 @@ extension KeyedWorkload {
         let remove = try database.prepare("DELETE FROM \(Self.name) WHERE key = ?")
         let removeSaves = removeSaves
         costs[operations.remove] = try cost(keys.count / 5) {
-            try change(database, removeSaves) { row in
+            try change(database, saves: removeSaves) { row in
                 remove.bind(1, keys[row])
                 try remove.run()
             }
@@ -41,7 +41,7 @@ extension KeyedWorkload {
         return costs
     }
 
-    private func change(_ database: RawSQLite, _ saves: [ArraySlice<Int>], _ body: (Int) throws -> Void) throws {
+    private func change(_ database: RawSQLite, saves: [ArraySlice<Int>], _ body: (Int) throws -> Void) throws {
         for rows in saves {
             try database.execute("BEGIN IMMEDIATE")
             for row in rows { try body(row) }
@@ -69,18 +69,18 @@ extension KeyedWorkload {
                 get.reset()
             }
         }
-        try check(.sqliteRaw, "random keys", sum, pickedSum)
+        try check(.sqliteRaw, what: "random keys", found: sum, expected: pickedSum)
         sum = 0
         costs[operations.range] = try cost(starts.count * Self.width) {
             for start in starts { try addRange(from: keys[start], below: keys[start + Self.width]) }
         }
-        try check(.sqliteRaw, "ranges", sum, rangeSum)
+        try check(.sqliteRaw, what: "ranges", found: sum, expected: rangeSum)
         sum = 0
         costs[operations.prefix] = try cost(starts.count * Self.width) {
             // "0" is the character after "/", with which prefixes end.
             for start in starts { try addRange(from: prefix(of: start), below: prefix(of: start).dropLast() + "0") }
         }
-        try check(.sqliteRaw, "prefixes", sum, prefixSum)
+        try check(.sqliteRaw, what: "prefixes", found: sum, expected: prefixSum)
         try database.execute("COMMIT")
         return costs
     }
@@ -95,7 +95,7 @@ extension KeyedWorkload {
         let cursor = try environment.cursor(table)
         var more = try cursor.first()
         while more {
-            found.add(Self.row(of: String(decoding: cursor.keyBytes, as: UTF8.self)), 0, .data(Data(cursor.row)))
+            found.add(Self.row(of: String(decoding: cursor.keyBytes, as: UTF8.self)), column: 0, value: .data(Data(cursor.row)))
             more = try cursor.next()
         }
         try found.check("storage: values on raw LMDB after deleting", left)
@@ -139,7 +139,7 @@ extension KeyedWorkload {
         costs[operations.get] = try cost(picks.count) {
             for row in picks { sum += try environment.get(table, key: keys[row]) { Int($0[0]) } ?? 0 }
         }
-        try check(.lmdbRaw, "random keys", sum, pickedSum)
+        try check(.lmdbRaw, what: "random keys", found: sum, expected: pickedSum)
         do {
             let cursor = try environment.cursor(table)
             func addHundred(from key: String) throws {
@@ -156,12 +156,12 @@ extension KeyedWorkload {
             costs[operations.range] = try cost(starts.count * Self.width) {
                 for start in starts { try addHundred(from: keys[start]) }
             }
-            try check(.lmdbRaw, "ranges", sum, rangeSum)
+            try check(.lmdbRaw, what: "ranges", found: sum, expected: rangeSum)
             sum = 0
             costs[operations.prefix] = try cost(starts.count * Self.width) {
                 for start in starts { try addHundred(from: prefix(of: start)) }
             }
-            try check(.lmdbRaw, "prefixes", sum, prefixSum)
+            try check(.lmdbRaw, what: "prefixes", found: sum, expected: prefixSum)
         }
         try environment.commit()
         return costs

@@ -4,17 +4,17 @@ import Foundation
 
 /// The same work in C calls. Each reader and the writer has a thread, because the calls block.
 extension Readers {
-    func run<Baseline: RecordBaseline>(_ type: Baseline.Type, _ count: Int, _ writer: Writer) async throws -> Figures {
+    func run<Baseline: RecordBaseline>(_ type: Baseline.Type, count: Int, writer: Writer) async throws -> Figures {
         let folder = try RunFolder()
         let path = folder.path("records")
-        let (figures, updates) = try await work(type, path, count, writer)
+        let (figures, updates) = try await work(type, path: path, count: count, writer: writer)
         try Baseline(path: path, durability: durability).checksum()
             .check("readers, \(Baseline.engine.rawValue): records after \(updates) updates", expected(updates))
         return figures
     }
 
     private func work<Baseline: RecordBaseline>(
-        _ type: Baseline.Type, _ path: String, _ count: Int, _ writer: Writer
+        _ type: Baseline.Type, path: String, count: Int, writer: Writer
     ) async throws -> (Figures, updates: Int) {
         let baseline = try Baseline(path: path, durability: durability)
         var random = SeededNumbers(seed: seed)

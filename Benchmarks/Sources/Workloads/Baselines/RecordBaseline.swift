@@ -64,7 +64,7 @@ final class SQLiteRecords: RecordBaseline {
         try database.execute("BEGIN IMMEDIATE")
         for (number, row) in rows.enumerated() {
             inserting.bind(1, Int64(first + number + 1))
-            for (column, value) in row.enumerated() { SQLiteBaseline.bind(inserting, column + 2, value) }
+            for (column, value) in row.enumerated() { SQLiteBaseline.bind(inserting, parameter: column + 2, value: value) }
             try inserting.run()
         }
         try database.execute("COMMIT")
@@ -168,7 +168,7 @@ final class LMDBRecords: RecordBaseline {
 
     func checksum() throws -> Checksum {
         try environment.begin(.reading)
-        let sum = try LMDBBaseline.checksum(environment, table, RecordData.make(0, seed: 0).tables[0])
+        let sum = try LMDBBaseline.checksum(environment, rows: table, table: RecordData.make(0, seed: 0).tables[0])
         try environment.commit()
         return sum
     }

@@ -39,9 +39,9 @@ final class SQLiteBaseline {
     /// Imports objects, then references, then links. A row's key is its number plus one.
     func run(_ data: PreparedDataset, saveEvery: Int) throws {
         let dataset = data.dataset
-        for (table, rows) in zip(dataset.tables, data.rows) { try insert(table, rows, saveEvery) }
+        for (table, rows) in zip(dataset.tables, data.rows) { try insert(table, rows: rows, saveEvery: saveEvery) }
         for table in dataset.tables where !table.references.isEmpty { try relate(table, saveEvery) }
-        for (number, link) in dataset.links.enumerated() { try connect(link, number, saveEvery) }
+        for (number, link) in dataset.links.enumerated() { try connect(link, number: number, saveEvery: saveEvery) }
     }
 
     private func make(_ table: Table) throws {
@@ -64,15 +64,15 @@ final class SQLiteBaseline {
         try database.execute("CREATE INDEX IF NOT EXISTS link\(number)_back ON link\(number) (destination)")
     }
 
-    private func insert(_ table: Table, _ rows: [[Value]], _ saveEvery: Int) throws {
+    private func insert(_ table: Table, rows: [[Value]], saveEvery: Int) throws {
         let names = (["id_key"] + table.attributes.map { quoted($0.name) }).joined(separator: ", ")
         let marks = Array(repeating: "?", count: table.attributes.count + 1).joined(separator: ", ")
         let statement = try database.prepare("INSERT INTO \(quoted(table.name)) (\(names)) VALUES (\(marks))")
         let columns = table.attributes.indices
-        try transactions(table.rowCount, saveEvery) { row in
+        try transactions(table.rowCount, size: saveEvery) { row in
             statement.bind(1, Int64(row + 1))
             let values = rows[row]
-            for column in columns { Self.bind(statement, column + 2, values[column]) }
+            for column in columns { Self.bind(statement, parameter: column + 2, value: values[column]) }
             try statement.run()
         }
     }
@@ -81,7 +81,7 @@ final class SQLiteBaseline {
         let sets = table.references.map { "\(quoted($0.name)) = ?" }.joined(separator: ", ")
         let statement = try database.prepare("UPDATE \(quoted(table.name)) SET \(sets) WHERE id_key = ?")
         let references = table.references.map(\.rows)
-        try transactions(table.rowCount, saveEvery) { row in
+        try transactions(table.rowCount, size: saveEvery) { row in
             for column in references.indices {
                 if references[column][row] < 0 {
                     statement.bindNull(column + 1)
@@ -94,10 +94,10 @@ final class SQLiteBaseline {
         }
     }
 
-    private func connect(_ link: Link, _ number: Int, _ saveEvery: Int) throws {
+    private func connect(_ link: Link, number: Int, saveEvery: Int) throws {
         let statement = try database.prepare("INSERT INTO link\(number) VALUES (?, ?)")
         let pairs = link.pairs
-        try transactions(pairs.count, saveEvery) { index in
+        try transactions(pairs.count, size: saveEvery) { index in
             statement.bind(1, Int64(pairs[index].source + 1))
             statement.bind(2, Int64(pairs[index].destination + 1))
             try statement.run()
@@ -105,7 +105,7 @@ final class SQLiteBaseline {
     }
 
     /// Calls `body` for each number below `count`, in transactions of `size`.
-    private func transactions(_ count: Int, _ size: Int, _ body: (Int) throws -> Void) throws {
+    private func transactions(_ count: Int, size: Int, _ body: (Int) throws -> Void) throws {
         for start in stride(from: 0, to: count, by: size) {
             try database.execute("BEGIN IMMEDIATE")
             for index in start..<min(count, start + size) { try body(index) }
@@ -124,7 +124,7 @@ final class SQLiteBaseline {
         for (number, link) in dataset.links.enumerated() {
             var sum = Checksum()
             let all = try database.prepare("SELECT source, destination FROM link\(number)")
-            while try all.step() { sum.add(Int(all.int(0)) - 1, 0, .int(all.int(1) - 1)) }
+            while try all.step() { sum.add(Int(all.int(0)) - 1, column: 0, value: .int(all.int(1) - 1)) }
             try sum.check("raw SQLite: link \(number)", Checksum(link))
         }
     }
@@ -136,12 +136,14 @@ final class SQLiteBaseline {
         let all = try database.prepare("SELECT * FROM \(quoted(table.name))")
         while try all.step() {
             let row = Int(all.int(0)) - 1
-            for (column, type) in types.enumerated() { sum.add(row, column, value(all, column + 1, type)) }
+            for (column, type) in types.enumerated() {
+                sum.add(row, column: column, value: value(all, column: column + 1, type: type))
+            }
         }
         return sum
     }
 
-    private static func value(_ row: RawSQLite.Statement, _ column: Int, _ type: ColumnType) -> Value {
+    private static func value(_ row: RawSQLite.Statement, column: Int, type: ColumnType) -> Value {
         if row.kind(column) == .null { return .null }
         return switch declaration(type) {
         case "REAL": .double(row.double(column))
@@ -161,7 +163,7 @@ final class SQLiteBaseline {
     }
 
     @inline(__always)
-    static func bind(_ statement: RawSQLite.Statement, _ parameter: Int, _ value: Value) {
+    static func bind(_ statement: RawSQLite.Statement, parameter: Int, value: Value) {
         switch value {
         case .null: statement.bindNull(parameter)
         case .bool(let flag): statement.bind(parameter, Int64(flag ? 1 : 0))

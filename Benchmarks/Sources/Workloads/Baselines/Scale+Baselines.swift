@@ -9,16 +9,16 @@ extension Scale {
         let path = folder.path("records")
         let (reads, updates) = (randomRows(size, seed &+ 1), randomRows(size, seed &+ 2))
         var figures = Figures()
-        try fill(type, path, size, &figures)
+        try fill(type, path: path, size: size, figures: &figures)
         figures.fileBytes = folder.fileBytes()
         let expected = ExpectedRecords(size, seed: checkedSeed, picks: reads, updates: updates)
-        try use(type, path, size, reads, updates, expected, &figures)
+        try use(type, path: path, size: size, reads: reads, updates: updates, expected: expected, figures: &figures)
         try Baseline(path: path, durability: durability).checksum()
             .check("scale, \(Baseline.engine.rawValue): \(size) records after the updates", expected.checksum)
         return figures
     }
 
-    private func fill<Baseline: RecordBaseline>(_ type: Baseline.Type, _ path: String, _ size: Int, _ figures: inout Figures)
+    private func fill<Baseline: RecordBaseline>(_ type: Baseline.Type, path: String, size: Int, figures: inout Figures)
         throws
     {
         let baseline = try Baseline(path: path, durability: durability)
@@ -37,8 +37,8 @@ extension Scale {
     }
 
     private func use<Baseline: RecordBaseline>(
-        _ type: Baseline.Type, _ path: String, _ size: Int, _ reads: [Int], _ updates: [Int], _ expected: ExpectedRecords,
-        _ figures: inout Figures
+        _ type: Baseline.Type, path: String, size: Int, reads: [Int], updates: [Int], expected: ExpectedRecords,
+        figures: inout Figures
     ) throws {
         let start = Clock.now()
         let baseline = try Baseline(path: path, durability: durability)
@@ -46,10 +46,10 @@ extension Scale {
         try baseline.beginReading()
         var sum = 0
         figures.read = try cost(reads.count) { for row in reads { sum += try baseline.count(row) } }
-        try check(Baseline.engine, "point reads", sum, expected.pickedSum)
+        try check(Baseline.engine, what: "point reads", found: sum, expected: expected.pickedSum)
         var count = 0
         figures.scan = try cost(size) { count = try baseline.matching() }
-        try check(Baseline.engine, "the scan", count, expected.matching)
+        try check(Baseline.engine, what: "the scan", found: count, expected: expected.matching)
         try baseline.endReading()
         figures.update = try cost(updates.count) { try baseline.update(updates, saveEvery: saveEvery) }
     }

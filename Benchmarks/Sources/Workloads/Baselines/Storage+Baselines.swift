@@ -26,7 +26,7 @@ extension Storage {
         try baseline.makeTables(records)
         figures.costs[.insert] = try cost(records.rowCount) { try baseline.run(recordData, saveEvery: saveEvery) }
         figures.fileBytes = folder.fileBytes()
-        try use(SQLiteRecords(baseline), .sqliteRaw, &figures)
+        try use(SQLiteRecords(baseline), engine: .sqliteRaw, figures: &figures)
     }
 
     func runLMDB() throws -> EngineFigures {
@@ -51,18 +51,18 @@ extension Storage {
         try baseline.makeTables(records)
         figures.costs[.insert] = try cost(records.rowCount) { try baseline.run(recordData, saveEvery: saveEvery) }
         figures.fileBytes = folder.fileBytes()
-        try use(LMDBRecords(baseline.environment, baseline.firstTable), .lmdbRaw, &figures)
+        try use(LMDBRecords(baseline.environment, baseline.firstTable), engine: .lmdbRaw, figures: &figures)
     }
 
     /// Reads, scans and updates existing records.
-    private func use(_ baseline: some RecordBaseline, _ engine: Engine, _ figures: inout EngineFigures) throws {
+    private func use(_ baseline: some RecordBaseline, engine: Engine, figures: inout EngineFigures) throws {
         try baseline.beginReading()
         var sum = 0
         figures.costs[.pointRead] = try cost(picks.count) { for row in picks { sum += try baseline.count(row) } }
-        try check(engine, "point reads", sum, pickedSum)
+        try check(engine, what: "point reads", found: sum, expected: pickedSum)
         var count = 0
         figures.costs[.scan] = try cost(records.rowCount) { count = try baseline.matching() }
-        try check(engine, "the scan", count, matching)
+        try check(engine, what: "the scan", found: count, expected: matching)
         try baseline.endReading()
         figures.costs[.update] = try cost(picks.count) { try baseline.update(picks, saveEvery: saveEvery) }
     }

@@ -19,9 +19,10 @@ public enum ChatData {
         return Dataset(
             name: "chat",
             tables: [
-                Table(name: "Group", attributes: [attribute("name", .string, names)], rowCount: groups),
+                Table(name: "Group", attributes: [attribute("name", type: .string, values: names)], rowCount: groups),
                 Table(
-                    name: "Message", attributes: [attribute("text", .string, texts), attribute("sent", .date, dates)],
+                    name: "Message",
+                    attributes: [attribute("text", type: .string, values: texts), attribute("sent", type: .date, values: dates)],
                     references: [group], rowCount: count),
             ])
     }
@@ -58,7 +59,7 @@ public enum ChatData {
             ])
     }
 
-    private static func attribute(_ name: String, _ type: ColumnType, _ values: [Value]) -> TableAttribute {
+    private static func attribute(_ name: String, type: ColumnType, values: [Value]) -> TableAttribute {
         TableAttribute(name: name, type: type, isOptional: false, values: values)
     }
 

@@ -11,7 +11,7 @@ struct Checksum: Hashable, Sendable {
 
     /// Adds a value. Rows and columns count from 0. Values that engines store in the same form count alike: a flag is a number,
     /// and a UUID is its text.
-    mutating func add(_ row: Int, _ column: Int, _ value: Value) {
+    mutating func add(_ row: Int, column: Int, value: Value) {
         values += 1
         let place = Self.mixed(UInt64(truncatingIfNeeded: row) &* 64 &+ UInt64(column))
         sum &+= Self.mixed(place ^ Self.bits(value))
@@ -61,18 +61,18 @@ extension Checksum {
     /// one.
     init(_ table: Table) {
         for (column, attribute) in table.attributes.enumerated() {
-            for (row, value) in attribute.values.enumerated() { add(row, column, value) }
+            for (row, value) in attribute.values.enumerated() { add(row, column: column, value: value) }
         }
         for (number, reference) in table.references.enumerated() {
             for (row, far) in reference.rows.enumerated() {
-                add(row, table.attributes.count + number, far < 0 ? .null : .int(Int64(far) + 1))
+                add(row, column: table.attributes.count + number, value: far < 0 ? .null : .int(Int64(far) + 1))
             }
         }
     }
 
     /// Creates the checksum of all pairs of a link, from the source.
     init(_ link: Link) {
-        for pair in link.pairs { add(Int(pair.source), 0, .int(Int64(pair.destination))) }
+        for pair in link.pairs { add(Int(pair.source), column: 0, value: .int(Int64(pair.destination))) }
     }
 
     /// Returns the checksum of all stored records, by one scan. A record whose id is unknown counts as row -1 and changes the sum.
@@ -86,7 +86,9 @@ extension Checksum {
             try context.forEachBatch(of: all) { objects in
                 for object in objects {
                     let row = ids.row(of: object.objectID) ?? -1
-                    for (column, attribute) in attributes.enumerated() { sum.add(row, column, object[attribute: attribute]) }
+                    for (column, attribute) in attributes.enumerated() {
+                        sum.add(row, column: column, value: object[attribute: attribute])
+                    }
                 }
             }
             return sum

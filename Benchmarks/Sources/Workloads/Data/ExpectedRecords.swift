@@ -27,7 +27,7 @@ struct ExpectedRecords: Sendable {
                 pickedSum += Int(number) * (times[row] ?? 0)
             }
             if let amount = amounts[row] { values[RecordData.amount] = .double(amount) }
-            for (column, value) in values.enumerated() { checksum.add(row, column, value) }
+            for (column, value) in values.enumerated() { checksum.add(row, column: column, value: value) }
         }
     }
 }

@@ -39,47 +39,49 @@ struct MusicLibraryMaker {
     private func scaled(_ count: Int) -> Int { max(1, Int((Double(count) * scale).rounded())) }
 
     private mutating func makeCatalogue() {
-        add("Artist", scaled(275), [("name", .string, { .string($0.title(words: 1...3)) })])
-        add("Album", scaled(347), [("title", .string, { .string($0.title(words: 1...5)) })], [("artist", .artist, 1)])
-        add("Genre", min(25, scaled(25)), [("name", .string, { .string($0.title(words: 1...2)) })])
-        add("MediaType", min(5, scaled(5)), [("name", .string, { .string($0.title(words: 2...3)) })])
+        add("Artist", count: scaled(275), makers: [("name", .string, { .string($0.title(words: 1...3)) })])
         add(
-            "Track", scaled(3503),
-            [
+            "Album", count: scaled(347), makers: [("title", .string, { .string($0.title(words: 1...5)) })],
+            references: [("artist", .artist, 1)])
+        add("Genre", count: min(25, scaled(25)), makers: [("name", .string, { .string($0.title(words: 1...2)) })])
+        add("MediaType", count: min(5, scaled(5)), makers: [("name", .string, { .string($0.title(words: 2...3)) })])
+        add(
+            "Track", count: scaled(3503),
+            makers: [
                 ("name", .string, { .string($0.title(words: 1...5)) }),
                 ("composer", .string, { $0.below(4) == 0 ? .null : .string($0.title(words: 2...5)) }),
                 ("milliseconds", .int32, { .int(Int64(60_000 + $0.below(500_000))) }),
                 ("bytes", .int32, { .int(Int64(2_000_000 + $0.below(20_000_000))) }),
                 ("unitPrice", .double, { .double($0.below(10) == 0 ? 1.99 : 0.99) }),
-            ], [("album", .album, 1), ("mediaType", .mediaType, 1), ("genre", .genre, 1)])
+            ], references: [("album", .album, 1), ("mediaType", .mediaType, 1), ("genre", .genre, 1)])
     }
 
     private mutating func makeSales() {
         add(
-            "Employee", min(8, scaled(8)), person + [("title", .string, { .string($0.title(words: 2...3)) })],
-            [("reportsTo", .employee, 0.8)])
+            "Employee", count: min(8, scaled(8)), makers: person + [("title", .string, { .string($0.title(words: 2...3)) })],
+            references: [("reportsTo", .employee, 0.8)])
         add(
-            "Customer", scaled(59),
-            person + [("company", .string, { $0.below(6) == 0 ? .string($0.title(words: 1...3)) : .null })],
-            [("supportRep", .employee, 1)])
+            "Customer", count: scaled(59),
+            makers: person + [("company", .string, { $0.below(6) == 0 ? .string($0.title(words: 1...3)) : .null })],
+            references: [("supportRep", .employee, 1)])
         add(
-            "Invoice", scaled(412),
-            [
+            "Invoice", count: scaled(412),
+            makers: [
                 ("invoiceDate", .date, { .double(Double(86_400 * (2_900 + $0.below(1_800)))) }),
                 ("billingCity", .string, { .string($0.title(words: 1...2)) }),
                 ("billingCountry", .string, { .string($0.title(words: 1...2)) }),
                 ("total", .double, { .double(Double(99 + $0.below(2_000)) / 100) }),
-            ], [("customer", .customer, 1)])
+            ], references: [("customer", .customer, 1)])
         add(
-            "InvoiceLine", scaled(2240),
-            [
+            "InvoiceLine", count: scaled(2240),
+            makers: [
                 ("unitPrice", .double, { .double($0.below(10) == 0 ? 1.99 : 0.99) }),
                 ("quantity", .int16, { .int(Int64(1 + $0.below(3))) }),
-            ], [("invoice", .invoice, 1), ("track", .track, 1)])
+            ], references: [("invoice", .invoice, 1), ("track", .track, 1)])
     }
 
     private mutating func makePlaylists() -> Link {
-        add("Playlist", scaled(18), [("name", .string, { .string($0.title(words: 1...2)) })])
+        add("Playlist", count: scaled(18), makers: [("name", .string, { .string($0.title(words: 1...2)) })])
         let playlist = Number.playlist.rawValue
         let track = Number.track.rawValue
         let wanted = min(scaled(8715), tables[playlist].rowCount * tables[track].rowCount)
@@ -116,7 +118,7 @@ struct MusicLibraryMaker {
 
     /// Adds a table. References are (name, destination, share of rows that have one).
     private mutating func add(
-        _ name: String, _ count: Int, _ makers: [Maker], _ references: [(String, Number, Double)] = []
+        _ name: String, count: Int, makers: [Maker], references: [(String, Number, Double)] = []
     ) {
         let number = tables.count
         tables.append(Table(name: name, attributes: [], rowCount: count))

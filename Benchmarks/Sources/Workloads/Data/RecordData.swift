@@ -12,17 +12,17 @@ enum RecordData {
 
     static func make(_ count: Int, seed: UInt64) -> Dataset {
         var random = SeededNumbers(seed: seed)
-        func column(_ name: String, _ type: ColumnType, _ make: (inout SeededNumbers) -> Value) -> TableAttribute {
+        func column(_ name: String, type: ColumnType, _ make: (inout SeededNumbers) -> Value) -> TableAttribute {
             TableAttribute(name: name, type: type, isOptional: false, values: (0..<count).map { _ in make(&random) })
         }
         let attributes = [
-            column("count", .int32) { .int(Int64($0.below(1_000_000))) },
-            column("kind", .int16) { .int(Int64($0.below(10))) },
-            column("amount", .double) { .double(Double($0.below(100_000)) / 100) },
-            column("flag", .bool) { .bool($0.below(2) == 0) },
-            column("date", .date) { .double(Double($0.below(1_000_000_000))) },
-            column("name", .string) { .string($0.word(8...16)) },
-            column("note", .string) { .string($0.word(14...22)) },
+            column("count", type: .int32) { .int(Int64($0.below(1_000_000))) },
+            column("kind", type: .int16) { .int(Int64($0.below(10))) },
+            column("amount", type: .double) { .double(Double($0.below(100_000)) / 100) },
+            column("flag", type: .bool) { .bool($0.below(2) == 0) },
+            column("date", type: .date) { .double(Double($0.below(1_000_000_000))) },
+            column("name", type: .string) { .string($0.word(8...16)) },
+            column("note", type: .string) { .string($0.word(14...22)) },
         ]
         return Dataset(name: "records", tables: [Table(name: entity, attributes: attributes, rowCount: count)])
     }

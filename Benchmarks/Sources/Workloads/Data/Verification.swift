@@ -24,14 +24,14 @@ struct Verification: Sendable {
                 let context = await container.newBackgroundContext(name: "verification")
                 try await context.perform { context throws -> Void in
                     if start == 0 { try checkCount(number, context) }
-                    try checkObjects(number, start..<min(ids[number].count, start + size), context)
+                    try checkObjects(number, rows: start..<min(ids[number].count, start + size), in: context)
                 }
             }
         }
         let context = await container.newBackgroundContext(name: "verification")
         try await context.perform { context throws -> Void in
             for (number, table) in dataset.tables.enumerated() {
-                for reference in table.references { try checkInverse(reference, number, context) }
+                for reference in table.references { try checkInverse(reference, number: number, in: context) }
             }
             for link in dataset.links { try check(link, context) }
         }
@@ -45,7 +45,7 @@ struct Verification: Sendable {
         }
     }
 
-    private func checkObjects(_ number: Int, _ rows: Range<Int>, _ context: ManagedObjectContext) throws {
+    private func checkObjects(_ number: Int, rows: Range<Int>, in context: ManagedObjectContext) throws {
         let table = dataset.tables[number]
         let attributes = model.entities[number].attributes
         for row in rows {
@@ -67,7 +67,7 @@ struct Verification: Sendable {
         }
     }
 
-    private func checkInverse(_ reference: TableReference, _ number: Int, _ context: ManagedObjectContext) throws {
+    private func checkInverse(_ reference: TableReference, number: Int, in context: ManagedObjectContext) throws {
         var expected: [Int32: [ObjectKey]] = [:]
         for (row, destination) in reference.rows.enumerated() where destination >= 0 {
             expected[destination, default: []].append(ids[number][row].key)
@@ -84,15 +84,15 @@ struct Verification: Sendable {
 
     private func check(_ link: Link, _ context: ManagedObjectContext) throws {
         try checkEnd(
-            link.name, link.source, link.destination,
-            Dictionary(grouping: link.pairs, by: \.source).mapValues { $0.map(\.destination) }, context)
+            link.name, table: link.source, far: link.destination,
+            partners: Dictionary(grouping: link.pairs, by: \.source).mapValues { $0.map(\.destination) }, in: context)
         try checkEnd(
-            link.inverse, link.destination, link.source,
-            Dictionary(grouping: link.pairs, by: \.destination).mapValues { $0.map(\.source) }, context)
+            link.inverse, table: link.destination, far: link.source,
+            partners: Dictionary(grouping: link.pairs, by: \.destination).mapValues { $0.map(\.source) }, in: context)
     }
 
     private func checkEnd(
-        _ name: String, _ table: Int, _ far: Int, _ partners: [Int32: [Int32]], _ context: ManagedObjectContext
+        _ name: String, table: Int, far: Int, partners: [Int32: [Int32]], in context: ManagedObjectContext
     ) throws {
         for row in ids[table].indices {
             let found = context.object(with: ids[table][row]).relatedObjects(name).map(\.objectID.key).sorted()

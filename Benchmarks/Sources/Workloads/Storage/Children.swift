@@ -29,14 +29,17 @@ public struct Children: Sendable {
             }
             for size in sizes {
                 guard let found = costs[size] else { continue }
-                rows.append(row("make and drop a child", store, size, found.map(\.makeAndDrop)))
-                rows.append(row("make, insert one, read one, save to parent", store, size, found.map(\.makeUseAndSave)))
+                rows.append(row("make and drop a child", store: store, size: size, costs: found.map(\.makeAndDrop)))
+                rows.append(
+                    row(
+                        "make, insert one, read one, save to parent", store: store, size: size, costs: found.map(\.makeUseAndSave)
+                    ))
             }
         }
         return rows
     }
 
-    private func row(_ operation: String, _ store: StoreKind, _ size: Int, _ costs: [Double]) -> Report.Row {
+    private func row(_ operation: String, store: StoreKind, size: Int, costs: [Double]) -> Report.Row {
         var row = Report.Row(benchmark: "children", durability: "none", objects: size, verified: true)
         row.operation = "\(operation), parent with \(size)"
         row.engine = Engine.allCases.first { $0.store == store }?.rawValue

@@ -35,7 +35,7 @@ public struct Compacting: Sendable {
         return (rows, ["File bytes: \(sizes). Copied / vacuumed: \(ratio)."] + notes)
     }
 
-    private func row(_ engine: String, _ operation: String, _ bytes: Int, seconds: Double? = nil) -> Report.Row {
+    private func row(_ engine: String, operation: String, bytes: Int, seconds: Double? = nil) -> Report.Row {
         var row = Report.Row(benchmark: "compaction", durability: "deferred", objects: dataset.rowCount, verified: true)
         row.engine = engine
         row.operation = operation
@@ -63,7 +63,8 @@ public struct Compacting: Sendable {
         try floor.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         let seconds = Double(Clock.now() - start) / 1e9
         return [
-            row("sqlite-raw", "imported", imported), row("sqlite-raw", "vacuumed", folder.fileBytes(), seconds: seconds),
+            row("sqlite-raw", operation: "imported", bytes: imported),
+            row("sqlite-raw", operation: "vacuumed", bytes: folder.fileBytes(), seconds: seconds),
         ]
     }
 
@@ -72,17 +73,17 @@ public struct Compacting: Sendable {
         let other = try RunFolder()
         let model = try DatasetModel(dataset)
         let copy = URL(filePath: other.path("store.strata"))
-        return try await folder.run(.siblings(.lmdb), importing: dataset, model) { container in
+        return try await folder.run(.siblings(.lmdb), importing: dataset, model: model) { container in
             let importer = Importer(data: PreparedDataset(dataset), model: model, savePoints: .every(500), durability: .deferred)
             let ids = try await importer.run(container.importContext(name: "import")).ids
             try await container.flush()
-            var rows = [row("strata", "imported", folder.fileBytes())]
+            var rows = [row("strata", operation: "imported", bytes: folder.fileBytes())]
             var start = Clock.now()
             let result = try await container.compact(CompactionOptions(age: .any, effort: effort))
-            rows.append(row("strata", "packed", folder.fileBytes(), seconds: Double(Clock.now() - start) / 1e9))
+            rows.append(row("strata", operation: "packed", bytes: folder.fileBytes(), seconds: Double(Clock.now() - start) / 1e9))
             start = Clock.now()
             try await container.compactCopy(to: copy)
-            rows.append(row("strata", "copied", other.fileBytes(), seconds: Double(Clock.now() - start) / 1e9))
+            rows.append(row("strata", operation: "copied", bytes: other.fileBytes(), seconds: Double(Clock.now() - start) / 1e9))
             try await Verification(dataset: dataset, model: model, ids: ids).run(
                 PersistentContainer(model: model.model, store: .lmdb(copy), stack: .siblings))
             let note =

@@ -28,16 +28,16 @@ struct IndexedWorkload: Sendable {
         let last = count - Self.width
         starts = (0..<1_000).map { _ in Int64(random.below(last)) }
         deleted = Array(stride(from: 0, to: count, by: 5))
-        for item in 0..<count where item % 5 != 0 { Self.add(item, numbers[item], item / Self.width, to: &left) }
+        for item in 0..<count where item % 5 != 0 { Self.add(item, number: numbers[item], shelf: item / Self.width, to: &left) }
     }
 
     /// Adds the stored values of an item. Items and shelves count from 0.
-    static func add(_ item: Int, _ number: Int64, _ shelf: Int, to sum: inout Checksum) {
-        sum.add(item, 0, .int(number))
-        sum.add(item, 1, .int(Int64(shelf)))
+    static func add(_ item: Int, number: Int64, shelf: Int, to sum: inout Checksum) {
+        sum.add(item, column: 0, value: .int(number))
+        sum.add(item, column: 1, value: .int(Int64(shelf)))
     }
 
-    func check(_ what: String, _ found: Int, _ expected: Int) throws {
+    func check(_ what: String, found: Int, expected: Int) throws {
         guard found == expected else { throw VerificationError("storage: \(what) gave \(found), expected \(expected)") }
     }
 
@@ -66,10 +66,10 @@ struct IndexedWorkload: Sendable {
 
     func runStrata(_ store: StoreKind) async throws -> [StorageOperation: Double] {
         let model = try Self.model()
-        return try await RunFolder().run(.siblings(store), model) { container in
+        return try await RunFolder().run(.siblings(store), model: model) { container in
             try await work(container, model)
         } check: { container, work in
-            try await check(container, work.shelves, work.items)
+            try await check(container, shelves: work.shelves, items: work.items)
         }.costs
     }
 
@@ -81,7 +81,7 @@ struct IndexedWorkload: Sendable {
         try await writer.save()
         let reader = await container.newBackgroundContext(name: "reader")
         var costs = try await reader.perform { context throws -> [StorageOperation: Double] in
-            try read(context, model, ids.shelves)
+            try read(context, model: model, shelves: ids.shelves)
         }
         let start = Clock.now()
         for first in stride(from: 0, to: deleted.count, by: saveEvery) {
@@ -98,14 +98,14 @@ struct IndexedWorkload: Sendable {
     }
 
     /// Throws unless the remaining items have their values, in a scan and from their shelves.
-    private func check(_ container: PersistentContainer, _ shelves: [ObjectID], _ items: [ObjectID]) async throws {
+    private func check(_ container: PersistentContainer, shelves: [ObjectID], items: [ObjectID]) async throws {
         try await container.newBackgroundContext(name: "check").perform { context throws -> Void in
             let numbers = Dictionary(uniqueKeysWithValues: items.enumerated().map { ($1.key, $0) })
             let places = Dictionary(uniqueKeysWithValues: shelves.enumerated().map { ($1.key, $0) })
             var scanned = Checksum()
             func add(_ item: ManagedObject, on shelf: Int, to sum: inout Checksum) {
                 guard case .int(let number) = item["number"] else { return }
-                Self.add(numbers[item.objectID.key] ?? -1, number, shelf, to: &sum)
+                Self.add(numbers[item.objectID.key] ?? -1, number: number, shelf: shelf, to: &sum)
             }
             var all = EntityFetchRequest("Item")
             all.fetchBatchSize = 32_768
@@ -138,7 +138,7 @@ struct IndexedWorkload: Sendable {
     }
 
     private func read(
-        _ context: ManagedObjectContext, _ model: Model, _ shelves: [ObjectID]
+        _ context: ManagedObjectContext, model: Model, shelves: [ObjectID]
     ) throws -> [StorageOperation: Double] {
         guard let attribute = model.entity(named: "Item")?.attribute(named: "number") else { return [:] }
         var costs: [StorageOperation: Double] = [:]
@@ -146,12 +146,13 @@ struct IndexedWorkload: Sendable {
         costs[.range] = try cost(starts.count * Self.width) {
             for start in starts {
                 let range = Condition.all([
-                    .compare("number", .greaterOrEqual, .int(start)), .compare("number", .less, .int(start + Int64(Self.width))),
+                    .compare("number", .greaterOrEqual, to: .int(start)),
+                    .compare("number", .less, to: .int(start + Int64(Self.width))),
                 ])
                 found += try context.fetchIDs(EntityFetchRequest("Item", matching: range)).count
             }
         }
-        try check("indexed ranges", found, starts.count * Self.width)
+        try check("indexed ranges", found: found, expected: starts.count * Self.width)
         var sum = 0
         costs[.walk] = cost(count) {
             for shelf in shelves {
@@ -160,7 +161,7 @@ struct IndexedWorkload: Sendable {
                 }
             }
         }
-        try check("the walk", sum, self.sum)
+        try check("the walk", found: sum, expected: self.sum)
         return costs
     }
 }

@@ -68,7 +68,7 @@ struct KeyedWorkload: Sendable {
         pickedSum = picks.reduce(0) { $0 + first($1) }
         rangeSum = starts.reduce(0) { $0 + hundred(from: $1) }
         prefixSum = starts.reduce(0) { $0 + hundred(from: $1 / Self.width * Self.width) }
-        for row in 0..<count where row % 5 != 0 { left.add(row, 0, .data(value(row))) }
+        for row in 0..<count where row % 5 != 0 { left.add(row, column: 0, value: .data(value(row))) }
     }
 
     private static func prefix(_ group: Int) -> String { String(group + 10_000_000).dropFirst() + "/" }
@@ -92,7 +92,7 @@ struct KeyedWorkload: Sendable {
         return stride(from: 0, to: all.count, by: saveEvery).map { all[$0..<min(all.count, $0 + saveEvery)] }
     }
 
-    func check(_ engine: Engine, _ what: String, _ found: Int, _ expected: Int) throws {
+    func check(_ engine: Engine, what: String, found: Int, expected: Int) throws {
         guard found == expected else {
             throw VerificationError(
                 "storage, \(engine.rawValue), \(size.rawValue) bytes: \(what) gave \(found), expected \(expected)")
@@ -112,7 +112,7 @@ struct KeyedWorkload: Sendable {
     // MARK: Through collections
 
     private func runStrata(_ store: StoreKind, _ engine: Engine) async throws -> [StorageOperation: Double] {
-        try await RunFolder().run(.siblings(store), try Self.model()) { container in
+        try await RunFolder().run(.siblings(store), model: try Self.model()) { container in
             try await work(container, engine)
         } check: { container, _ in
             try await check(container, engine)
@@ -129,7 +129,7 @@ struct KeyedWorkload: Sendable {
     private func work(_ container: PersistentContainer, _ engine: Engine) async throws -> [StorageOperation: Double] {
         let writer = await container.newBackgroundContext(name: "writer")
         var costs: [StorageOperation: Double] = [:]
-        costs[operations.put] = try await writing(container, keys.count) {
+        costs[operations.put] = try await writing(container, count: keys.count) {
             for rows in putSaves {
                 try await writer.perform { context in
                     let collection = try context.collection(Self.name, of: Data.self)
@@ -141,7 +141,7 @@ struct KeyedWorkload: Sendable {
         let reader = await container.newBackgroundContext(name: "reader")
         costs.merge(try await reader.perform { try read($0, engine) }) { _, new in new }
         let removeSaves = removeSaves
-        costs[operations.remove] = try await writing(container, keys.count / 5) {
+        costs[operations.remove] = try await writing(container, count: keys.count / 5) {
             for rows in removeSaves {
                 try await writer.perform { context in
                     let collection = try context.collection(Self.name, of: Data.self)
@@ -153,7 +153,7 @@ struct KeyedWorkload: Sendable {
         return costs
     }
 
-    private func writing(_ container: PersistentContainer, _ count: Int, _ body: () async throws -> Void) async throws -> Double {
+    private func writing(_ container: PersistentContainer, count: Int, _ body: () async throws -> Void) async throws -> Double {
         let start = Clock.now()
         try await body()
         if durability == .deferred { try await container.flush() }
@@ -167,21 +167,21 @@ struct KeyedWorkload: Sendable {
         costs[operations.get] = try cost(picks.count) {
             for row in picks { sum += try collection.withBytes(forKey: keys[row]) { Int($0[0]) } ?? 0 }
         }
-        try check(engine, "random keys", sum, pickedSum)
+        try check(engine, what: "random keys", found: sum, expected: pickedSum)
         sum = 0
         costs[operations.range] = try cost(starts.count * Self.width) {
             for start in starts {
                 try collection[keys[start]..<keys[start + Self.width]].forEach { sum += Int($1[0]) }
             }
         }
-        try check(engine, "ranges", sum, rangeSum)
+        try check(engine, what: "ranges", found: sum, expected: rangeSum)
         sum = 0
         costs[operations.prefix] = try cost(starts.count * Self.width) {
             for start in starts {
                 try collection.range(withPrefix: prefix(of: start)).forEach { sum += Int($1[0]) }
             }
         }
-        try check(engine, "prefixes", sum, prefixSum)
+        try check(engine, what: "prefixes", found: sum, expected: prefixSum)
         return costs
     }
 
@@ -189,7 +189,7 @@ struct KeyedWorkload: Sendable {
         try await container.newBackgroundContext(name: "check").perform { context throws -> Void in
             var found = Checksum()
             try context.collection(Self.name, of: Data.self).all.forEach { key, value in
-                found.add(Self.row(of: key), 0, .data(value))
+                found.add(Self.row(of: key), column: 0, value: .data(value))
             }
             try found.check("storage, \(engine.rawValue): values of \(size.rawValue) bytes after deleting", left)
         }

@@ -48,14 +48,16 @@ public struct Readers: Sendable {
             for _ in 0..<repeats {
                 for (number, engine) in engines.enumerated() {
                     progress.step("readers: \(engine.rawValue), \(count), no writer")
-                    alone[number].append(try await run(engine, count, .none))
+                    alone[number].append(try await run(engine, count: count, writer: .none))
                     progress.step("readers: \(engine.rawValue), \(count), a writer")
-                    beside[number].append(try await run(engine, count, .atFullSpeed))
+                    beside[number].append(try await run(engine, count: count, writer: .atFullSpeed))
                 }
             }
             for (number, engine) in engines.enumerated() {
                 let (alone, beside) = (alone[number], beside[number])
-                rows += self.rows("\(count) readers", engine, alone) + self.rows("\(count) readers and a writer", engine, beside)
+                rows +=
+                    self.rows("\(count) readers", engine: engine, runs: alone)
+                    + self.rows("\(count) readers and a writer", engine: engine, runs: beside)
                 let ratio = Spread(beside.map(\.p99)).median / Spread(alone.map(\.p99)).median
                 notes.append(
                     "\(engine.rawValue), \(count) readers: p99 with a writer / without \((ratio * 100).rounded() / 100).")
@@ -75,7 +77,7 @@ public struct Readers: Sendable {
 
     enum Writer: Sendable { case none, atFullSpeed }
 
-    private func rows(_ name: String, _ engine: Engine, _ runs: [Figures]) -> [Report.Row] {
+    private func rows(_ name: String, engine: Engine, runs: [Figures]) -> [Report.Row] {
         func row(_ operation: String, _ values: [Double]) -> [Report.Row] {
             guard !values.isEmpty else { return [] }
             var row = Report.Row(benchmark: "readers", durability: durability.rawValue, objects: objects, verified: true)
@@ -90,26 +92,26 @@ public struct Readers: Sendable {
             + row("read, all", runs.map(\.readNanoseconds)) + row("update", runs.compactMap(\.writeNanoseconds))
     }
 
-    private func run(_ engine: Engine, _ count: Int, _ writer: Writer) async throws -> Figures {
+    private func run(_ engine: Engine, count: Int, writer: Writer) async throws -> Figures {
         switch engine {
-        case .sqliteRaw: try await run(SQLiteRecords.self, count, writer)
-        case .lmdbRaw: try await run(LMDBRecords.self, count, writer)
-        case .strata: try await run(.lmdb, count, writer)
-        case .strataSQLite: try await run(.sqlite, count, writer)
-        case .strataMemory: try await run(.memory, count, writer)
+        case .sqliteRaw: try await run(SQLiteRecords.self, count: count, writer: writer)
+        case .lmdbRaw: try await run(LMDBRecords.self, count: count, writer: writer)
+        case .strata: try await run(.lmdb, count: count, writer: writer)
+        case .strataSQLite: try await run(.sqlite, count: count, writer: writer)
+        case .strataMemory: try await run(.memory, count: count, writer: writer)
         }
     }
 
-    private func run(_ store: StoreKind, _ count: Int, _ writer: Writer) async throws -> Figures {
+    private func run(_ store: StoreKind, count: Int, writer: Writer) async throws -> Figures {
         let folder = try RunFolder()
         let model = try DatasetModel(RecordData.make(1, seed: seed))
-        return try await folder.run(.siblings(store), model.model) { container in
+        return try await folder.run(.siblings(store), model: model.model) { container in
             let ids = try await fill(container, model)
             let counts = counts
             let (figures, updates) = try await figures(count, writer) { number, end in
-                try await read(container, model, ids, counts, seed: seed &+ UInt64(number), until: end)
+                try await read(container, model: model, ids: ids, counts: counts, seed: seed &+ UInt64(number), until: end)
             } write: { end in
-                try await write(container, model, ids, until: end)
+                try await write(container, model: model, ids: ids, until: end)
             }
             if durability == .deferred { try await container.flush() }
             return (figures: figures, updates: updates, ids: RowIDs(ids))
@@ -182,7 +184,7 @@ public struct Readers: Sendable {
     }
 
     private func read(
-        _ container: PersistentContainer, _ model: DatasetModel, _ ids: [ObjectID], _ counts: [Int], seed: UInt64,
+        _ container: PersistentContainer, model: DatasetModel, ids: [ObjectID], counts: [Int], seed: UInt64,
         until end: UInt64
     ) async throws -> Part {
         var latencies = Self.emptyHistogram
@@ -218,7 +220,7 @@ public struct Readers: Sendable {
     }
 
     private func write(
-        _ container: PersistentContainer, _ model: DatasetModel, _ ids: [ObjectID], until end: UInt64
+        _ container: PersistentContainer, model: DatasetModel, ids: [ObjectID], until end: UInt64
     ) async throws -> Part {
         let writer = await container.newBackgroundContext(name: "writer")
         var rows = updatedRows.makeIterator()

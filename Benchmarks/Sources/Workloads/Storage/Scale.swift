@@ -49,11 +49,11 @@ public struct Scale: Sendable {
                 }
             }
             for (engine, runs) in zip(engines, runs) {
-                rows.append(row("insert", engine, size, runs, \.insert))
-                rows.append(row("point read", engine, size, runs, \.read))
-                rows.append(row("full scan", engine, size, runs, \.scan))
-                rows.append(row("random update", engine, size, runs, \.update))
-                rows.append(row("open, in all", engine, size, runs, \.openNanoseconds))
+                rows.append(row("insert", engine: engine, size: size, runs: runs, cost: \.insert))
+                rows.append(row("point read", engine: engine, size: size, runs: runs, cost: \.read))
+                rows.append(row("full scan", engine: engine, size: size, runs: runs, cost: \.scan))
+                rows.append(row("random update", engine: engine, size: size, runs: runs, cost: \.update))
+                rows.append(row("open, in all", engine: engine, size: size, runs: runs, cost: \.openNanoseconds))
                 let bytes = runs.map(\.fileBytes).max() ?? 0
                 let memory = runs.map(\.memoryBytes).max() ?? 0
                 notes.append(
@@ -68,7 +68,7 @@ public struct Scale: Sendable {
     }
 
     private func row(
-        _ operation: String, _ engine: Engine, _ size: Int, _ runs: [Figures], _ cost: KeyPath<Figures, Double>
+        _ operation: String, engine: Engine, size: Int, runs: [Figures], cost: KeyPath<Figures, Double>
     ) -> Report.Row {
         var row = Report.Row(benchmark: "scale", durability: durability.rawValue, objects: size, verified: true)
         row.operation = "\(operation), \(size) objects"
@@ -80,7 +80,7 @@ public struct Scale: Sendable {
         return row
     }
 
-    func check(_ engine: Engine, _ what: String, _ found: Int, _ expected: Int) throws {
+    func check(_ engine: Engine, what: String, found: Int, expected: Int) throws {
         guard found == expected else {
             throw VerificationError("scale, \(engine.rawValue): \(what) gave \(found), expected \(expected)")
         }
@@ -90,36 +90,39 @@ public struct Scale: Sendable {
         switch engine {
         case .sqliteRaw: try run(SQLiteRecords.self, size)
         case .lmdbRaw: try run(LMDBRecords.self, size)
-        case .strata: try await run(.lmdb, engine, size)
-        case .strataSQLite: try await run(.sqlite, engine, size)
-        case .strataMemory: try await run(.memory, engine, size)
+        case .strata: try await run(.lmdb, engine: engine, size: size)
+        case .strataSQLite: try await run(.sqlite, engine: engine, size: size)
+        case .strataMemory: try await run(.memory, engine: engine, size: size)
         }
     }
 
-    private func run(_ store: StoreKind, _ engine: Engine, _ size: Int) async throws -> Figures {
+    private func run(_ store: StoreKind, engine: Engine, size: Int) async throws -> Figures {
         let folder = try RunFolder()
         let model = try DatasetModel(RecordData.make(1, seed: seed))
         let setting = BenchmarkConfiguration.siblings(store)
         let (reads, updates) = (randomRows(size, seed &+ 1), randomRows(size, seed &+ 2))
         Memory.resetPeak()
         let before = Memory.anonymousBytes()
-        let filled = try await folder.open(setting, model.model) { try await fill($0, size, model) }
+        let filled = try await folder.open(setting, model: model.model) { try await fill($0, size: size, model: model) }
         var figures = Figures()
         figures.memoryBytes = max(0, Memory.anonymousBytes() - before)
         figures.fileBytes = folder.fileBytes()
         let expected = ExpectedRecords(size, seed: checkedSeed, picks: reads, updates: updates)
         let ids = filled.result.ids
         let start = Clock.now()
-        let used = try await folder.open(setting, model.model) { container in
+        let used = try await folder.open(setting, model: model.model) { container in
             figures.openNanoseconds = Double(Clock.now() - start)
             let reader = await container.newBackgroundContext(name: "reader")
             (figures.read, figures.scan) = try await reader.perform { context throws -> (Double, Double) in
-                try (pointReads(context, model, engine, ids, reads, expected), scan(context, engine, size, expected))
+                try (
+                    pointReads(context, model: model, engine: engine, ids: ids, rows: reads, expected: expected),
+                    scan(context, engine: engine, size: size, expected: expected)
+                )
             }
-            figures.update = try await update(container, model, ids, updates)
+            figures.update = try await update(container, model: model, ids: ids, rows: updates)
         }
         figures.insert = filled.result.nanoseconds
-        _ = try await folder.open(setting, model.model) { container in
+        _ = try await folder.open(setting, model: model.model) { container in
             try await Checksum.records(container, model.entities[0], ids: ids)
                 .check("scale, \(engine.rawValue): \(size) records after the updates", expected.checksum)
         }
@@ -134,7 +137,7 @@ public struct Scale: Sendable {
 
     /// Imports the records. Returns their ids and the nanoseconds per object.
     private func fill(
-        _ container: PersistentContainer, _ size: Int, _ model: DatasetModel
+        _ container: PersistentContainer, size: Int, model: DatasetModel
     ) async throws -> (ids: RowIDs, nanoseconds: Double) {
         let importer = await container.newBackgroundContext(name: "import")
         var random = SeededNumbers(seed: seed)
@@ -160,8 +163,8 @@ public struct Scale: Sendable {
     }
 
     private func pointReads(
-        _ context: ManagedObjectContext, _ model: DatasetModel, _ engine: Engine, _ ids: RowIDs, _ rows: [Int],
-        _ expected: ExpectedRecords
+        _ context: ManagedObjectContext, model: DatasetModel, engine: Engine, ids: RowIDs, rows: [Int],
+        expected: ExpectedRecords
     ) throws -> Double {
         let attribute = model.entities[0].attributes[0]
         let picked = rows.map { ids[$0] }
@@ -171,26 +174,27 @@ public struct Scale: Sendable {
                 if case .int(let number) = context.object(with: id)[attribute: attribute] { sum += Int(number) }
             }
         }
-        try check(engine, "point reads", sum, expected.pickedSum)
+        try check(engine, what: "point reads", found: sum, expected: expected.pickedSum)
         return result
     }
 
     private func scan(
-        _ context: ManagedObjectContext, _ engine: Engine, _ size: Int, _ expected: ExpectedRecords
+        _ context: ManagedObjectContext, engine: Engine, size: Int, expected: ExpectedRecords
     ) throws -> Double {
         let request = EntityFetchRequest(
             RecordData.entity,
             matching: .all([
-                .compare("count", .greaterOrEqual, .int(RecordData.leastCount)), .compare("kind", .equal, .int(RecordData.kind)),
+                .compare("count", .greaterOrEqual, to: .int(RecordData.leastCount)),
+                .compare("kind", .equal, to: .int(RecordData.kind)),
             ]))
         var count = 0
         let result = try cost(size) { count = try context.count(request) }
-        try check(engine, "the scan", count, expected.matching)
+        try check(engine, what: "the scan", found: count, expected: expected.matching)
         return result
     }
 
     private func update(
-        _ container: PersistentContainer, _ model: DatasetModel, _ ids: RowIDs, _ rows: [Int]
+        _ container: PersistentContainer, model: DatasetModel, ids: RowIDs, rows: [Int]
     ) async throws -> Double {
         let updater = await container.newBackgroundContext(name: "updater")
         let start = Clock.now()

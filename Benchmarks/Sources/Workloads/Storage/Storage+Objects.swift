@@ -11,8 +11,8 @@ extension Storage {
         let folder = try RunFolder()
         let model = try DatasetModel(records)
         let engine = Engine.allCases.first { $0.store == store } ?? .strata
-        let work = try await folder.run(.siblings(store), model.model) { container in
-            try await self.work(container, model, engine, folder)
+        let work = try await folder.run(.siblings(store), model: model.model) { container in
+            try await self.work(container, model: model, engine: engine, in: folder)
         } check: { container, work in
             try await Checksum.records(container, model.entities[0], ids: RowIDs(work.ids))
                 .check("storage, \(engine.rawValue): records after the updates", Checksum(updated.tables[0]))
@@ -24,7 +24,7 @@ extension Storage {
     private func importCost(_ store: StoreKind) async throws -> Double {
         let folder = try RunFolder()
         let model = try DatasetModel(imported)
-        return try await folder.run(.siblings(store), importing: imported, model) { container in
+        return try await folder.run(.siblings(store), importing: imported, model: model) { container in
             let context = await container.importContext(name: "import")
             let importer = Importer(
                 data: importedData, model: model, savePoints: .every(saveEvery), durability: durability.durability)
@@ -37,7 +37,7 @@ extension Storage {
 
     /// Runs the work on records. Also returns their ids.
     private func work(
-        _ container: PersistentContainer, _ model: DatasetModel, _ engine: Engine, _ folder: RunFolder
+        _ container: PersistentContainer, model: DatasetModel, engine: Engine, in folder: RunFolder
     ) async throws -> (figures: EngineFigures, ids: [ObjectID]) {
         var figures = EngineFigures()
         let importer = Importer(
@@ -49,14 +49,14 @@ extension Storage {
         figures.fileBytes = folder.fileBytes()
         let reader = await container.newBackgroundContext(name: "reader")
         figures.costs[.pointRead] = try await reader.perform { context throws -> Double in
-            try pointReads(ids, model, context, engine)
+            try pointReads(ids, model: model, in: context, engine: engine)
         }
         figures.costs[.scan] = try await reader.perform { context throws -> Double in try scan(context, engine) }
-        figures.costs[.update] = try await update(container, model, ids)
+        figures.costs[.update] = try await update(container, model: model, ids: ids)
         return (figures, ids)
     }
 
-    private func update(_ container: PersistentContainer, _ model: DatasetModel, _ ids: [ObjectID]) async throws -> Double {
+    private func update(_ container: PersistentContainer, model: DatasetModel, ids: [ObjectID]) async throws -> Double {
         let updater = await container.newBackgroundContext(name: "updater")
         let start = Clock.now()
         for first in stride(from: 0, to: picks.count, by: saveEvery) {
@@ -73,7 +73,7 @@ extension Storage {
     }
 
     private func pointReads(
-        _ ids: [ObjectID], _ model: DatasetModel, _ context: ManagedObjectContext, _ engine: Engine
+        _ ids: [ObjectID], model: DatasetModel, in context: ManagedObjectContext, engine: Engine
     ) throws -> Double {
         let attribute = model.entities[0].attributes[0]
         var sum = 0
@@ -82,7 +82,7 @@ extension Storage {
                 if case .int(let number) = context.object(with: ids[row])[attribute: attribute] { sum += Int(number) }
             }
         }
-        try check(engine, "point reads", sum, pickedSum)
+        try check(engine, what: "point reads", found: sum, expected: pickedSum)
         return result
     }
 
@@ -90,11 +90,12 @@ extension Storage {
         let request = EntityFetchRequest(
             RecordData.entity,
             matching: .all([
-                .compare("count", .greaterOrEqual, .int(RecordData.leastCount)), .compare("kind", .equal, .int(RecordData.kind)),
+                .compare("count", .greaterOrEqual, to: .int(RecordData.leastCount)),
+                .compare("kind", .equal, to: .int(RecordData.kind)),
             ]))
         var count = 0
         let result = try cost(records.rowCount) { count = try context.count(request) }
-        try check(engine, "the scan", count, matching)
+        try check(engine, what: "the scan", found: count, expected: matching)
         return result
     }
 }

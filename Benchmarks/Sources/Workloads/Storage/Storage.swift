@@ -51,11 +51,11 @@ public struct Storage: Sendable {
             }
         }
         return StorageOperation.allCases.flatMap { operation in
-            zip(engines, runs).compactMap { engine, runs in row(operation, engine, runs) }
+            zip(engines, runs).compactMap { engine, runs in row(operation, engine: engine, runs: runs) }
         }
     }
 
-    private func row(_ operation: StorageOperation, _ engine: Engine, _ runs: [EngineFigures]) -> Report.Row? {
+    private func row(_ operation: StorageOperation, engine: Engine, runs: [EngineFigures]) -> Report.Row? {
         let costs = runs.compactMap { $0.costs[operation] }
         guard !costs.isEmpty else { return nil }
         var row = Report.Row(
@@ -83,7 +83,7 @@ public struct Storage: Sendable {
         return figures
     }
 
-    func check(_ engine: Engine, _ what: String, _ found: Int, _ expected: Int) throws {
+    func check(_ engine: Engine, what: String, found: Int, expected: Int) throws {
         guard found == expected else {
             throw VerificationError("storage, \(engine.rawValue): \(what) gave \(found), expected \(expected)")
         }

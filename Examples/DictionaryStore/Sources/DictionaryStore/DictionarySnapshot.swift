@@ -14,7 +14,7 @@ final class DictionarySnapshot: StoreSnapshot {
 
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { state.objects[entity][key]?.version }
 
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? { state.objects[entity][key]?.values[column] }
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? { state.objects[entity][key]?.values[column] }
 
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] {
         switch relation {

@@ -73,16 +73,17 @@ import StoreInterface
 
     static func query(_ context: ManagedObjectContext) throws {
         let cities = EntityFetchRequest(
-            "Place", matching: .all([.compare("population", .greater, 1_000_000), .equal("country.code", "FR")]),
+            "Place", matching: .all([.compare("population", .greater, to: 1_000_000), .equal("country.code", "FR")]),
             sortBy: [.init("population", .descending)], limit: 3)
         try show("the largest cities of France", cities, in: context)
 
         let names = EntityFetchRequest(
-            "Place", matching: .string("name", .hasPrefix, "Neu", .sensitive), sortBy: [.init("name"), .init("number")], limit: 3)
+            "Place", matching: .string("name", .hasPrefix, pattern: "Neu", sensitivity: .sensitive),
+            sortBy: [.init("name"), .init("number")], limit: 3)
         try show("the first places that begin with Neu", names, in: context)
 
         let around = EntityFetchRequest(
-            "Place", matching: .all([.between("latitude", 47, 48), .between("longitude", 7, 8)]),
+            "Place", matching: .all([.between("latitude", 47, and: 48), .between("longitude", 7, and: 8)]),
             sortBy: [.init("population", .descending)], limit: 3)
         try show("the largest places near Basel", around, in: context)
 

@@ -36,7 +36,7 @@ struct ChangeLog {
         touched.insert(ObjectAddress(entity: entity, key: key))
     }
 
-    mutating func noteLink(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey) {
+    mutating func noteLink(_ link: Int, from source: ObjectKey, to destination: ObjectKey) {
         count &+= 1
         guard isWatching, records() else { return }
         if let onFirstChange, isEmpty { onFirstChange() }

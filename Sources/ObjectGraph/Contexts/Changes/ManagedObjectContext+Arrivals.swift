@@ -42,7 +42,7 @@ extension ManagedObjectContext {
     func insertGraph(of object: ManagedObject, _ entity: Entity? = nil) {
         guard let relations = object.detachedState else { return }
         guard relations.graph == nil else { return insertGraphs(of: [object]) }
-        register(object, relations, entity)
+        register(object, relations: relations, known: entity)
         if relations.hasRelations { connect(CollectionOfOne((object, relations))) }
         awakeFromInsert(object)
     }
@@ -61,7 +61,7 @@ extension ManagedObjectContext {
             while let object = waiting.popLast() {
                 guard object.state == .detached, let relations = object.detachedState else { continue }
                 let related = relations.graph == nil ? [] : relations.related(to: object)
-                register(object, relations)
+                register(object, relations: relations)
                 inserted.append((object, relations))
                 waiting.append(contentsOf: related.reversed())
             }
@@ -72,7 +72,7 @@ extension ManagedObjectContext {
     }
 
     /// Assigns a key to a detached object, and registers the object in the context.
-    private func register(_ object: ManagedObject, _ relations: DetachedState, _ known: Entity? = nil) {
+    private func register(_ object: ManagedObject, relations: DetachedState, known: Entity? = nil) {
         guard let entity = known ?? storedModel.entity(named: relations.entity.name) else {
             preconditionFailure("\(relations.entity.name) is not in the model of the context \(name)")
         }
@@ -123,7 +123,7 @@ extension ManagedObjectContext {
             if case .toOne = relationship.kind {
                 setToOne(object, relationship, to: other)
             } else if let other {
-                addToMany(object, relationship, other)
+                addToMany(object, relationship: relationship, other: other)
             }
         }
         arrange(inserted)

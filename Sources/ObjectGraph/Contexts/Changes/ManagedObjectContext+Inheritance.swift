@@ -13,7 +13,7 @@ extension ManagedObjectContext {
     private func member(of object: ManagedObject) -> Entity {
         guard let hierarchy = storedModel.hierarchies[object.entity] else { return storedModel.entities[object.entity] }
         if object.member != ManagedObject.unknownMember { return hierarchy.members[Int(object.member)] }
-        let type = read(object, hierarchy.typeColumn) ?? lastValue(object.entity, object.key, hierarchy.typeColumn)
+        let type = read(object, hierarchy.typeColumn) ?? lastValue(object.entity, key: object.key, column: hierarchy.typeColumn)
         guard let member = hierarchy.member(ofType: type) else { return hierarchy.members[0] }
         object.member = UInt8(clamping: member)
         return hierarchy.members[member]

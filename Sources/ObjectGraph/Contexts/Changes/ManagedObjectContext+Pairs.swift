@@ -21,30 +21,31 @@ extension ManagedObjectContext {
                 }
             }
             for key in keys.sorted() {
-                for pair in traits.rules.pairs[entity] where isSet(pair.column, entity, key, in: layers) {
-                    trapOnStoreError { try settle(pair, entity, key, below) }
+                for pair in traits.rules.pairs[entity] where isSet(pair.column, entity: entity, key: key, in: layers) {
+                    trapOnStoreError { try settle(pair, entity: entity, key: key, below: below) }
                 }
             }
         }
     }
 
-    private func isSet(_ column: Int, _ entity: Int, _ key: ObjectKey, in layers: [Layer]) -> Bool {
+    private func isSet(_ column: Int, entity: Int, key: ObjectKey, in layers: [Layer]) -> Bool {
         layers.contains { $0.row(entity, key)?.isSet(column) == true }
     }
 
-    private func settle(_ pair: RelationshipRules.Pair, _ entity: Int, _ key: ObjectKey, _ below: LayeredView) throws {
-        let partner = try layerStack.view.value(entity, key, pair.column)?.referenceKey
+    private func settle(_ pair: RelationshipRules.Pair, entity: Int, key: ObjectKey, below: LayeredView) throws {
+        let partner = try layerStack.view.value(entity, key: key, column: pair.column)?.referenceKey
         // The object that refers to the partner below these layers.
-        if let partner, let former = try below.value(pair.destination, partner, pair.back)?.referenceKey, former != key,
-            try layerStack.view.value(entity, former, pair.column)?.referenceKey == partner
+        if let partner, let former = try below.value(pair.destination, key: partner, column: pair.back)?.referenceKey,
+            former != key,
+            try layerStack.view.value(entity, key: former, column: pair.column)?.referenceKey == partner
         {
-            write(entity, former, pair.column, .null)
+            write(entity, key: former, column: pair.column, value: .null)
         }
         // The partner of the object below these layers.
-        if let former = try below.value(entity, key, pair.column)?.referenceKey, former != partner,
-            try layerStack.view.value(pair.destination, former, pair.back)?.referenceKey == key
+        if let former = try below.value(entity, key: key, column: pair.column)?.referenceKey, former != partner,
+            try layerStack.view.value(pair.destination, key: former, column: pair.back)?.referenceKey == key
         {
-            write(pair.destination, former, pair.back, .null)
+            write(pair.destination, key: former, column: pair.back, value: .null)
         }
     }
 }

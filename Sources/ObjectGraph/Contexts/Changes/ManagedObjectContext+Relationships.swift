@@ -8,12 +8,12 @@ extension ManagedObjectContext {
     /// A destination with an unsaved deletion is still returned, and fetches agree (S053). The save then throws.
     /// A reference to a missing object that the rule noAction permits reads as nil.
     func toOne(_ object: ManagedObject, _ column: Int, destination: Int) -> ManagedObject? {
-        let value = read(object, column) ?? lastValue(object.entity, object.key, column)
+        let value = read(object, column) ?? lastValue(object.entity, key: object.key, column: column)
         guard let key = value?.referenceKey else { return nil }
         if let known = registry.object(destination, key), !known.isDeletedHere { return known }
         if trapOnStoreError({ try exists(destination, key) }) { return self.object(destination, key) }
         guard !traits.rules.dangling[object.entity].contains(column),
-            layerStack.pendingKind(destination, key) == .delete || hasUnsaved(column, object.entity, object.key)
+            layerStack.pendingKind(destination, key) == .delete || hasUnsaved(column, entity: object.entity, key: object.key)
         else { return nil }
         let lost = self.object(destination, key)
         lost.isDeletedHere = true
@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns whether a column has an unsaved value, in this context or in an ancestor.
-    private func hasUnsaved(_ column: Int, _ entity: Int, _ key: ObjectKey) -> Bool {
+    private func hasUnsaved(_ column: Int, entity: Int, key: ObjectKey) -> Bool {
         layerStack.view.layers.prefix(layerStack.sealed.count + 1 + layerStack.baseState.inherited.count).contains { layer in
             layer.row(entity, key)?.isSet(column) ?? false
         }
@@ -37,23 +37,27 @@ extension ManagedObjectContext {
         let other = other.map { adopted($0, by: relationship) }
         let old = read(object, column)?.referenceKey
         guard old != other?.key else { return }
-        if observed.isEmpty { return relate(object, relationship, column, from: old, to: other) }
+        if observed.isEmpty { return relate(object, relationship: relationship, column: column, from: old, to: other) }
         changingObserved {
-            willSetToOne(object, relationship, column, from: old, to: other?.key)
-            if !object.isDeletedHere { relate(object, relationship, column, from: read(object, column)?.referenceKey, to: other) }
+            willSetToOne(object, relationship: relationship, column: column, from: old, to: other?.key)
+            if !object.isDeletedHere {
+                relate(object, relationship: relationship, column: column, from: read(object, column)?.referenceKey, to: other)
+            }
         }
     }
 
     private func relate(
-        _ object: ManagedObject, _ relationship: Relationship, _ column: Int, from old: ObjectKey?, to other: ManagedObject?
+        _ object: ManagedObject, relationship: Relationship, column: Int, from old: ObjectKey?, to other: ManagedObject?
     ) {
         guard old != other?.key else { return }
         let inverse = relationship.inverse.map { storedModel.entities[relationship.destination].relationships[$0] }
         if case .toOne(let back)? = inverse?.kind {
-            if let old { write(relationship.destination, old, back, .null) }
+            if let old { write(relationship.destination, key: old, column: back, value: .null) }
             if let other, !other.isDeletedHere {
-                if let partner = read(other, back)?.referenceKey { write(object.entity, partner, column, .null) }
-                write(other, back, .reference(object.key))
+                if let partner = read(other, back)?.referenceKey {
+                    write(object.entity, key: partner, column: column, value: .null)
+                }
+                write(other, column: back, value: .reference(object.key))
             }
         } else if inverse != nil {
             if let old { tracker.log.note(relationship.destination, old) }
@@ -62,20 +66,22 @@ extension ManagedObjectContext {
         if let position = relationship.position, let other {
             append(object, to: other.key, OrderedReference(column: column, position: position))
         }
-        write(object, column, other.map { .reference($0.key) } ?? .null)
+        write(object, column: column, value: other.map { .reference($0.key) } ?? .null)
     }
 
     /// Sets a to-one relationship by the key of its destination. The inverse is updated too (S044).
     func setReference(_ object: ManagedObject, _ column: Int, to value: Value) {
         let relationship = storedModel.entities[object.entity].relationships.first { $0.kind == .toOne(column: column) }
-        guard let relationship, value.isNull || value.referenceKey != nil else { return write(object, column, value) }
+        guard let relationship, value.isNull || value.referenceKey != nil else {
+            return write(object, column: column, value: value)
+        }
         setToOne(object, relationship, to: value.referenceKey.map { self.object(relationship.destination, $0) })
     }
 
     /// Returns the value of a reference as the property shows it: null if the destination was deleted under the rule noAction (S053).
-    func shown(_ value: Value, _ object: ManagedObject, _ column: Int) -> Value {
+    func shown(_ value: Value, object: ManagedObject, column: Int) -> Value {
         guard traits.rules.dangling[object.entity].contains(column) else { return value }
-        return trapOnStoreError { try layerStack.view.shown(value, object.entity, column) }
+        return trapOnStoreError { try layerStack.view.shown(value, entity: object.entity, column: column) }
     }
 
     /// Replaces all members of a to-many relationship: removes missing members and adds new members (S045).
@@ -83,50 +89,54 @@ extension ManagedObjectContext {
         guard case .toMany(let relation) = relationship.kind, !object.isAwaking else { return }
         let wanted = others.map { adopted($0, by: relationship) }
         let new = Set(wanted.map(\.key))
-        guard !observed.isEmpty else { return replaceMembers(of: object, relationship, relation, with: wanted, new) }
+        guard !observed.isEmpty else {
+            return replaceMembers(of: object, relationship: relationship, relation: relation, with: wanted, new: new)
+        }
         let old = toManyKeys(object, relation)
         changingObserved {
             willChangeToMany(
                 object, relationship, adding: new.subtracting(old).sorted(), removing: old.filter { !new.contains($0) })
-            replaceMembers(of: object, relationship, relation, with: wanted, new)
+            replaceMembers(of: object, relationship: relationship, relation: relation, with: wanted, new: new)
         }
     }
 
     private func replaceMembers(
-        of object: ManagedObject, _ relationship: Relationship, _ relation: Relation, with wanted: [ManagedObject],
-        _ new: Set<ObjectKey>
+        of object: ManagedObject, relationship: Relationship, relation: Relation, with wanted: [ManagedObject],
+        new: Set<ObjectKey>
     ) {
         let old = toManyKeys(object, relation)
-        for key in old where !new.contains(key) { drop(object, relation, key) }
+        for key in old where !new.contains(key) { drop(object, relation: relation, other: key) }
         let kept = Set(old)
-        for other in wanted where !kept.contains(other.key) { relate(object, relationship, relation, other) }
+        for other in wanted where !kept.contains(other.key) {
+            relate(object, relationship: relationship, relation: relation, to: other)
+        }
         if relationship.isOrdered { arrange(object, relationship, as: wanted.map(\.key), old: kept) }
     }
 
-    func addToMany(_ object: ManagedObject, _ relationship: Relationship, _ other: ManagedObject) {
+    func addToMany(_ object: ManagedObject, relationship: Relationship, other: ManagedObject) {
         guard case .toMany(let relation) = relationship.kind, !object.isAwaking else { return }
-        relate(object, relationship, relation, adopted(other, by: relationship))
+        relate(object, relationship: relationship, relation: relation, to: adopted(other, by: relationship))
     }
 
-    func removeFromMany(_ object: ManagedObject, _ relationship: Relationship, _ other: ManagedObject) {
+    func removeFromMany(_ object: ManagedObject, relationship: Relationship, other: ManagedObject) {
         guard case .toMany(let relation) = relationship.kind, other.state == .registered, !object.isAwaking else { return }
         let other = adopted(other, by: relationship)
-        guard isRelated(object, relation, other) else { return }
-        if observed.isEmpty { return drop(object, relation, other.key) }
+        guard isRelated(object, by: relation, to: other) else { return }
+        if observed.isEmpty { return drop(object, relation: relation, other: other.key) }
         changingObserved {
             willChangeToMany(object, relationship, adding: [], removing: [other.key])
-            if isRelated(object, relation, other) { drop(object, relation, other.key) }
+            if isRelated(object, by: relation, to: other) { drop(object, relation: relation, other: other.key) }
         }
     }
 
-    private func isRelated(_ object: ManagedObject, _ relation: Relation, _ other: ManagedObject) -> Bool {
+    private func isRelated(_ object: ManagedObject, by relation: Relation, to other: ManagedObject) -> Bool {
         switch relation {
         // The member may have moved to another object in the meantime. Then this object must not clear its reference.
         case .referrers(_, let column): read(other, column)?.referenceKey == object.key
         case .link(let link, let direction, _):
             direction == .forward
-                ? isLinked(link, object.key, other.key, object, relation, in: layerStack.view)
-                : isLinked(link, other.key, object.key, object, relation, in: layerStack.view)
+                ? isLinked(link, from: object.key, to: other.key, object: object, relation: relation, in: layerStack.view)
+                : isLinked(link, from: other.key, to: object.key, object: object, relation: relation, in: layerStack.view)
         }
     }
 
@@ -146,7 +156,7 @@ extension ManagedObjectContext {
     }
 
     private func relate(
-        _ object: ManagedObject, _ relationship: Relationship, _ relation: Relation, _ other: ManagedObject
+        _ object: ManagedObject, relationship: Relationship, relation: Relation, to other: ManagedObject
     ) {
         switch relation {
         case .referrers(let entity, _):
@@ -154,11 +164,13 @@ extension ManagedObjectContext {
             setToOne(other, storedModel.entities[entity].relationships[inverse], to: object)
         case .link(let link, let direction, let destination):
             let (source, target) = direction == .forward ? (object.key, other.key) : (other.key, object.key)
-            guard !isLinked(link, source, target, object, relation, in: layerStack.view) else { return }
+            guard !isLinked(link, from: source, to: target, object: object, relation: relation, in: layerStack.view) else {
+                return
+            }
             observed.begin()
             if !observed.isEmpty { willChangeToMany(object, relationship, adding: [other.key], removing: []) }
-            setLink(link, source, target, object, relation, linked: true)
-            noteLink(link, source, target, object, destination, other.key)
+            setLink(link, from: source, to: target, object: object, relation: relation, linked: true)
+            noteLink(link, from: source, to: target, object: object, entity: destination, other: other.key)
             observed.end()
         }
     }
@@ -166,42 +178,42 @@ extension ManagedObjectContext {
     /// Removes a relation between two objects.
     ///
     /// - Precondition: The objects are related.
-    private func drop(_ object: ManagedObject, _ relation: Relation, _ other: ObjectKey) {
+    private func drop(_ object: ManagedObject, relation: Relation, other: ObjectKey) {
         switch relation {
         case .referrers(let entity, let column):
-            write(entity, other, column, .null)
+            write(entity, key: other, column: column, value: .null)
             tracker.log.note(object.entity, object.key)
         case .link(let link, let direction, let destination):
             let (source, target) = direction == .forward ? (object.key, other) : (other, object.key)
-            setLink(link, source, target, object, relation, linked: false)
-            noteLink(link, source, target, object, destination, other)
+            setLink(link, from: source, to: target, object: object, relation: relation, linked: false)
+            noteLink(link, from: source, to: target, object: object, entity: destination, other: other)
         }
     }
 
     /// Links or unlinks a pair, with its positions in ordered relationships. Undoing an unsaved change removes the change (S032).
     private func setLink(
-        _ link: Int, _ source: ObjectKey, _ target: ObjectKey, _ object: ManagedObject, _ relation: Relation, linked: Bool
+        _ link: Int, from source: ObjectKey, to target: ObjectKey, object: ManagedObject, relation: Relation, linked: Bool
     ) {
-        for order in traits.rules.orders[link] { place(order, source, target, linked: linked) }
+        for order in traits.rules.orders[link] { place(order, source: source, target: target, linked: linked) }
         if layerStack.top.links[link].forward[source]?[target] == !linked {
             let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst()))
-            if isLinked(link, source, target, object, relation, in: below) == linked {
-                return layerStack.top.forgetLink(link, source, target)
+            if isLinked(link, from: source, to: target, object: object, relation: relation, in: below) == linked {
+                return layerStack.top.forgetLink(link, from: source, to: target)
             }
         }
-        layerStack.top.setLink(link, source, target, linked: linked)
+        layerStack.top.setLink(link, from: source, to: target, linked: linked)
     }
 
     private func noteLink(
-        _ link: Int, _ source: ObjectKey, _ target: ObjectKey, _ object: ManagedObject, _ entity: Int, _ other: ObjectKey
+        _ link: Int, from source: ObjectKey, to target: ObjectKey, object: ManagedObject, entity: Int, other: ObjectKey
     ) {
-        tracker.log.noteLink(link, source, target)
+        tracker.log.noteLink(link, from: source, to: target)
         tracker.log.note(object.entity, object.key)
         tracker.log.note(entity, other)
     }
 
     private func isLinked(
-        _ link: Int, _ source: ObjectKey, _ target: ObjectKey, _ object: ManagedObject, _ relation: Relation,
+        _ link: Int, from source: ObjectKey, to target: ObjectKey, object: ManagedObject, relation: Relation,
         in view: LayeredView
     ) -> Bool {
         for layer in view.layers {
@@ -241,11 +253,11 @@ extension ManagedObjectContext {
         let relationships = storedModel.entities[object.entity].relationships
         let far = relationships.map { farEnd(object, $0) }
         object.isDeletedHere = true
-        for (relationship, keys) in zip(relationships, far) { unlink(object, relationship, keys) }
+        for (relationship, keys) in zip(relationships, far) { unlink(object, relationship: relationship, from: keys) }
         for consequence in consequences {
             switch consequence {
             case .delete(let entity, let key, _): cascade.append(self.object(entity, key))
-            case .clear(let entity, let key, let column): write(entity, key, column, .null)
+            case .clear(let entity, let key, let column): write(entity, key: key, column: column, value: .null)
             case .deny: break
             }
         }
@@ -266,14 +278,14 @@ extension ManagedObjectContext {
     }
 
     /// Removes the pairs of a deleted object, and records that each object it referred to has changed.
-    private func unlink(_ object: ManagedObject, _ relationship: Relationship, _ keys: [ObjectKey]) {
+    private func unlink(_ object: ManagedObject, relationship: Relationship, from keys: [ObjectKey]) {
         if relationship.deleteRule == .noAction || relationship.deleteRule == .deny { return }
         for key in keys {
             tracker.log.note(relationship.destination, key)
             guard case .toMany(.link(let link, let direction, _)) = relationship.kind else { continue }
             let (source, target) = direction == .forward ? (object.key, key) : (key, object.key)
-            layerStack.top.setLink(link, source, target, linked: false)
-            tracker.log.noteLink(link, source, target)
+            layerStack.top.setLink(link, from: source, to: target, linked: false)
+            tracker.log.noteLink(link, from: source, to: target)
         }
     }
 
@@ -305,7 +317,7 @@ extension ManagedObjectContext {
         if layerStack.pendingKind(entity, key) == .insert {
             // Folding drops the insertion, and with it the values.
             for column in 0..<row.columnCount where !row.isSet(column) {
-                row[column] = readBelow(entity, key, column) ?? .null
+                row[column] = readBelow(entity, key: key, column: column) ?? .null
             }
         }
         row.kind = .delete
@@ -321,7 +333,7 @@ extension ManagedObjectContext {
             let partners = direction == .forward ? links.forward[object.key] : links.backward[object.key]
             for partner in (partners ?? [:]).keys {
                 let (source, target) = direction == .forward ? (object.key, partner) : (partner, object.key)
-                layerStack.top.forgetLink(link, source, target)
+                layerStack.top.forgetLink(link, from: source, to: target)
             }
         }
     }
@@ -331,7 +343,7 @@ extension ManagedObjectContext {
         if !retainsRegisteredObjects { registry.release(object) }
     }
 
-    /// Traps if a read for a property fails, which happens only for a damaged file. See ``readBelow(_:_:_:)``.
+    /// Traps if a read for a property fails, which happens only for a damaged file. See ``readBelow(_:key:column:)``.
     func trapOnStoreError<T>(_ body: () throws -> T) -> T {
         do { return try body() } catch { preconditionFailure("reading the store failed: \(error)") }
     }

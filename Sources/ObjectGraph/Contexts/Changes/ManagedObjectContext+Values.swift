@@ -7,13 +7,13 @@ extension ManagedObjectContext {
     @inline(__always)
     func read(_ object: ManagedObject, _ column: Int) -> Value? {
         if let row = object.row, row.isSet(column) { return row[column] }
-        return readBelow(object.entity, object.key, column)
+        return readBelow(object.entity, key: object.key, column: column)
     }
 
     /// Returns a value looked up by key. A damaged page stops the program with the store's own message.
     ///
     /// Property reads cannot throw, and continuing with a wrong value would be worse. `verify` finds damage without stopping.
-    func readBelow(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
+    func readBelow(_ entity: Int, key: ObjectKey, column: Int) -> Value? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
         if layerStack.hasLayers {
@@ -33,7 +33,7 @@ extension ManagedObjectContext {
 
     /// Returns the value to read for a property whose record is gone (S022).
     func inaccessible(_ object: ManagedObject, _ column: Int) -> Value {
-        if object.isDeletedHere, let last = lastValue(object.entity, object.key, column) { return last }
+        if object.isDeletedHere, let last = lastValue(object.entity, key: object.key, column: column) { return last }
         if !object.isDeletedHere {
             precondition(
                 shouldDeleteInaccessibleFaults || phase.closure != nil || setup.coordinator.isClosed,
@@ -44,7 +44,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the last value of a column of an object that has an unsaved deletion here (S054); nil for any other object.
-    func lastValue(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
+    func lastValue(_ entity: Int, key: ObjectKey, column: Int) -> Value? {
         guard newestOwnRow(entity, key)?.kind == .delete else { return nil }
         let count = layerStack.sealed.count + 1
         for layer in layerStack.view.layers.prefix(count) {
@@ -53,7 +53,7 @@ extension ManagedObjectContext {
             if row.kind == .insert { return .null }
         }
         let below = LayeredView(base: layerStack.view.base, layers: Array(layerStack.view.layers.dropFirst(count)))
-        return trapOnStoreError { try below.value(entity, key, column) }
+        return trapOnStoreError { try below.value(entity, key: key, column: column) }
     }
 
     private func zeroValue(_ entity: Int, _ column: Int) -> Value {
@@ -62,68 +62,69 @@ extension ManagedObjectContext {
     }
 
     /// Sets a column. An equal value is not a change (S032).
-    func write(_ object: ManagedObject, _ column: Int, _ value: Value) {
+    func write(_ object: ManagedObject, column: Int, value: Value) {
         if object.isDeletedHere || object.isAwaking { return }
-        if object.observation != nil { return writeObserved(object, column, value) }
-        store(object, column, value)
+        if object.observation != nil { return writeObserved(object, column: column, value: value) }
+        store(object, column: column, value: value)
     }
 
     /// Sets a column and notifies observers before and after, if the value differs.
-    private func writeObserved(_ object: ManagedObject, _ column: Int, _ value: Value) {
+    private func writeObserved(_ object: ManagedObject, column: Int, value: Value) {
         guard let old = read(object, column), old != value else { return }
         changingObserved {
             observed.willChange(object, .column(column))
             // An observer may have deleted the object.
-            if !object.isDeletedHere { store(object, column, value) }
+            if !object.isDeletedHere { store(object, column: column, value: value) }
         }
     }
 
     @inline(__always)
-    private func store(_ object: ManagedObject, _ column: Int, _ value: Value) {
+    private func store(_ object: ManagedObject, column: Int, value: Value) {
         if let row = object.row, row.layer == layerStack.topID, row.isSet(column) {
             guard row.change(column, to: value) else { return }
             if layerStack.top.mustKeepIndexes { layerStack.top.didSet(column, of: row, entity: object.entity, key: object.key) }
-            if !tracker.updatesOfDeleted.isEmpty { tracker.updatesOfDeleted.note(object.entity, object.key, column) }
+            if !tracker.updatesOfDeleted.isEmpty { tracker.updatesOfDeleted.note(object.entity, key: object.key, column: column) }
             tracker.log.note(object.entity, object.key)
             return
         }
-        if !differsInSize(object.entity, object.key, column, value) {
+        if !differsInSize(object.entity, key: object.key, column: column, value: value) {
             guard let old = read(object, column), old != value else { return }
         }
         let row = writableRow(object)
         row[column] = value
         layerStack.top.didSet(column, of: row, entity: object.entity, key: object.key)
-        if !tracker.updatesOfDeleted.isEmpty { tracker.updatesOfDeleted.note(object.entity, object.key, column) }
+        if !tracker.updatesOfDeleted.isEmpty { tracker.updatesOfDeleted.note(object.entity, key: object.key, column: column) }
         tracker.log.note(object.entity, object.key)
     }
 
     /// Sets a column of an object that may be unregistered, without creating an instance.
-    func write(_ entity: Int, _ key: ObjectKey, _ column: Int, _ value: Value) {
-        if let known = registry.object(entity, key) { return write(known, column, value) }
-        if !differsInSize(entity, key, column, value) {
-            guard let old = readBelow(entity, key, column), old != value else { return }
+    func write(_ entity: Int, key: ObjectKey, column: Int, value: Value) {
+        if let known = registry.object(entity, key) { return write(known, column: column, value: value) }
+        if !differsInSize(entity, key: key, column: column, value: value) {
+            guard let old = readBelow(entity, key: key, column: column), old != value else { return }
         }
         let row = makeWritableRow(entity, key)
         row[column] = value
         layerStack.top.didSet(column, of: row, entity: entity, key: key)
-        if !tracker.updatesOfDeleted.isEmpty { tracker.updatesOfDeleted.note(entity, key, column) }
+        if !tracker.updatesOfDeleted.isEmpty { tracker.updatesOfDeleted.note(entity, key: key, column: column) }
         tracker.log.note(entity, key)
     }
 
     /// Returns whether a large value differs in byte count from the stored value, which then need not be read for comparison.
     @inline(__always)
-    private func differsInSize(_ entity: Int, _ key: ObjectKey, _ column: Int, _ value: Value) -> Bool {
+    private func differsInSize(_ entity: Int, key: ObjectKey, column: Int, value: Value) -> Bool {
         switch value {
-        case .data(let data) where data.count > 4096: differsInSize(entity, key, column, data.count)
-        case .string(let text) where text.utf8.count > 4096: differsInSize(entity, key, column, text.utf8.count)
+        case .data(let data) where data.count > 4096: differsInSize(entity, key: key, column: column, byteCount: data.count)
+        case .string(let text) where text.utf8.count > 4096:
+            differsInSize(entity, key: key, column: column, byteCount: text.utf8.count)
         default: false
         }
     }
 
     @inline(never)
-    private func differsInSize(_ entity: Int, _ key: ObjectKey, _ column: Int, _ byteCount: Int) -> Bool {
+    private func differsInSize(_ entity: Int, key: ObjectKey, column: Int, byteCount: Int) -> Bool {
         // If this read fails, the read that follows reports the error.
-        guard let parts = try? layerStack.view.parts(entity, key, column) else { return false }
+        guard let parts = try? layerStack.view.parts(entity, key: key, column: column) else { return false }
         return parts.byteCount != byteCount
     }
 

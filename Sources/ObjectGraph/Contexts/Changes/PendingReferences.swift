@@ -11,7 +11,7 @@ struct PendingReferences: ObjectReader {
     }
 
     /// Returns nil also if no change sets the column.
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) -> Value? {
+    func value(_ entity: Int, key: ObjectKey, column: Int) -> Value? {
         let answer = layers.lookup(entity, page: PageAddress.page(of: key), slot: PageAddress.slot(of: key), column)
         return if case .row(let row) = answer, row.isSet(column) { row[column] } else { nil }
     }
@@ -27,7 +27,7 @@ struct PendingReferences: ObjectReader {
             let wanted = Value.reference(key)
             for layer in layers {
                 for other in layer.candidates(entity: entity, column: column, value: wanted)
-                where value(entity, other, column) == wanted { found.insert(other) }
+                where value(entity, key: other, column: column) == wanted { found.insert(other) }
             }
         case .link(let link, let direction, let destination):
             var verdicts: [ObjectKey: Bool] = [:]
@@ -76,11 +76,15 @@ extension RelationshipRules {
             for (number, link) in schema.links.enumerated() {
                 if link.source == entity {
                     for other in reader.related(.link(number, .forward, destination: link.destination), to: key)
-                    where newest.links[number].forward[key]?[other] == nil { made.setLink(number, key, other, linked: false) }
+                    where newest.links[number].forward[key]?[other] == nil {
+                        made.setLink(number, from: key, to: other, linked: false)
+                    }
                 }
                 if link.destination == entity {
                     for other in reader.related(.link(number, .backward, destination: link.source), to: key)
-                    where newest.links[number].backward[key]?[other] == nil { made.setLink(number, other, key, linked: false) }
+                    where newest.links[number].backward[key]?[other] == nil {
+                        made.setLink(number, from: other, to: key, linked: false)
+                    }
                 }
             }
         }
@@ -106,10 +110,10 @@ extension Layer {
     func forgetLinks(of entity: Int, _ key: ObjectKey, _ schema: StoreSchema) {
         for (number, link) in schema.links.enumerated() {
             if link.source == entity {
-                for other in (links[number].forward[key] ?? [:]).keys { forgetLink(number, key, other) }
+                for other in (links[number].forward[key] ?? [:]).keys { forgetLink(number, from: key, to: other) }
             }
             if link.destination == entity {
-                for other in (links[number].backward[key] ?? [:]).keys { forgetLink(number, other, key) }
+                for other in (links[number].backward[key] ?? [:]).keys { forgetLink(number, from: other, to: key) }
             }
         }
     }

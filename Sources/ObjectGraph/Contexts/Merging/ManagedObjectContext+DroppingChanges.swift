@@ -49,7 +49,7 @@ extension ManagedObjectContext {
             let row = layerStack.top.row(end.entity, end.key)
             guard row?.isSet(pair.column) == true || isFirst && isDeleted, found.insert(end).inserted else { continue }
             let new = row?[pair.column].referenceKey
-            let old = trapOnStoreError { try below.value(end.entity, end.key, pair.column) }?.referenceKey
+            let old = trapOnStoreError { try below.value(end.entity, key: end.key, column: pair.column) }?.referenceKey
             guard let back = traits.rules.pairs[pair.destination].firstIndex(where: { $0.column == pair.back }) else { continue }
             for partner in Set([new, old].compactMap(\.self)) {
                 waiting.append(End(entity: pair.destination, key: partner, pair: back))
@@ -61,7 +61,7 @@ extension ManagedObjectContext {
     private func dropPair(_ end: End) {
         let column = traits.rules.pairs[end.entity][end.pair].column
         guard let known = layerStack.top.row(end.entity, end.key), known.kind != .delete else { return }
-        if known.kind == .insert { return write(end.entity, end.key, column, .null) }
+        if known.kind == .insert { return write(end.entity, key: end.key, column: column, value: .null) }
         let row = makeWritableRow(end.entity, end.key)
         row.clear(column)
         if row.set.isEmpty { layerStack.top.remove(entity: end.entity, key: end.key) }
@@ -74,8 +74,8 @@ extension ManagedObjectContext {
             if link.source == entity { pairs += (layerStack.top.links[number].forward[key] ?? [:]).keys.map { (key, $0) } }
             if link.destination == entity { pairs += (layerStack.top.links[number].backward[key] ?? [:]).keys.map { ($0, key) } }
             for (source, destination) in pairs {
-                layerStack.top.forgetLink(number, source, destination)
-                tracker.log.noteLink(number, source, destination)
+                layerStack.top.forgetLink(number, from: source, to: destination)
+                tracker.log.noteLink(number, from: source, to: destination)
                 tracker.log.note(link.source, source)
                 tracker.log.note(link.destination, destination)
             }
@@ -86,8 +86,9 @@ extension ManagedObjectContext {
     private func dropOrders(_ entity: Int, _ key: ObjectKey) {
         for order in traits.rules.orders.joined() where order.ownerEntity == entity || order.memberEntity == entity {
             for (place, row) in rows(of: order, in: layerStack.top) {
-                let isOwner = order.ownerEntity == entity && value(OrderEntity.owner, order, place, row) == key
-                let isMember = order.memberEntity == entity && value(OrderEntity.member, order, place, row) == key
+                let isOwner = order.ownerEntity == entity && value(OrderEntity.owner, order: order, key: place, row: row) == key
+                let isMember =
+                    order.memberEntity == entity && value(OrderEntity.member, order: order, key: place, row: row) == key
                 if isOwner || isMember && row.kind != .update { layerStack.top.remove(entity: order.number, key: place) }
             }
         }

@@ -113,7 +113,7 @@ extension ManagedObjectContext {
         moved.state = state
         moved.isPinned = false
         let changes = between.map(ChangeSet.union)
-        let refreshed = showing(layerStack.view(movedTo: moved), changes) {
+        let refreshed = showing(layerStack.view(movedTo: moved), changes: changes) {
             move(to: moved, changes.map { [$0] })
             return refreshRegistered(changes)
         }
@@ -145,7 +145,7 @@ extension ManagedObjectContext {
         var moved = layerStack.baseState
         moved.state = snapshot.state
         moved.isPinned = true
-        let refreshed = showing(layerStack.view(movedTo: moved), nil) {
+        let refreshed = showing(layerStack.view(movedTo: moved), changes: nil) {
             move(to: moved, nil)
             return refreshRegistered(nil)
         }
@@ -221,7 +221,7 @@ extension ManagedObjectContext {
         tracker.log.forgetUnsavedChange()
         if !layerStack.hasTakenLayers { tracker.provisional = [:] }
         guard layerStack.notInFlight.contains(where: { !$0.isEmpty }) else { return }
-        let (changes, refreshed) = showing(layerStack.viewWithoutChanges, nil, forgetsInserted: true) {
+        let (changes, refreshed) = showing(layerStack.viewWithoutChanges, changes: nil, forgetsInserted: true) {
             let affected = layerStack.dropChanges()
             let dropped = Layer.folding(affected, schema: storedModel.storeSchema)
             // The layers that a running save has taken may be unsaved changes again.

@@ -15,7 +15,7 @@ struct UpdatesOfDeletedObjects: Sendable {
     }
 
     /// Records a later change.
-    mutating func note(_ entity: Int, _ key: ObjectKey, _ column: Int) {
+    mutating func note(_ entity: Int, key: ObjectKey, column: Int) {
         changed[ObjectAddress(entity: entity, key: key)]?.insert(column)
         completions[ObjectAddress(entity: entity, key: key)]?.insert(column)
     }
@@ -130,7 +130,7 @@ extension ManagedObjectContext {
             tracker.updatesOfDeleted.add(place, changed)
         }
         for column in 0..<row.columnCount where !row.isSet(column) {
-            row[column] = readBelow(entity, key, column) ?? .null
+            row[column] = readBelow(entity, key: key, column: column) ?? .null
             layerStack.top.didSet(column, of: row, entity: entity, key: key)
         }
         guard let object = registry.object(entity, key) else { return }

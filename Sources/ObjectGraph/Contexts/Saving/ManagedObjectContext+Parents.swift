@@ -142,7 +142,7 @@ extension ManagedObjectContext {
         let span = mergeSpan()
         defer { span?.end() }
         let changes = self.changes(counted.map { [$0] }, showing: target.state).map(ChangeSet.union)
-        let refreshed = showing(layerStack.view(movedTo: target), changes) {
+        let refreshed = showing(layerStack.view(movedTo: target), changes: changes) {
             move(to: target, changes.map { [$0] })
             return refreshRegistered(changes)
         }
@@ -202,7 +202,7 @@ extension ManagedObjectContext {
         guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
         return try await withCheckedThrowingContinuation { continuation in
             let isEnqueued = parent.enqueue { parent in
-                parent.takeThrough(push, durability) { continuation.resume(with: $0) }
+                parent.takeThrough(push, durability: durability) { continuation.resume(with: $0) }
             }
             if !isEnqueued { continuation.resume(throwing: SaveError.parentGone(context: name)) }
         }
@@ -214,7 +214,7 @@ extension ManagedObjectContext {
     func didPush(_ push: ChildChanges, _ place: ParentState, adopted: ChangeSet = ChangeSet()) {
         layerStack.baseState.route?.didSave(layerStack.taken, accepted: place.taken)
         let moved = movedBaseState(push, place)
-        let written = showing(layerStack.view(movedTo: moved, droppingTaken: true), nil) {
+        let written = showing(layerStack.view(movedTo: moved, droppingTaken: true), changes: nil) {
             let written = layerStack.removeTaken()
             phase.settlesBaseLater = true
             setBaseState(moved)
@@ -324,7 +324,7 @@ extension ManagedObjectContext {
     ///
     /// Children that ask during a running save are saved together afterwards: one transaction, one wait for the disk.
     func takeThrough(
-        _ push: ChildChanges, _ durability: Durability,
+        _ push: ChildChanges, durability: Durability,
         _ completion: @escaping @Sendable (Result<ParentState, any Error>) -> Void
     ) {
         guard phase.saveGate.add(WaitingPush(push: push, durability: durability, completion: completion)) else { return }
@@ -341,7 +341,7 @@ extension ManagedObjectContext {
                 catchUp(with: waiting.push)
             }
             if let route = layerStack.baseState.route {
-                return route.takeThrough(group.map(\.push), durability, in: self) { [self] in finish(group, $0) }
+                return route.takeThrough(group.map(\.push), durability: durability, in: self) { [self] in finish(group, $0) }
             }
             _ = try prepareSave()
         } catch {
@@ -356,8 +356,8 @@ extension ManagedObjectContext {
         }
         let began = layerStack.revision
         let passed = passedChanges(layersAbove(layerStack.sealed, pushes.map(\.layer)))
-        forwardToParent(pushes, durability) { [self] result in
-            let state = Result { try didForwardToParent(pushes, same && began == layerStack.revision, result) }
+        forwardToParent(pushes, durability: durability) { [self] result in
+            let state = Result { try didForwardToParent(pushes, same: same && began == layerStack.revision, result: result) }
             if case .success = state { record(passed) }
             finish(group, state)
         }
@@ -402,7 +402,7 @@ extension ManagedObjectContext {
 
     /// Forwards own layers and the pushes to the writer or to the parent. Calls `then` on this context's executor.
     private func forwardToParent(
-        _ pushes: [ChildChanges], _ durability: Durability, _ then: @escaping (Result<Answer, any Error>) -> Void
+        _ pushes: [ChildChanges], durability: Durability, _ then: @escaping (Result<Answer, any Error>) -> Void
     ) {
         let host = requiredHost
         // `then` is called once, on this context's executor, where it was created.
@@ -429,7 +429,7 @@ extension ManagedObjectContext {
         }
         let push = joined(pushes)
         let isEnqueued = parent.enqueue { parent in
-            parent.takeThrough(push, durability) { result in
+            parent.takeThrough(push, durability: durability) { result in
                 host.enqueue { _ in then(result.map { .pushed(push, $0) }) }
             }
         }
@@ -461,7 +461,7 @@ extension ManagedObjectContext {
     }
 
     /// Applies the result after the level above has saved this context's own changes and the children's.
-    private func didForwardToParent(_ pushes: [ChildChanges], _ same: Bool, _ result: Result<Answer, any Error>) throws
+    private func didForwardToParent(_ pushes: [ChildChanges], same: Bool, result: Result<Answer, any Error>) throws
         -> ParentState
     {
         let changes = ChangeSet.union(pushes.map(\.changes))

@@ -40,7 +40,7 @@ extension ManagedObjectContext {
         if isRoot { return layers.isEmpty ? SavePreview() : await setup.writer.preview(requestToTry(layers, origin)) }
         guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
         let (request, writer) = try await withCheckedThrowingContinuation { continuation in
-            let isEnqueued = parent.enqueue { $0.gather(layers, origin) { continuation.resume(with: $0) } }
+            let isEnqueued = parent.enqueue { $0.gather(layers, origin: origin) { continuation.resume(with: $0) } }
             if !isEnqueued { continuation.resume(throwing: SaveError.parentGone(context: name)) }
         }
         return request.layers.isEmpty ? SavePreview() : await writer.preview(request)
@@ -54,7 +54,7 @@ extension ManagedObjectContext {
 
     /// Combines this context's changes with a child's and forwards both to the parent. The root creates a save request of them.
     private func gather(
-        _ above: [Layer], _ origin: SaveOrigin,
+        _ above: [Layer], origin: SaveOrigin,
         _ completion: @escaping @Sendable (Result<(SaveRequest, StoreWriter), any Error>) -> Void
     ) {
         // Wait for a running save, whose changes no longer belong to this context.
@@ -66,7 +66,7 @@ extension ManagedObjectContext {
                 let origin = origin.orAuthor(transactionAuthor)
                 if isRoot { return completion(.success((requestToTry(layers, origin), setup.writer))) }
                 guard let parent = setup.parent?.host else { throw SaveError.parentGone(context: name) }
-                let isEnqueued = parent.enqueue { $0.gather(layers, origin, completion) }
+                let isEnqueued = parent.enqueue { $0.gather(layers, origin: origin, completion) }
                 if !isEnqueued { throw SaveError.parentGone(context: name) }
             } catch {
                 completion(.failure(error))

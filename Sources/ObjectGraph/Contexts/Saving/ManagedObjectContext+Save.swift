@@ -129,7 +129,7 @@ extension ManagedObjectContext {
 
     /// Returns the report of a save; nil if nothing is installed.
     func trace(of request: SaveRequest) -> SaveTrace? {
-        setup.coordinator.instruments.map { SaveTrace($0, request.origin, request.durability) }
+        setup.coordinator.instruments.map { SaveTrace($0, origin: request.origin, durability: request.durability) }
     }
 
     func saveRequest(_ layers: [Layer], _ durability: Durability) -> SaveRequest {
@@ -159,7 +159,7 @@ extension ManagedObjectContext {
         let written = showing(
             layerStack.view(movedTo: moved, droppingTaken: true),
             // A merge policy may have dropped changes, which then are in no change set.
-            mergePolicy.mayDrop ? nil : others.map { ChangeSet.union($0 + [outcome.changes]) }
+            changes: mergePolicy.mayDrop ? nil : others.map { ChangeSet.union($0 + [outcome.changes]) }
         ) {
             let written = layerStack.removeTaken()
             layerStack.baseState.route?.didSave(written, accepted: outcome.changes)

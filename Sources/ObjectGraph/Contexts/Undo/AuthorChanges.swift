@@ -46,7 +46,7 @@ struct AuthorChanges {
             let isOwn = save.author == author
             for change in save.entities {
                 let ignored = derived.isEmpty ? ColumnSet() : derived[change.entity]
-                for page in change.pages { note(page, change.entity, touched, isOwn: isOwn, ignoring: ignored) }
+                for page in change.pages { note(page, entity: change.entity, touched: touched, isOwn: isOwn, ignoring: ignored) }
             }
             for link in save.links {
                 let ends = Ends(sources: Set(link.sources), destinations: Set(link.destinations))
@@ -60,7 +60,7 @@ struct AuthorChanges {
     }
 
     private mutating func note(
-        _ page: ChangeSet.PageChange, _ entity: Int, _ touched: Set<ObjectAddress>, isOwn: Bool, ignoring ignored: ColumnSet
+        _ page: ChangeSet.PageChange, entity: Int, touched: Set<ObjectAddress>, isOwn: Bool, ignoring ignored: ColumnSet
     ) {
         let all = ColumnSet(first: EntitySchema.maximumColumns)
         for slot in SlotIterator(page.inserted | page.updated | page.deleted) {
@@ -83,7 +83,7 @@ struct AuthorChanges {
     }
 
     /// Returns whether a pair may have been changed by the author, and by others.
-    func touches(_ link: Int, _ source: ObjectKey, _ destination: ObjectKey) -> (own: Bool, others: Bool) {
+    func touches(_ link: Int, from source: ObjectKey, to destination: ObjectKey) -> (own: Bool, others: Bool) {
         func contains(_ ends: [Ends]?) -> Bool {
             ends?.contains { $0.sources.contains(source) && $0.destinations.contains(destination) } ?? false
         }

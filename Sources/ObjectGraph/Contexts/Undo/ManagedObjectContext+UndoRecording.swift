@@ -132,7 +132,7 @@ extension ManagedObjectContext {
         }
         for (link, pairs) in changes.links.enumerated() where !pairs.isEmpty {
             for (source, partners) in pairs.forward {
-                let linked = linkedPartners(link, source, below)
+                let linked = linkedPartners(link, of: source, in: below)
                 for (destination, isLinked) in partners where linked(destination) != isLinked {
                     step.set(.init(link: link, source: source, destination: destination), linked: isLinked)
                 }
@@ -145,7 +145,7 @@ extension ManagedObjectContext {
     /// Returns a function that tells whether a source object is linked to a destination in a state, whether or not both exist.
     ///
     /// - Parameter layers: The layers of the state, newest first. The state below them is the base of the view.
-    func linkedPartners(_ link: Int, _ source: ObjectKey, _ layers: [Layer]) -> (ObjectKey) -> Bool {
+    func linkedPartners(_ link: Int, of source: ObjectKey, in layers: [Layer]) -> (ObjectKey) -> Bool {
         let relation = Relation.link(link, .forward, destination: storedModel.storeSchema.links[link].destination)
         let verdicts = layers.compactMap { $0.links[link].forward[source] }
         var stored: Set<ObjectKey>?

@@ -8,7 +8,7 @@ extension ManagedObjectContext {
     /// - Throws: ``UndoError/conflicts(_:)``. Then nothing has changed.
     func revert(_ step: UndoStep, isRedo: Bool, _ policy: UndoPolicy) throws -> ([UndoConflict], UndoStep) {
         sealTop()
-        var plan = try UndoPlan(self, step, isRedo: isRedo, policy)
+        var plan = try UndoPlan(self, step: step, isRedo: isRedo, policy: policy)
         guard !plan.sealedLayers.isEmpty else { return (plan.conflicts, UndoStep()) }
         let isObserved = !observed.isEmpty
         if isObserved { observed.begin() }
@@ -18,7 +18,7 @@ extension ManagedObjectContext {
             // Observers may have changed objects.
             if !layerStack.top.isEmpty {
                 sealTop()
-                plan = try UndoPlan(self, step, isRedo: isRedo, policy)
+                plan = try UndoPlan(self, step: step, isRedo: isRedo, policy: policy)
             }
         }
         return (plan.conflicts, apply(plan, isRedo: isRedo))
@@ -61,7 +61,7 @@ extension ManagedObjectContext {
             for (source, pairs) in link.forward {
                 tracker.log.note(ends.source, source)
                 for destination in pairs.keys {
-                    tracker.log.noteLink(number, source, destination)
+                    tracker.log.noteLink(number, from: source, to: destination)
                     tracker.log.note(ends.destination, destination)
                 }
             }
@@ -75,9 +75,9 @@ extension ManagedObjectContext {
         let own = layerStack.notInFlight.count
         let below = Array(layerStack.view.layers.dropFirst(own))
         let newest = Array(layerStack.view.layers.prefix(own))
-        let objects = step.objects.keys.filter { isRedundant($0, newest, below) }
+        let objects = step.objects.keys.filter { isRedundant($0, in: newest, below: below) }
         let pairs = step.links.keys.filter { pair in
-            let isLinked = linkedPartners(pair.link, pair.source, below)(pair.destination)
+            let isLinked = linkedPartners(pair.link, of: pair.source, in: below)(pair.destination)
             for layer in newest {
                 if let known = layer.links[pair.link].forward[pair.source]?[pair.destination] { return known == isLinked }
             }
@@ -85,12 +85,12 @@ extension ManagedObjectContext {
         }
         guard !objects.isEmpty || !pairs.isEmpty else { return }
         unseal()
-        for pair in pairs { layerStack.top.forgetLink(pair.link, pair.source, pair.destination) }
+        for pair in pairs { layerStack.top.forgetLink(pair.link, from: pair.source, to: pair.destination) }
         for address in objects { removeRedundantColumns(address, below) }
     }
 
     /// Returns whether an object's unsaved changes contain a value that the state below has too.
-    private func isRedundant(_ address: ObjectAddress, _ layers: [Layer], _ below: [Layer]) -> Bool {
+    private func isRedundant(_ address: ObjectAddress, in layers: [Layer], below: [Layer]) -> Bool {
         let rows = layers.compactMap { $0.row(address.entity, address.key) }
         guard let newest = rows.first, let oldest = rows.last, tracker.updatesOfDeleted.changed[address] == nil else {
             return false

@@ -80,16 +80,16 @@ private struct AuthorInverse {
         switch (existed, exists) {
         case (true, true): try addUpdate(change, of: address)
         case (false, true) where change.isLifeOwn == true:
-            let changed = note(.changed, address, change.after)
+            let changed = note(.changed, address: address, columns: change.after)
             if !changed || policy == .force { try step.set(.init(before: nil, after: row(address, now)), at: address) }
         case (true, false) where change.isLifeOwn == true:
-            let unknown = note(.unknownValue, address, change.before)
+            let unknown = note(.unknownValue, address: address, columns: change.before)
             if !unknown || policy == .force { try step.set(.init(before: row(address, before), after: nil), at: address) }
-        case (true, false): add(.deleted, address, nil)
-        case (false, true): note(.unknownValue, address, change.own)
+        case (true, false): add(.deleted, address: address, column: nil)
+        case (false, true): note(.unknownValue, address: address, columns: change.own)
         case (false, false):
             // Another author's object: the snapshot does not have it. An object that the author inserted needs no undo.
-            if change.isLifeOwn == true, !change.before.isEmpty { add(.unknownValue, address, nil) }
+            if change.isLifeOwn == true, !change.before.isEmpty { add(.unknownValue, address: address, column: nil) }
         }
     }
 
@@ -98,10 +98,10 @@ private struct AuthorInverse {
         for column in 0..<old.columnCount {
             var isUndone = change.own.contains(column) && old[column] != new[column]
             if isUndone, change.before.contains(column) {
-                add(.unknownValue, address, column)
+                add(.unknownValue, address: address, column: column)
                 isUndone = false
             } else if isUndone, change.after.contains(column) {
-                add(.changed, address, column, present: new[column], wanted: old[column])
+                add(.changed, address: address, column: column, present: new[column], wanted: old[column])
                 isUndone = policy == .force
             }
             if isUndone { continue }
@@ -117,10 +117,10 @@ private struct AuthorInverse {
         for source in Set((changes.ownLinks[link] ?? []).flatMap(\.sources)).sorted() {
             let (old, new) = try (Set(before.related(relation, to: source)), Set(now.related(relation, to: source)))
             for destination in old.symmetricDifference(new).sorted() {
-                let touched = changes.touches(link, source, destination)
+                let touched = changes.touches(link, from: source, to: destination)
                 guard touched.own else { continue }
                 if touched.others {
-                    add(.changed, ObjectAddress(entity: schema.source, key: source), nil)
+                    add(.changed, address: ObjectAddress(entity: schema.source, key: source), column: nil)
                     if policy == .skip { continue }
                 }
                 step.set(.init(link: link, source: source, destination: destination), linked: new.contains(destination))
@@ -131,7 +131,7 @@ private struct AuthorInverse {
     private func row(_ address: ObjectAddress, _ view: LayeredView) throws -> Row {
         let count = context.storedModel.entities[address.entity].columns.count
         let row = Row.make(kind: .update, layer: 0, columnCount: count)
-        for column in 0..<count { row[column] = try view.value(address.entity, address.key, column) ?? .null }
+        for column in 0..<count { row[column] = try view.value(address.entity, key: address.key, column: column) ?? .null }
         return row
     }
 
@@ -139,14 +139,14 @@ private struct AuthorInverse {
 
     /// Adds a conflict per column of the object. Returns whether there are any.
     @discardableResult
-    private mutating func note(_ kind: UndoConflict.Kind, _ address: ObjectAddress, _ columns: ColumnSet) -> Bool {
+    private mutating func note(_ kind: UndoConflict.Kind, address: ObjectAddress, columns: ColumnSet) -> Bool {
         let known = (0..<context.storedModel.entities[address.entity].columns.count).filter(columns.contains)
-        for column in known { add(kind, address, column) }
+        for column in known { add(kind, address: address, column: column) }
         return !known.isEmpty
     }
 
     private mutating func add(
-        _ kind: UndoConflict.Kind, _ address: ObjectAddress, _ column: Int?, present: Value? = nil, wanted: Value? = nil
+        _ kind: UndoConflict.Kind, address: ObjectAddress, column: Int?, present: Value? = nil, wanted: Value? = nil
     ) {
         let entity = context.storedModel.entities[address.entity]
         conflicts.append(

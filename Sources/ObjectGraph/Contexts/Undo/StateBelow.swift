@@ -57,7 +57,8 @@ struct StateBelow {
         for column in 0..<columnCount where columns.contains(column) {
             if case .below = layers.lookup(entity, page: number, slot: slot, column),
                 context.storedModel.entities[entity].columns[column].type == .data,
-                let count = try context.layerStack.view.base.parts(entity, key, column)?.byteCount, count > limit - bytes
+                let count = try context.layerStack.view.base.parts(entity, key: key, column: column)?.byteCount,
+                count > limit - bytes
             {
                 return nil
             }

@@ -24,7 +24,7 @@ struct UndoPlan {
     /// The layers to add over the context's changes, oldest first and sealed.
     var sealedLayers: [Layer] { layers.reversed() }
 
-    init(_ context: ManagedObjectContext, _ step: UndoStep, isRedo: Bool, _ policy: UndoPolicy) throws {
+    init(_ context: ManagedObjectContext, step: UndoStep, isRedo: Bool, policy: UndoPolicy) throws {
         self.context = context
         self.step = step
         self.isRedo = isRedo
@@ -74,7 +74,7 @@ struct UndoPlan {
         switch isRedo ? (change.before, change.after) : (change.after, change.before) {
         case (let expected?, nil): if exists { planDeletion(address, expected) }
         case (nil, let wanted?): try planInsertion(address, wanted, exists: exists)
-        case (let expected?, let wanted?): planUpdate(address, expected, wanted, exists: exists)
+        case (let expected?, let wanted?): planUpdate(address, expected: expected, wanted: wanted, exists: exists)
         case (nil, nil): break
         }
     }
@@ -85,7 +85,7 @@ struct UndoPlan {
     }
 
     private func present(_ address: ObjectAddress, _ column: Int) -> Value? {
-        context.readBelow(address.entity, address.key, column)
+        context.readBelow(address.entity, key: address.key, column: column)
     }
 
     private mutating func planDeletion(_ address: ObjectAddress, _ expected: Row) {
@@ -93,7 +93,7 @@ struct UndoPlan {
         let changed = (0..<expected.columnCount).filter {
             expected.isSet($0) && !isDerived($0, address) && present(address, $0) != expected[$0]
         }
-        for column in changed { add(.changed, address, column, expected: expected[column]) }
+        for column in changed { add(.changed, address: address, column: column, expected: expected[column]) }
         if !changed.isEmpty, policy == .skip { return }
         let row = Row.make(kind: .delete, layer: layer.id, columnCount: expected.columnCount)
         // The last values of an object that was never saved are nowhere else.
@@ -128,29 +128,29 @@ struct UndoPlan {
     private mutating func planValues(of address: ObjectAddress, _ wanted: Row) {
         let different = (0..<wanted.columnCount).filter { !isDerived($0, address) && present(address, $0) != wanted[$0] }
         guard !different.isEmpty else { return }
-        add(.exists, address, nil)
+        add(.exists, address: address, column: nil)
         guard policy == .force else { return }
         let row = Row.make(kind: .update, layer: layer.id, columnCount: wanted.columnCount)
         for column in different { row[column] = wanted[column] }
-        put(row, address, wanted)
+        put(row, address: address, wanted: wanted)
     }
 
-    private mutating func planUpdate(_ address: ObjectAddress, _ expected: Row, _ wanted: Row, exists: Bool) {
-        guard exists else { return add(.deleted, address, nil) }
+    private mutating func planUpdate(_ address: ObjectAddress, expected: Row, wanted: Row, exists: Bool) {
+        guard exists else { return add(.deleted, address: address, column: nil) }
         let row = Row.make(kind: .update, layer: layer.id, columnCount: wanted.columnCount)
         for column in 0..<wanted.columnCount where wanted.isSet(column) && !isDerived(column, address) {
             let value = present(address, column)
             if value == wanted[column] { continue }
             if value != expected[column] {
-                add(.changed, address, column, expected: expected[column], wanted: wanted[column])
+                add(.changed, address: address, column: column, expected: expected[column], wanted: wanted[column])
                 if policy == .skip { continue }
             }
             row[column] = wanted[column]
         }
-        if !row.set.isEmpty { put(row, address, wanted) }
+        if !row.set.isEmpty { put(row, address: address, wanted: wanted) }
     }
 
-    private func put(_ row: Row, _ address: ObjectAddress, _ wanted: Row) {
+    private func put(_ row: Row, address: ObjectAddress, wanted: Row) {
         // A changed row of a keyed value always has the key.
         if address.entity == context.traits.keyedValues, !row.isSet(KeyedColumn.key) {
             row[KeyedColumn.key] = present(address, KeyedColumn.key) ?? wanted[KeyedColumn.key]
@@ -179,7 +179,7 @@ struct UndoPlan {
                 guard let key = row[column].referenceKey, let destination = columns[column].destination,
                     try !willExist(destination, key)
                 else { continue }
-                add(.missingDestination, address, column, wanted: row[column])
+                add(.missingDestination, address: address, column: column, wanted: row[column])
                 if row.kind == .insert || policy == .force { row[column] = .null } else { row.clear(column) }
             }
             if row.set.isEmpty { layer.remove(entity: address.entity, key: address.key) }
@@ -189,7 +189,9 @@ struct UndoPlan {
     private mutating func planLinks() throws {
         for (pair, isLinkedAfter) in step.links {
             let wanted = isRedo ? isLinkedAfter : !isLinkedAfter
-            guard context.linkedPartners(pair.link, pair.source, view.layers)(pair.destination) != wanted else { continue }
+            guard context.linkedPartners(pair.link, of: pair.source, in: view.layers)(pair.destination) != wanted else {
+                continue
+            }
             let ends = schema.links[pair.link]
             guard try !wanted || willExist(ends.source, pair.source) && willExist(ends.destination, pair.destination) else {
                 let isSourceThere = try willExist(ends.source, pair.source)
@@ -198,11 +200,13 @@ struct UndoPlan {
                     ? ObjectAddress(entity: ends.source, key: pair.source)
                     : ObjectAddress(entity: ends.destination, key: pair.destination)
                 if try willExist(address.entity, address.key) {
-                    add(.missingDestination, address, nil, wanted: .reference(isSourceThere ? pair.destination : pair.source))
+                    add(
+                        .missingDestination, address: address, column: nil,
+                        wanted: .reference(isSourceThere ? pair.destination : pair.source))
                 }
                 continue
             }
-            layer.setLink(pair.link, pair.source, pair.destination, linked: wanted)
+            layer.setLink(pair.link, from: pair.source, to: pair.destination, linked: wanted)
         }
     }
 
@@ -215,19 +219,19 @@ struct UndoPlan {
                 if link.source == address.entity {
                     for other in try view.related(.link(number, .forward, destination: link.destination), to: address.key)
                     where layer.links[number].forward[address.key]?[other] == nil {
-                        layer.setLink(number, address.key, other, linked: false)
+                        layer.setLink(number, from: address.key, to: other, linked: false)
                         isLinked = try isLinked || willExist(link.destination, other)
                     }
                 }
                 if link.destination == address.entity {
                     for other in try view.related(.link(number, .backward, destination: link.source), to: address.key)
                     where layer.links[number].backward[address.key]?[other] == nil {
-                        layer.setLink(number, other, address.key, linked: false)
+                        layer.setLink(number, from: other, to: address.key, linked: false)
                         isLinked = try isLinked || willExist(link.source, other)
                     }
                 }
             }
-            if isLinked { found.append(conflict(.referenced, address, nil)) }
+            if isLinked { found.append(conflict(.referenced, address: address, column: nil)) }
         }
         return found
     }
@@ -253,9 +257,9 @@ struct UndoPlan {
             if step.objects[address] != nil {
                 let isDenied = known.contains { if case .deny = $0 { true } else { false } }
                 if isDenied {
-                    denied.append(conflict(.referenced, address, nil))
+                    denied.append(conflict(.referenced, address: address, column: nil))
                 } else {
-                    related.append(conflict(.referenced, address, nil))
+                    related.append(conflict(.referenced, address: address, column: nil))
                 }
             }
             guard policy == .force else { continue }
@@ -284,13 +288,13 @@ struct UndoPlan {
     // MARK: Conflicts
 
     private mutating func add(
-        _ kind: UndoConflict.Kind, _ address: ObjectAddress, _ column: Int?, expected: Value? = nil, wanted: Value? = nil
+        _ kind: UndoConflict.Kind, address: ObjectAddress, column: Int?, expected: Value? = nil, wanted: Value? = nil
     ) {
-        conflicts.append(conflict(kind, address, column, expected: expected, wanted: wanted))
+        conflicts.append(conflict(kind, address: address, column: column, expected: expected, wanted: wanted))
     }
 
     private func conflict(
-        _ kind: UndoConflict.Kind, _ address: ObjectAddress, _ column: Int?, expected: Value? = nil, wanted: Value? = nil
+        _ kind: UndoConflict.Kind, address: ObjectAddress, column: Int?, expected: Value? = nil, wanted: Value? = nil
     ) -> UndoConflict {
         let entity = context.storedModel.entities[address.entity]
         return UndoConflict(

@@ -59,7 +59,7 @@ extension StoreState {
     /// Returns an object with these values of columns. Uses an index over the columns if there is one.
     func key(of entity: Int, _ columns: [Int], _ values: [Value]) throws -> ObjectKey? {
         if deferred.isEmpty { return try base.lookup(entity, columns: columns, values: values).first }
-        let parts = zip(columns, values).map { StorePredicate.compare($0, .equal, $1) }
+        let parts = zip(columns, values).map { StorePredicate.compare($0, .equal, to: $1) }
         return try view.keys(StoreQuery(entity: entity, predicate: .and(parts), limit: 1)).first
     }
 }

@@ -49,48 +49,50 @@ struct BatchInsertion: Sendable {
         var destinations = Destinations(count: columns.count)
         var ends = ListEnds()
         for var row in rows {
-            for position in lookups { row[position] = try destinations.reference(row[position], position, self, state) }
+            for position in lookups {
+                row[position] = try destinations.reference(row[position], position: position, insertion: self, in: state)
+            }
             let values = positions.map { positions in positions.map { row[$0] } }
             var found: ObjectKey?
             if let values, let match, !values.contains(where: \.isNull) {
                 found = try met[values] ?? state.key(of: entity.number, match, values)
                 // An object of another entity in the hierarchy has the values. The save then reports the constraint.
-                if let other = found, try !entity.includes(other, layer, state) { found = nil }
+                if let other = found, try !entity.includes(other, in: layer, state: state) { found = nil }
             }
             if let found {
                 if let values { met[values] = found }
                 if case .keep = rule { continue }
-                try update(found, row, in: layer, over: state.view, &ends)
-                destinations.note(row, found, self)
+                try update(found, row: row, in: layer, over: state.view, ends: &ends)
+                destinations.note(row, key: found, insertion: self)
             } else {
                 // There are as many keys as rows.
                 guard let key = free.next() else { break }
                 if let values { met[values] = key }
-                try insert(key, row, in: layer, over: state.view, &ends)
-                destinations.note(row, key, self)
+                try insert(key, row: row, in: layer, over: state.view, ends: &ends)
+                destinations.note(row, key: key, insertion: self)
             }
         }
         return layer
     }
 
     private func insert(
-        _ key: ObjectKey, _ row: [Value], in layer: Layer, over view: LayeredView, _ ends: inout ListEnds
+        _ key: ObjectKey, row: [Value], in layer: Layer, over view: LayeredView, ends: inout ListEnds
     ) throws {
         let made = Row.make(kind: .insert, layer: layer.id, columnCount: entity.columns.count)
         for (value, column) in zip(row, columns) { made[column] = value }
-        try entity.appendToLists(made, key, over: view, &ends)
+        try entity.appendToLists(made, key: key, over: view, ends: &ends)
         if columns.count < entity.columns.count { made.fill(with: entity.defaults) }
         layer.put(made, entity: entity.number, key: key)
     }
 
     private func update(
-        _ key: ObjectKey, _ row: [Value], in layer: Layer, over view: LayeredView, _ ends: inout ListEnds
+        _ key: ObjectKey, row: [Value], in layer: Layer, over view: LayeredView, ends: inout ListEnds
     ) throws {
         let known = layer.row(entity.number, key)
         let changed = known ?? Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
         let before = known.map { $0.copy(layer: layer.id) }
         for (value, column) in zip(row, columns) { changed[column] = value }
-        try entity.appendToLists(changed, key, after: before, over: view, &ends)
+        try entity.appendToLists(changed, key: key, after: before, over: view, ends: &ends)
         if known == nil { layer.put(changed, entity: entity.number, key: key) }
     }
 
@@ -100,8 +102,7 @@ struct BatchInsertion: Sendable {
 
         init(count: Int) { known = Array(repeating: [:], count: count) }
 
-        mutating func reference(_ value: Value, _ position: Int, _ insertion: BatchInsertion, _ state: StoreState) throws -> Value
-        {
+        mutating func reference(_ value: Value, position: Int, insertion: BatchInsertion, in state: StoreState) throws -> Value {
             if let key = known[position][value] { return .reference(key) }
             let reference = try insertion.properties[position].resolved(value, in: state)
             known[position][value] = reference.referenceKey
@@ -109,7 +110,7 @@ struct BatchInsertion: Sendable {
         }
 
         /// Records a row of this save, to which later rows of the save may refer.
-        mutating func note(_ row: [Value], _ key: ObjectKey, _ insertion: BatchInsertion) {
+        mutating func note(_ row: [Value], key: ObjectKey, insertion: BatchInsertion) {
             for position in insertion.lookups {
                 guard let destination = insertion.properties[position].destination,
                     destination.entity.number == insertion.entity.number,
@@ -123,8 +124,8 @@ struct BatchInsertion: Sendable {
 
 extension Entity {
     /// Returns whether an object of the store's entity is one of this entity.
-    fileprivate func includes(_ key: ObjectKey, _ layer: Layer, _ state: StoreState) throws -> Bool {
+    fileprivate func includes(_ key: ObjectKey, in layer: Layer, state: StoreState) throws -> Bool {
         guard let inheritance, !inheritance.isHead, layer.row(number, key)?.kind != .insert else { return true }
-        return try state.view.value(number, key, inheritance.typeColumn).map(inheritance.types.contains) ?? false
+        return try state.view.value(number, key: key, column: inheritance.typeColumn).map(inheritance.types.contains) ?? false
     }
 }

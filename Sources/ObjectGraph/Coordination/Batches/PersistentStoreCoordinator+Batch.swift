@@ -16,7 +16,9 @@ extension PersistentStoreCoordinator {
     public func batchUpdate(
         _ request: EntityFetchRequest, set values: [String: Value], options: BatchOptions = BatchOptions()
     ) async throws -> BatchResult {
-        try await batchUpdate(request.storeQuery(in: requestScope), model.entity(named: request.entityName), values, options)
+        try await batchUpdate(
+            request.storeQuery(in: requestScope), entity: model.entity(named: request.entityName), values: values,
+            options: options)
     }
 
     /// Sets properties of all objects that a request selects, in one atomic save.
@@ -29,7 +31,8 @@ extension PersistentStoreCoordinator {
     public func batchUpdate<M: PersistentModel>(
         _ request: FetchRequest<M>, set values: [String: Value], options: BatchOptions = BatchOptions()
     ) async throws -> BatchResult {
-        try await batchUpdate(request.storeQuery(in: requestScope), model.entity(for: M.self), values, options)
+        try await batchUpdate(
+            request.storeQuery(in: requestScope), entity: model.entity(for: M.self), values: values, options: options)
     }
 
     /// Deletes all objects that a request selects, following delete rules, in one atomic save.
@@ -82,7 +85,7 @@ extension PersistentStoreCoordinator {
     }
 
     private func batchUpdate(
-        _ query: StoreQuery, _ entity: Entity?, _ values: [String: Value], _ options: BatchOptions
+        _ query: StoreQuery, entity: Entity?, values: [String: Value], options: BatchOptions
     ) async throws -> BatchResult {
         let entity = entity ?? contextModel.entities[query.entity]
         let changes = try values.map { name, value in
@@ -93,14 +96,14 @@ extension PersistentStoreCoordinator {
             return (property: property, value: try property.checked(value))
         }
         let schema = contextModel.storeSchema
-        return try await result("strata.batch.update", query.entity, options) { state in
+        return try await result("strata.batch.update", entity: query.entity, options: options) { state in
             let layer = Layer(schema: schema)
             let columns = try changes.map { (column: $0.property.column, value: try $0.property.resolved($0.value, in: state)) }
             var ends = ListEnds()
             for key in try state.view.keys(query) {
                 let row = Row.make(kind: .update, layer: layer.id, columnCount: entity.columns.count)
                 for change in columns { row[change.column] = change.value }
-                try entity.appendToLists(row, key, over: state.view, &ends)
+                try entity.appendToLists(row, key: key, over: state.view, ends: &ends)
                 layer.put(row, entity: entity.number, key: key)
             }
             return layer
@@ -108,7 +111,7 @@ extension PersistentStoreCoordinator {
     }
 
     private func batchDelete(_ query: StoreQuery, _ options: BatchOptions) async throws -> BatchResult {
-        try await result("strata.batch.delete", query.entity, options, deletions(query))
+        try await result("strata.batch.delete", entity: query.entity, options: options, deletions(query))
     }
 
     /// Deletes objects as ``batchDelete(_:options:)-(EntityFetchRequest,_)`` does, and blocks until other contexts can see it.
@@ -147,13 +150,13 @@ extension PersistentStoreCoordinator {
     }
 
     private func result(
-        _ span: String, _ entity: Int, _ options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
+        _ span: String, entity: Int, options: BatchOptions, _ make: @escaping @Sendable (StoreState) throws -> Layer
     ) async throws -> BatchResult {
         await writer.suspension.enter()
         defer { writer.suspension.leave() }
         var result = BatchResult(entity: entity, store: store.identity)
         result.add(
-            try await instruments.span(span, ["strata.entity": "\(contextModel.entities[entity].name)"]) {
+            try await instruments.span(span, attributes: ["strata.entity": "\(contextModel.entities[entity].name)"]) {
                 try await submit(options, make)
             })
         return result
@@ -164,7 +167,7 @@ extension PersistentStoreCoordinator {
     ) async throws -> ChangeSet {
         try checkOpen()
         var request = request(options, make)
-        request.trace = instruments.map { SaveTrace($0, request.origin, request.durability) }
+        request.trace = instruments.map { SaveTrace($0, origin: request.origin, durability: request.durability) }
         return try await withCheckedThrowingContinuation { [request] continuation in
             // No context is the origin, so all contexts are notified, and other coordinators on the file too.
             writer.submit(request, origin: .max) { result in continuation.resume(with: result.map(\.changes)) }

@@ -35,7 +35,7 @@ extension SaveCheck {
     private mutating func apply(_ policy: MergePolicy, _ contest: Contested) throws {
         guard let row = contest.row else { return }
         let id = contest.conflict.objectID
-        try apply(policy, row, id.entity, id.key, isInStore: contest.isInStore)
+        try apply(policy, to: row, entity: id.entity, key: id.key, isInStore: contest.isInStore)
     }
 
     private mutating func write(_ values: [String: Value], _ contest: Contested) throws {
@@ -54,7 +54,7 @@ extension SaveCheck {
             let base = request.base.view
             var added = try base.exists(id.entity, id.key) ? ColumnSet() : row.set
             for column in schema.columns.indices where !row.isSet(column) {
-                row[column] = try base.value(id.entity, id.key, column) ?? .null
+                row[column] = try base.value(id.entity, key: id.key, column: column) ?? .null
                 added.insert(column)
             }
             for name in values.keys {

@@ -12,7 +12,7 @@ extension SaveCheck {
         var waiting = kept
         while let address = waiting.popLast() {
             let consequences = try rules.consequences(of: address.entity, address.key, in: base) { column in
-                try base.value(address.entity, address.key, column)?.referenceKey
+                try base.value(address.entity, key: address.key, column: column)?.referenceKey
             }
             for consequence in consequences {
                 switch consequence {
@@ -24,7 +24,7 @@ extension SaveCheck {
                     guard let row = layer.row(entity, key), row.kind == .update, row.isSet(column), row[column].isNull else {
                         continue
                     }
-                    drop(column, entity, key)
+                    drop(column, entity: entity, key: key)
                 case .deny:
                     continue
                 }
@@ -47,7 +47,7 @@ extension SaveCheck {
                     removed.append((other, address.key))
                 }
             }
-            for pair in removed { writable().forgetLink(number, pair.source, pair.destination) }
+            for pair in removed { writable().forgetLink(number, from: pair.source, to: pair.destination) }
         }
     }
 }

@@ -10,13 +10,13 @@ extension SaveCheck {
             movedKeys.insert(change.from)
             let row = writable().move(change, entity)
             guard case .data(let key) = row[KeyedColumn.key], key.first == 0 else {
-                try resolve(row, entity, change.to, isInStore: true)
+                try resolve(row, entity: entity, key: change.to, isInStore: true)
                 continue
             }
             // Both contexts have recorded the types of one collection.
             writable().remove(entity: entity, key: change.to)
             guard case .data(let ours) = row[KeyedColumn.value], let types = CollectionTypes(bytes: ours),
-                case .data(let theirs) = try current.value(entity, change.to, KeyedColumn.value)
+                case .data(let theirs) = try current.value(entity, key: change.to, column: KeyedColumn.value)
             else { continue }
             try types.check(theirs, String(decoding: key.dropFirst(), as: UTF8.self))
         }
@@ -26,11 +26,12 @@ extension SaveCheck {
     var keyedValues: Int? { writer.store.schema.keyedValues }
 
     /// Returns the name of an object in conflicts: its entity's, or the collection with the key.
-    func nameInConflict(_ row: Row?, _ entity: Int, _ key: ObjectKey) throws -> String {
+    func nameInConflict(_ row: Row?, entity: Int, key: ObjectKey) throws -> String {
         guard entity == keyedValues else { return writer.store.schema.entities[entity].name }
         let value =
             try row.flatMap { $0.isSet(KeyedColumn.key) ? $0[KeyedColumn.key] : nil }
-            ?? state.view.value(entity, key, KeyedColumn.key) ?? request.base.view.value(entity, key, KeyedColumn.key)
+            ?? state.view.value(entity, key: key, column: KeyedColumn.key)
+            ?? request.base.view.value(entity, key: key, column: KeyedColumn.key)
         guard case .data(let bytes) = value else { return EntitySchema.keyedValues.name }
         return KeyedColumn.text(bytes)
     }

@@ -5,7 +5,7 @@ import StoreInterface
 extension SaveCheck {
     /// Settles a changed position that another save has changed too. Returns false if the object is no position, or if the merge policy
     /// decides.
-    mutating func settlePlace(_ row: Row, _ entity: Int, _ key: ObjectKey, isInStore: Bool) -> Bool {
+    mutating func settlePlace(_ row: Row, entity: Int, key: ObjectKey, isInStore: Bool) -> Bool {
         guard request.rules.isOrder(entity) else { return false }
         if !isInStore { writable().remove(entity: entity, key: key) }
         if case .custom = request.policy { return true }
@@ -22,7 +22,7 @@ extension SaveCheck {
             for page in changes.sortedPageNumbers {
                 for slot in SlotIterator(changes.page(page)?.inserted ?? 0) {
                     let key = PageAddress.key(page: page, slot: slot)
-                    if try !isPaired(key, order, &members) { lost.append(key) }
+                    if try !isPaired(key, order: order, members: &members) { lost.append(key) }
                 }
             }
             for key in lost { writable().remove(entity: order.number, key: key) }
@@ -32,7 +32,7 @@ extension SaveCheck {
     }
 
     /// - Parameter members: The members of the lists that were read.
-    private func isPaired(_ key: ObjectKey, _ order: OrderEntity, _ members: inout [ObjectKey: Set<ObjectKey>]) throws -> Bool {
+    private func isPaired(_ key: ObjectKey, order: OrderEntity, members: inout [ObjectKey: Set<ObjectKey>]) throws -> Bool {
         guard let row = layer.row(order.number, key), let owner = row[OrderEntity.owner].referenceKey,
             let member = row[OrderEntity.member].referenceKey
         else { return false }
@@ -46,15 +46,15 @@ extension SaveCheck {
     }
 
     /// Returns the conflict of two moves of one member, as a conflict of the list.
-    func placeConflict(_ row: Row?, _ entity: Int, _ key: ObjectKey) throws -> MergeConflict? {
+    func placeConflict(_ row: Row?, entity: Int, key: ObjectKey) throws -> MergeConflict? {
         guard request.rules.isOrder(entity), let relationship = writer.store.schema.entities[entity].orderedRelationship,
             let list = writer.store.schema.entities[entity].columns[OrderEntity.owner].destination,
-            let owner = try state.view.value(entity, key, OrderEntity.owner)?.referenceKey
+            let owner = try state.view.value(entity, key: key, column: OrderEntity.owner)?.referenceKey
         else { return nil }
-        let base = try request.base.view.value(entity, key, OrderEntity.position)
+        let base = try request.base.view.value(entity, key: key, column: OrderEntity.position)
         let position = MergeConflict.Property(
             name: relationship, base: base, ours: row?[OrderEntity.position],
-            theirs: try state.view.value(entity, key, OrderEntity.position), type: .data)
+            theirs: try state.view.value(entity, key: key, column: OrderEntity.position), type: .data)
         return MergeConflict(
             objectID: ObjectID(store: writer.store.identity, entity: list, key: owner),
             entityName: writer.store.schema.entities[list].name, properties: [position], isDeletedHere: false,

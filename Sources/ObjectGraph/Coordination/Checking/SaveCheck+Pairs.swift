@@ -40,15 +40,17 @@ extension SaveCheck {
     private mutating func settle(_ end: PairEnd, _ pair: RelationshipRules.Pair, with partner: PairEnd) throws -> Bool {
         let after = after
         guard try after.exists(partner.entity, partner.key) else { return false }
-        let back = try after.value(partner.entity, partner.key, pair.back)?.referenceKey
+        let back = try after.value(partner.entity, key: partner.key, column: pair.back)?.referenceKey
         if back == end.key {
             // The partner's previous partner must release it.
-            guard let former = try state.view.value(partner.entity, partner.key, pair.back)?.referenceKey, former != end.key
+            guard let former = try state.view.value(partner.entity, key: partner.key, column: pair.back)?.referenceKey,
+                former != end.key
             else {
                 return false
             }
             return try release(
-                PairEnd(entity: end.entity, key: former), pair.column, pointingAt: partner.key, for: partner, pair.back)
+                PairEnd(entity: end.entity, key: former), column: pair.column, pointingAt: partner.key, for: partner,
+                winning: pair.back)
         }
         if decides(pair.back, partner) {
             lose(pair.column, end)
@@ -60,7 +62,7 @@ extension SaveCheck {
             lose(pair.column, end)
             return true
         }
-        put(.reference(end.key), partner.entity, partner.key, pair.back)
+        put(.reference(end.key), entity: partner.entity, key: partner.key, column: pair.back)
         return true
     }
 
@@ -68,39 +70,43 @@ extension SaveCheck {
     private mutating func release(
         _ end: PairEnd, _ pair: RelationshipRules.Pair, from partner: ObjectKey?
     ) throws -> Bool {
-        guard let former = try state.view.value(end.entity, end.key, pair.column)?.referenceKey, former != partner else {
+        guard let former = try state.view.value(end.entity, key: end.key, column: pair.column)?.referenceKey, former != partner
+        else {
             return false
         }
         return try release(
-            PairEnd(entity: pair.destination, key: former), pair.back, pointingAt: end.key, for: end, pair.column)
+            PairEnd(entity: pair.destination, key: former), column: pair.back, pointingAt: end.key, for: end, winning: pair.column
+        )
     }
 
     /// Clears the reference of an object whose partner this save gave to another object.
     private mutating func release(
-        _ former: PairEnd, _ column: Int, pointingAt key: ObjectKey, for winner: PairEnd, _ winning: Int
+        _ former: PairEnd, column: Int, pointingAt key: ObjectKey, for winner: PairEnd, winning: Int
     ) throws -> Bool {
-        guard try after.value(former.entity, former.key, column)?.referenceKey == key, !decides(column, former) else {
+        guard try after.value(former.entity, key: former.key, column: column)?.referenceKey == key, !decides(column, former)
+        else {
             return false
         }
         if case .error = request.policy, try !isUnchanged(column, former) { throw try conflict(at: former) }
         if prefersStore, isLost(column, former) {
             lose(winning, winner)
         } else {
-            put(.null, former.entity, former.key, column)
+            put(.null, entity: former.entity, key: former.key, column: column)
         }
         return true
     }
 
     /// Whether the save itself sets this end. A new object that was never related does not.
     private func decides(_ column: Int, _ end: PairEnd) -> Bool {
-        guard hasSet(column, end.entity, end.key), let row = layer.row(end.entity, end.key) else { return false }
+        guard hasSet(column, entity: end.entity, key: end.key), let row = layer.row(end.entity, end.key) else { return false }
         return row.kind == .update || !row[column].isNull
     }
 
     /// Whether the store has the same partner as when the context read it.
     private func isUnchanged(_ column: Int, _ end: PairEnd) throws -> Bool {
         if request.base.sequence == state.sequence { return true }
-        return try request.base.view.value(end.entity, end.key, column) == state.view.value(end.entity, end.key, column)
+        return try request.base.view.value(end.entity, key: end.key, column: column)
+            == state.view.value(end.entity, key: end.key, column: column)
     }
 
     /// Whether the request's value of the column is not written.
@@ -111,13 +117,17 @@ extension SaveCheck {
     private mutating func lose(_ column: Int, _ end: PairEnd) {
         let isRestored = restored[.init(entity: end.entity, key: end.key)]?.contains(column) == true
         switch request.policy {
-        case .storeTrump, .rollback, .custom: drop(column, end.entity, end.key)
+        case .storeTrump, .rollback, .custom: drop(column, entity: end.entity, key: end.key)
         case .error, .objectTrump, .overwrite:
-            if isRestored { drop(column, end.entity, end.key) } else { put(.null, end.entity, end.key, column) }
+            if isRestored {
+                drop(column, entity: end.entity, key: end.key)
+            } else {
+                put(.null, entity: end.entity, key: end.key, column: column)
+            }
         }
     }
 
     private func conflict(at end: PairEnd) throws -> SaveError {
-        .conflicts([try conflict(layer.row(end.entity, end.key), end.entity, end.key, isInStore: true)])
+        .conflicts([try conflict(layer.row(end.entity, end.key), entity: end.entity, key: end.key, isInStore: true)])
     }
 }

@@ -76,7 +76,7 @@ extension SaveCheck {
         return try rules.consequences(of: address.entity, address.key, in: after) { column in
             // A deletion keeps the values that were changed before it.
             if let row, row.isSet(column) { return row[column].referenceKey }
-            return try state.view.value(address.entity, address.key, column)?.referenceKey
+            return try state.view.value(address.entity, key: address.key, column: column)?.referenceKey
         }
     }
 
@@ -89,10 +89,10 @@ extension SaveCheck {
                 switch consequence {
                 case .clear(let entity, let key, let column):
                     // The reference was set after the deletion, so it is an error to report instead of a reference to clear.
-                    if hasSet(column, entity, key) { continue }
-                    put(.null, entity, key, column)
+                    if hasSet(column, entity: entity, key: key) { continue }
+                    put(.null, entity: entity, key: key, column: column)
                 case .delete(let entity, let key, let column):
-                    if let column, hasSet(column, entity, key) { continue }
+                    if let column, hasSet(column, entity: entity, key: key) { continue }
                     guard layer.row(entity, key)?.kind != .delete else { continue }
                     markDeleted(entity, key)
                     waiting.append(.init(entity: entity, key: key))
@@ -134,12 +134,12 @@ extension SaveCheck {
     // MARK: References
 
     /// Whether the save itself set the column, not a policy that wrote a whole object.
-    func hasSet(_ column: Int, _ entity: Int, _ key: ObjectKey) -> Bool {
+    func hasSet(_ column: Int, entity: Int, key: ObjectKey) -> Bool {
         guard let row = layer.row(entity, key), row.kind != .delete, row.isSet(column) else { return false }
         return restored[.init(entity: entity, key: key)]?.contains(column) != true
     }
 
-    mutating func put(_ value: Value, _ entity: Int, _ key: ObjectKey, _ column: Int) {
+    mutating func put(_ value: Value, entity: Int, key: ObjectKey, column: Int) {
         let layer = writable()
         let known = layer.row(entity, key)
         if known?.kind == .delete { return }
@@ -152,9 +152,9 @@ extension SaveCheck {
     }
 
     /// Removes our value of a column, so that the store's value applies, or null for a new object.
-    mutating func drop(_ column: Int, _ entity: Int, _ key: ObjectKey) {
+    mutating func drop(_ column: Int, entity: Int, key: ObjectKey) {
         guard let known = layer.row(entity, key) else { return }
-        if known.kind == .insert { return put(.null, entity, key, column) }
+        if known.kind == .insert { return put(.null, entity: entity, key: key, column: column) }
         let layer = writable()
         let row = known.copy(layer: layer.id)
         row.clear(column)
@@ -188,12 +188,12 @@ extension SaveCheck {
                     missing.contains(.init(entity: destination, key: target))
                 else { return }
                 if restored[address]?.contains(column) == true {
-                    put(.null, address.entity, address.key, column)
+                    put(.null, entity: address.entity, key: address.key, column: column)
                 } else if prefersStore {
-                    drop(column, address.entity, address.key)
+                    drop(column, entity: address.entity, key: address.key)
                 } else {
                     let name = "\(schema.entities[address.entity].name).\(definition.name)"
-                    throw dangling(address, name, .init(entity: destination, key: target))
+                    throw dangling(address, property: name, target: .init(entity: destination, key: target))
                 }
             }
         }
@@ -215,14 +215,14 @@ extension SaveCheck {
                 if !prefersStore, !rules.links[number].mayDangle {
                     let names = rules.links[number]
                     let name = lost == 0 ? names.destination ?? names.source : names.source ?? names.destination
-                    throw dangling(ends[1 - lost], name ?? schema.name, ends[lost])
+                    throw dangling(ends[1 - lost], property: name ?? schema.name, target: ends[lost])
                 }
-                writable().forgetLink(number, source, destination)
+                writable().forgetLink(number, from: source, to: destination)
             }
         }
     }
 
-    private func dangling(_ object: ObjectAddress, _ property: String, _ target: ObjectAddress) -> SaveError {
+    private func dangling(_ object: ObjectAddress, property: String, target: ObjectAddress) -> SaveError {
         let store = writer.store.identity
         return .danglingReference(
             object: ObjectID(store: store, entity: object.entity, key: object.key), property: property,

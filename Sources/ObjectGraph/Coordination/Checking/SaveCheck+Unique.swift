@@ -39,18 +39,18 @@ extension SaveCheck {
         for (entity, schema) in writer.store.schema.entities.enumerated() {
             guard let changes = layer.entity(entity) else { continue }
             for (column, definition) in schema.columns.enumerated() where definition.index == .unique {
-                let twins = try twins(changes, .init(entity: entity, columns: [column]), layer)
+                let twins = try twins(changes, constraint: .init(entity: entity, columns: [column]), in: layer)
                 if !twins.isEmpty { return twins }
             }
             for index in schema.indexes where index.kind == .unique {
-                let twins = try twins(changes, .init(entity: entity, columns: index.columns), layer)
+                let twins = try twins(changes, constraint: .init(entity: entity, columns: index.columns), in: layer)
                 if !twins.isEmpty { return twins }
             }
         }
         return nil
     }
 
-    private func twins(_ changes: EntityLayer, _ constraint: UniqueConstraint, _ layer: Layer) throws -> [UniquenessConflict] {
+    private func twins(_ changes: EntityLayer, constraint: UniqueConstraint, in layer: Layer) throws -> [UniquenessConflict] {
         // The object with each combination of values that keeps them if a policy can settle the conflict.
         var holders: [[Value]: ObjectKey] = [:]
         var twins: [UniquenessConflict] = []
@@ -61,10 +61,12 @@ extension SaveCheck {
                 guard let row = page[slot], columns.contains(where: row.isSet) else { continue }
                 let key = PageAddress.key(page: number, slot: slot)
                 let values = try columns.map { column in
-                    try row.isSet(column) ? row[column] : state.view.value(constraint.entity, key, column) ?? .null
+                    try row.isSet(column) ? row[column] : state.view.value(constraint.entity, key: key, column: column) ?? .null
                 }
                 if values.contains(where: \.isNull) { continue }
-                let known = try holders.updateValue(key, forKey: values) ?? holder(of: values, constraint, layer, key)
+                let known =
+                    try holders.updateValue(key, forKey: values)
+                    ?? holder(of: values, constraint: constraint, in: layer, key: key)
                 guard let known else { continue }
                 // An updated object is older than a new one, whatever their keys.
                 let isOlder = row.kind == .update && layer.row(constraint.entity, known)?.kind == .insert
@@ -78,7 +80,7 @@ extension SaveCheck {
 
     /// Returns another object that has these values and whose values in these columns this save does not change.
     private func holder(
-        of values: [Value], _ constraint: UniqueConstraint, _ layer: Layer, _ key: ObjectKey
+        of values: [Value], constraint: UniqueConstraint, in layer: Layer, key: ObjectKey
     ) throws -> ObjectKey? {
         let view = state.view
         let (entity, columns) = (constraint.entity, constraint.columns)
@@ -94,7 +96,7 @@ extension SaveCheck {
         return try candidates.first { other in
             guard other != key else { return false }
             if let own = layer.row(entity, other), own.kind == .delete || columns.contains(where: own.isSet) { return false }
-            return try zip(columns, values).allSatisfy { try view.value(entity, other, $0) == $1 }
+            return try zip(columns, values).allSatisfy { try view.value(entity, key: other, column: $0) == $1 }
         }
     }
 
@@ -128,7 +130,7 @@ extension SaveCheck {
         case (.rollback, .update):
             writable().remove(entity: entity, key: twin.ours)
         default:
-            throw duplicate(twin.values, twin.constraint, [twin.theirs, twin.ours])
+            throw duplicate(twin.values, constraint: twin.constraint, keys: [twin.theirs, twin.ours])
         }
     }
 
@@ -136,10 +138,10 @@ extension SaveCheck {
     private mutating func releasePartners(of key: ObjectKey, _ entity: Int, keeping kept: Row) {
         guard request.rules.hasPairs, let row = layer.row(entity, key) else { return }
         for pair in request.rules.pairs[entity] where row.isSet(pair.column) && row[pair.column] != kept[pair.column] {
-            guard let partner = row[pair.column].referenceKey, hasSet(pair.back, pair.destination, partner),
+            guard let partner = row[pair.column].referenceKey, hasSet(pair.back, entity: pair.destination, key: partner),
                 layer.row(pair.destination, partner)?[pair.back].referenceKey == key
             else { continue }
-            put(.null, pair.destination, partner, pair.back)
+            put(.null, entity: pair.destination, key: partner, column: pair.back)
         }
     }
 
@@ -180,14 +182,14 @@ extension SaveCheck {
                     let newSource = link.source == entity ? replaced[source] ?? source : source
                     let newDestination = link.destination == entity ? replaced[destination] ?? destination : destination
                     guard newSource != source || newDestination != destination else { continue }
-                    layer.forgetLink(number, source, destination)
-                    if isLinked { layer.setLink(number, newSource, newDestination, linked: true) }
+                    layer.forgetLink(number, from: source, to: destination)
+                    if isLinked { layer.setLink(number, from: newSource, to: newDestination, linked: true) }
                 }
             }
         }
     }
 
-    private func duplicate(_ values: [Value], _ constraint: UniqueConstraint, _ keys: [ObjectKey]) -> SaveError {
+    private func duplicate(_ values: [Value], constraint: UniqueConstraint, keys: [ObjectKey]) -> SaveError {
         let schema = writer.store.schema.entities[constraint.entity]
         let properties = constraint.columns.map { schema.columns[$0].name }
         let entity = schema.entity(declaring: properties)

@@ -27,7 +27,8 @@ extension SaveCheck {
                     let id = ObjectID(
                         store: writer.store.identity, entity: entity, key: PageAddress.key(page: number, slot: slot))
                     errors.append(
-                        id, InvalidValue(schema, column, row[column]), listingAtMost: ValidationErrors.listedByWriter)
+                        id, InvalidValue(schema, column: column, value: row[column]),
+                        listingAtMost: ValidationErrors.listedByWriter)
                 }
             }
         }
@@ -47,9 +48,9 @@ extension SaveCheck {
             if columns.isEmpty { continue }
             for mask in [\LayerPage.inserted, \.updated] {
                 try layer.forEachRow(of: entity, mask) { key, row in
-                    try ValidationRules.check(columns, row, other: { try type(of: entity, key, $0) }) { rule, value in
+                    try ValidationRules.check(columns, row: row, other: { try type(of: entity, key, $0) }) { rule, value in
                         let violation = rule.violation(
-                            value, entityRules.entity, ObjectID(store: store, entity: entity, key: key))
+                            value, entity: entityRules.entity, id: ObjectID(store: store, entity: entity, key: key))
                         if let violation { errors.append(violation, listingAtMost: ValidationErrors.listedByWriter) }
                     }
                 }
@@ -69,7 +70,7 @@ extension SaveCheck {
     /// Returns the type of an object in its hierarchy; nil for another column than that of types.
     fileprivate func type(of entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
         guard column == writer.store.schema.entities[entity].typeColumn else { return nil }
-        return try state.view.value(entity, key, column)
+        return try state.view.value(entity, key: key, column: column)
     }
 }
 
@@ -108,7 +109,7 @@ public struct InvalidValue: Error, Sendable, Hashable, CustomStringConvertible {
     public let value: Value
     private let type: ColumnType
 
-    init(_ schema: EntitySchema, _ column: Int, _ value: Value) {
+    init(_ schema: EntitySchema, column: Int, value: Value) {
         entity = schema.name
         property = schema.columns[column].name
         type = schema.columns[column].type

@@ -73,9 +73,9 @@ struct SaveCheck {
                     let theirs = try current.version(entity, key)
                     let isOrphan = theirs == nil && row.kind == .update
                     let isKnown = request.changedWhileSuspended[.init(entity: entity, key: key)] == nil
-                    guard try isOrphan || !isKnown || hasChanged(entity, key, base, theirs) else { continue }
-                    if settlePlace(row, entity, key, isInStore: theirs != nil) { continue }
-                    try resolve(row, entity, key, isInStore: theirs != nil)
+                    guard try isOrphan || !isKnown || hasChanged(entity, key: key, base: base, theirs: theirs) else { continue }
+                    if settlePlace(row, entity: entity, key: key, isInStore: theirs != nil) { continue }
+                    try resolve(row, entity: entity, key: key, isInStore: theirs != nil)
                 }
             }
         }
@@ -86,8 +86,8 @@ struct SaveCheck {
         let current = state.view
         for id in request.watched where folded.row(id.entity, id.key) == nil {
             let theirs = try current.version(id.entity, id.key)
-            guard try hasChanged(id.entity, id.key, base, theirs) else { continue }
-            let found = try conflict(nil, id.entity, id.key, isInStore: theirs != nil)
+            guard try hasChanged(id.entity, key: id.key, base: base, theirs: theirs) else { continue }
+            let found = try conflict(nil, entity: id.entity, key: id.key, isInStore: theirs != nil)
             if request.isPreview { met.append(found) }
             switch request.policy {
             case .error: conflicts.append(found)
@@ -98,15 +98,15 @@ struct SaveCheck {
         }
     }
 
-    mutating func resolve(_ row: Row, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws {
+    mutating func resolve(_ row: Row, entity: Int, key: ObjectKey, isInStore: Bool) throws {
         if request.isPreview, row.kind != .delete || isInStore {
-            met.append(try conflict(row, entity, key, isInStore: isInStore))
+            met.append(try conflict(row, entity: entity, key: key, isInStore: isInStore))
         }
-        try apply(request.policy, row, entity, key, isInStore: isInStore)
+        try apply(request.policy, to: row, entity: entity, key: key, isInStore: isInStore)
     }
 
     /// Resolves the conflict of one object by a policy.
-    mutating func apply(_ policy: MergePolicy, _ row: Row, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws {
+    mutating func apply(_ policy: MergePolicy, to row: Row, entity: Int, key: ObjectKey, isInStore: Bool) throws {
         // The parent that inserted the object has rolled back, so there is no object to update.
         if !isInStore, row.kind == .update, try !request.base.view.exists(entity, key), row.set.count < row.columnCount {
             return writable().remove(entity: entity, key: key)
@@ -115,29 +115,29 @@ struct SaveCheck {
         case (_, .delete, false):
             writable().remove(entity: entity, key: key)
         case (.error, _, _):
-            conflicts.append(try conflict(row, entity, key, isInStore: isInStore))
+            conflicts.append(try conflict(row, entity: entity, key: key, isInStore: isInStore))
         case (.custom, _, _):
             contested.append(
                 Contested(
-                    conflict: try conflict(row, entity, key, isInStore: isInStore), row: row, isInStore: isInStore))
+                    conflict: try conflict(row, entity: entity, key: key, isInStore: isInStore), row: row, isInStore: isInStore))
         case (.rollback, _, _), (.storeTrump, .delete, _), (.storeTrump, _, false):
             writable().remove(entity: entity, key: key)
             if row.kind == .delete { kept.append(.init(entity: entity, key: key)) }
         case (.objectTrump, .delete, _), (.overwrite, .delete, _):
             break
         case (.storeTrump, _, true):
-            try keepUncontested(row, entity, key)
+            try keepUncontested(row, entity: entity, key: key)
         case (.objectTrump, _, true):
-            try keepPositionsInStore(row, entity, key)
+            try keepPositionsInStore(row, entity: entity, key: key)
         case (.objectTrump, _, false):
-            try putWhole(row, entity, key, kind: .insert)
+            try putWhole(row, entity: entity, key: key, kind: .insert)
         case (.overwrite, _, _):
-            try putWhole(row, entity, key, kind: isInStore ? .update : .insert)
+            try putWhole(row, entity: entity, key: key, kind: isInStore ? .update : .insert)
         }
     }
 
     /// Drops our value of each property that the store also changed.
-    private mutating func keepUncontested(_ row: Row, _ entity: Int, _ key: ObjectKey) throws {
+    private mutating func keepUncontested(_ row: Row, entity: Int, key: ObjectKey) throws {
         let base = request.base.view
         let current = state.view
         let layer = writable()
@@ -145,11 +145,13 @@ struct SaveCheck {
         let unseen = request.changedWhileSuspended[.init(entity: entity, key: key)]
         try row.set.forEach { column in
             let isUnseen = unseen?.contains(column) ?? false
-            if try isUnseen || base.value(entity, key, column) != current.value(entity, key, column) { ours.clear(column) }
+            if try isUnseen || base.value(entity, key: key, column: column) != current.value(entity, key: key, column: column) {
+                ours.clear(column)
+            }
         }
         for reference in request.rules.ordered[entity] {
             let isMoved = row.isSet(reference.column)
-            if try hasStoreChanged(reference.column, entity, key) {
+            if try hasStoreChanged(reference.column, entity: entity, key: key) {
                 ours.clear(reference.position)
             } else if isMoved, row.isSet(reference.position) {
                 ours[reference.position] = row[reference.position]
@@ -164,18 +166,20 @@ struct SaveCheck {
     }
 
     /// Drops our position in a list if only the store has moved the object to another list: a position goes with its list.
-    private mutating func keepPositionsInStore(_ row: Row, _ entity: Int, _ key: ObjectKey) throws {
+    private mutating func keepPositionsInStore(_ row: Row, entity: Int, key: ObjectKey) throws {
         for reference in request.rules.ordered[entity] where row.isSet(reference.position) && !row.isSet(reference.column) {
-            if try hasStoreChanged(reference.column, entity, key) { drop(reference.position, entity, key) }
+            if try hasStoreChanged(reference.column, entity: entity, key: key) {
+                drop(reference.position, entity: entity, key: key)
+            }
         }
     }
 
-    private func hasStoreChanged(_ column: Int, _ entity: Int, _ key: ObjectKey) throws -> Bool {
-        try request.base.view.value(entity, key, column) != state.view.value(entity, key, column)
+    private func hasStoreChanged(_ column: Int, entity: Int, key: ObjectKey) throws -> Bool {
+        try request.base.view.value(entity, key: key, column: column) != state.view.value(entity, key: key, column: column)
     }
 
     /// Writes our whole object: changed properties, and the other properties as the context read them.
-    private mutating func putWhole(_ row: Row, _ entity: Int, _ key: ObjectKey, kind: RowKind) throws {
+    private mutating func putWhole(_ row: Row, entity: Int, key: ObjectKey, kind: RowKind) throws {
         let base = request.base.view
         let layer = writable()
         let whole = row.copy(layer: layer.id)
@@ -183,7 +187,7 @@ struct SaveCheck {
         // The context completed the row of an object that was already deleted in the base.
         var added = try base.exists(entity, key) ? ColumnSet() : row.set
         for column in 0..<whole.columnCount where !whole.isSet(column) {
-            whole[column] = try base.value(entity, key, column) ?? .null
+            whole[column] = try base.value(entity, key: key, column: column) ?? .null
             added.insert(column)
         }
         restored[.init(entity: entity, key: key)] = added
@@ -199,15 +203,15 @@ struct SaveCheck {
         return copy
     }
 
-    func conflict(_ row: Row?, _ entity: Int, _ key: ObjectKey, isInStore: Bool) throws -> MergeConflict {
-        if let moved = try placeConflict(row, entity, key) { return moved }
+    func conflict(_ row: Row?, entity: Int, key: ObjectKey, isInStore: Bool) throws -> MergeConflict {
+        if let moved = try placeConflict(row, entity: entity, key: key) { return moved }
         let base = request.base.view
         let current = state.view
         let schema = writer.store.schema.entities[entity]
         var properties: [MergeConflict.Property] = []
         for (column, definition) in schema.columns.enumerated() {
-            let before = try base.value(entity, key, column)
-            let theirs = try current.value(entity, key, column)
+            let before = try base.value(entity, key: key, column: column)
+            let theirs = try current.value(entity, key: key, column: column)
             let isOurs = row?.isSet(column) ?? false
             guard isOurs || before != theirs, definition.derivation == nil, entity != keyedValues || column != KeyedColumn.key
             else { continue }
@@ -216,7 +220,7 @@ struct SaveCheck {
         }
         return MergeConflict(
             objectID: ObjectID(store: writer.store.identity, entity: entity, key: key),
-            entityName: try nameInConflict(row, entity, key),
+            entityName: try nameInConflict(row, entity: entity, key: key),
             properties: properties, isDeletedHere: row?.kind == .delete, isDeletedInStore: !isInStore)
     }
 }

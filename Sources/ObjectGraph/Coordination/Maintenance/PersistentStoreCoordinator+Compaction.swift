@@ -26,7 +26,7 @@ extension PersistentStoreCoordinator {
         let writer = writer
         await writer.suspension.enter()
         defer { writer.suspension.leave() }
-        return try await instruments.span("strata.compact", [:]) {
+        return try await instruments.span("strata.compact", attributes: [:]) {
             try await store.compact(options) { step in
                 writer.renewSnapshot { [weak self] in self?.didSave(0) }
                 progress(step)

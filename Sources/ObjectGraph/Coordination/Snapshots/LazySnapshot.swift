@@ -96,7 +96,7 @@ final class LazySnapshot: StoreSnapshot {
 
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? { try take().page(entity, number) }
     func pageNumbers(_ entity: Int) throws -> [UInt64] { try take().pageNumbers(entity) }
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? { try take().value(entity, key, column) }
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? { try take().value(entity, key: key, column: column) }
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try take().exists(entity, key) }
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { try take().version(entity, key) }
     func related(_ relation: Relation, to key: ObjectKey) throws -> [ObjectKey] { try take().related(relation, to: key) }
@@ -113,7 +113,7 @@ final class LazySnapshot: StoreSnapshot {
         try take().lookup(entity, columns: columns, values: values)
     }
 
-    func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? {
-        try take().parts(entity, key, column)
+    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
+        try take().parts(entity, key: key, column: column)
     }
 }

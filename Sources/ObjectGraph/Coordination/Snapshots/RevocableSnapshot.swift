@@ -144,12 +144,12 @@ final class RevocableSnapshot: StoreSnapshot {
     var pagesWorthKeeping: Int { read(\.pagesWorthKeeping) }
 
     func page(_ entity: Int, _ number: UInt64) throws -> (any StorePage)? {
-        try read { try $0.page(entity, number).map { RevocablePage($0, entity, number, of: self) } }
+        try read { try $0.page(entity, number).map { RevocablePage($0, entity: entity, number: number, of: self) } }
     }
 
     func pageNumbers(_ entity: Int) throws -> [UInt64] { try read { try $0.pageNumbers(entity) } }
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
-        try read { try $0.value(entity, key, column) }
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
+        try read { try $0.value(entity, key: key, column: column) }
     }
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try read { try $0.exists(entity, key) } }
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? { try read { try $0.version(entity, key) } }
@@ -168,8 +168,8 @@ final class RevocableSnapshot: StoreSnapshot {
     }
 
     /// The parts of a large value keep the store's snapshot themselves: a stream has to be ended before the container is closed.
-    func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? {
-        try read { try $0.parts(entity, key, column) }
+    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
+        try read { try $0.parts(entity, key: key, column: column) }
     }
 }
 
@@ -181,7 +181,7 @@ private final class RevocablePage: StorePage {
     private let (entity, number): (Int, UInt64)
 
     /// Precondition: a use is running.
-    init(_ page: any StorePage, _ entity: Int, _ number: UInt64, of snapshot: RevocableSnapshot) {
+    init(_ page: any StorePage, entity: Int, number: UInt64, of snapshot: RevocableSnapshot) {
         reading = Reading(page)
         uses = snapshot.uses
         self.snapshot = snapshot

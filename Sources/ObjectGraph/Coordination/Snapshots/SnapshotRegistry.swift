@@ -54,7 +54,7 @@ final class SnapshotRegistry: Sendable {
         var holders: [Holder]
     }
 
-    func add(_ owner: String, _ state: StoreState, _ place: ContextAddress? = nil) -> SnapshotLease {
+    func add(_ owner: String, state: StoreState, place: ContextAddress? = nil) -> SnapshotLease {
         let number = shared.withLock { shared in
             shared.next += 1
             shared.holders[shared.next] = Holder(owner: owner, state: state, place: place)

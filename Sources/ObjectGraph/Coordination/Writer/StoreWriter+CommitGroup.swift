@@ -119,7 +119,7 @@ extension Layer {
         }
         for (link, changes) in links.enumerated() {
             for (source, pairs) in changes.forward {
-                for (destination, linked) in pairs { copy.setLink(link, source, destination, linked: linked) }
+                for (destination, linked) in pairs { copy.setLink(link, from: source, to: destination, linked: linked) }
             }
         }
         copy.seal()

@@ -37,14 +37,14 @@ extension LayeredView {
     private func add(_ key: ObjectKey, to groups: inout AggregateGroups, _ aggregation: StoreAggregation) throws {
         let entity = aggregation.entity
         try groups.add {
-            try shown(entity, key, aggregation.groupBy[$0])
+            try shown(entity, key: key, column: aggregation.groupBy[$0])
         } value: {
-            try shown(entity, key, $0)
+            try shown(entity, key: key, column: $0)
         }
     }
 
-    private func shown(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value {
-        try shown(value(entity, key, column) ?? .null, entity, column)
+    private func shown(_ entity: Int, key: ObjectKey, column: Int) throws -> Value {
+        try shown(value(entity, key: key, column: column) ?? .null, entity: entity, column: column)
     }
 
     /// Whether the aggregation reads references whose destination may be missing, which stores do not treat as nil.

@@ -8,7 +8,7 @@ extension LayeredView {
         var reader = PagedReader(self)
         return try keys(query.objects).map { key in
             try query.columns.map { column in
-                if case .value(let path) = column.source { return try reader.value(entity, key, path) }
+                if case .value(let path) = column.source { return try reader.value(entity, key: key, path: path) }
                 return .reference(key)
             }
         }
@@ -106,12 +106,12 @@ struct PagedReader {
     }
 
     /// Returns the value of a column; null for a missing object, and for a reference to one.
-    mutating func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value {
-        let value = try stored(entity, key, column)
-        return mayDangle ? try view.shown(value, entity, column) : value
+    mutating func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value {
+        let value = try stored(entity, key: key, column: column)
+        return mayDangle ? try view.shown(value, entity: entity, column: column) : value
     }
 
-    private mutating func stored(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value {
+    private mutating func stored(_ entity: Int, key: ObjectKey, column: Int) throws -> Value {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
         switch try view.lookup(entity, page: number, slot: slot, column) {
@@ -126,8 +126,8 @@ struct PagedReader {
         return try page.value(slot, column)
     }
 
-    mutating func value(_ entity: Int, _ key: ObjectKey, _ path: ValueQuery.Path) throws -> Value {
-        let first = try value(entity, key, path.firstColumn)
+    mutating func value(_ entity: Int, key: ObjectKey, path: ValueQuery.Path) throws -> Value {
+        let first = try value(entity, key: key, column: path.firstColumn)
         return path.steps.isEmpty ? first : try value(behind: first, path)
     }
 
@@ -137,7 +137,7 @@ struct PagedReader {
         for (position, step) in path.steps.enumerated() {
             guard let key = reference.referenceKey else { return .null }
             let next = position + 1 < path.steps.count ? path.steps[position + 1].column : path.column
-            reference = try value(step.entity, key, next)
+            reference = try value(step.entity, key: key, column: next)
         }
         return reference
     }

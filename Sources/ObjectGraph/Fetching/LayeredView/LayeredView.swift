@@ -25,7 +25,7 @@ public struct LayeredView: ObjectReader {
 
     /// Returns the value from the newest layer that has the column set, else from the base. An inserting row ends the search; a
     /// deleting row returns nil.
-    public func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? {
+    public func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
         switch try lookup(entity, page: number, slot: slot, column) {
@@ -43,7 +43,7 @@ public struct LayeredView: ObjectReader {
     func lookup(_ entity: Int, page number: UInt64, slot: Int, _ column: Int) throws -> LayerAnswer {
         let answer = layers.lookup(entity, page: number, slot: slot, column)
         guard case .row(let row) = answer, row.kind == .update else { return answer }
-        return try isOrphan(row, entity, PageAddress.key(page: number, slot: slot)) ? .deleted : answer
+        return try isOrphan(row, entity: entity, key: PageAddress.key(page: number, slot: slot)) ? .deleted : answer
     }
 
     /// Returns the save that last wrote the object: unsaved if it was never saved, nil if it does not exist.
@@ -82,7 +82,7 @@ public struct LayeredView: ObjectReader {
     }
 
     /// Whether an update belongs to a deleted object. Such updates contain every value; see `ManagedObjectContext.keepOrphans`.
-    private func isOrphan(_ row: Row, _ entity: Int, _ key: ObjectKey) throws -> Bool {
+    private func isOrphan(_ row: Row, entity: Int, key: ObjectKey) throws -> Bool {
         try row.set.count == row.columnCount && !exists(entity, key)
     }
 
@@ -107,14 +107,14 @@ public struct LayeredView: ObjectReader {
         for candidate in below {
             if row(entity, candidate) == nil {
                 found.append(candidate)
-            } else if try value(entity, candidate, column) == wanted {
+            } else if try value(entity, key: candidate, column: column) == wanted {
                 found.append(candidate)
             }
         }
         var added: Set<ObjectKey> = []
         for layer in layers {
             for candidate in layer.candidates(entity: entity, column: column, value: wanted)
-            where try value(entity, candidate, column) == wanted && exists(entity, candidate) {
+            where try value(entity, key: candidate, column: column) == wanted && exists(entity, candidate) {
                 added.insert(candidate)
             }
         }

@@ -25,14 +25,18 @@ extension Condition {
         case .all(let parts): parts.allSatisfy { $0.matches(value) }
         case .any(let parts): parts.contains { $0.matches(value) }
         case .not(let part): !part.matches(value)
-        case .compare(let name, let comparison, let constant): StorePredicate.compare(value(name), comparison, constant)
+        case .compare(let name, let comparison, let constant): StorePredicate.compare(value(name), comparison, to: constant)
         case .isNil(let name): value(name).isNull
-        case .isIn(let name, let values): values.contains { StorePredicate.compare(value(name), .equal, $0) }
+        case .isIn(let name, let values): values.contains { StorePredicate.compare(value(name), .equal, to: $0) }
         case .between(let name, let lower, let upper):
-            StorePredicate.compare(value(name), .greaterOrEqual, lower)
-                && StorePredicate.compare(value(name), .lessOrEqual, upper)
+            StorePredicate.compare(value(name), .greaterOrEqual, to: lower)
+                && StorePredicate.compare(value(name), .lessOrEqual, to: upper)
         case .string(let name, let match, let pattern, let sensitivity):
-            if case .string(let text) = value(name) { match.matches(text, pattern, sensitivity) } else { false }
+            if case .string(let text) = value(name) {
+                match.matches(text, pattern: pattern, sensitivity: sensitivity)
+            } else {
+                false
+            }
         case .ids, .related, .relatedCount, .isKind, .tooDeep: false
         }
     }

@@ -10,8 +10,8 @@ extension Condition: CustomStringConvertible {
     private func text(isPart: Bool) -> String {
         switch form {
         case .always: "true"
-        case .all(let parts): Self.joined(parts, " && ", empty: "true", isPart)
-        case .any(let parts): Self.joined(parts, " || ", empty: "false", isPart)
+        case .all(let parts): Self.joined(parts, by: " && ", empty: "true", isPart: isPart)
+        case .any(let parts): Self.joined(parts, by: " || ", empty: "false", isPart: isPart)
         case .not(let part): "!(\(part.text(isPart: false)))"
         case .compare(let name, let comparison, let value): "\(name) \(RowText.symbol(comparison)) \(value.text(as: nil))"
         case .isNil(let name): "\(name) == nil"
@@ -29,7 +29,7 @@ extension Condition: CustomStringConvertible {
         }
     }
 
-    private static func joined(_ parts: [Condition], _ separator: String, empty: String, _ isPart: Bool) -> String {
+    private static func joined(_ parts: [Condition], by separator: String, empty: String, isPart: Bool) -> String {
         guard parts.count > 1 else { return parts.first?.text(isPart: isPart) ?? empty }
         let text = shown(parts.map { $0.text(isPart: true) }, separator)
         return isPart ? "(\(text))" : text

@@ -10,7 +10,9 @@ import StoreInterface
 ///
 /// ```swift
 /// let live = FetchRequest<Track>(
-///     matching: .all([.string("title", .hasSuffix, "(live)", .insensitive), .not(.equal("isrc", ""))]))
+///     matching: .all([
+///         .string("title", .hasSuffix, pattern: "(live)", sensitivity: .insensitive), .not(.equal("isrc", "")),
+///     ]))
 /// ```
 public struct Condition: Sendable, Hashable {
     /// The greatest ``depth`` that a request may have, on every store.
@@ -77,12 +79,12 @@ extension Condition {
     public static func not(_ part: Condition) -> Condition { Condition(.not(part), depth: part.depth + 1) }
 
     /// Returns a condition that compares a property with a value.
-    public static func compare(_ name: String, _ comparison: StorePredicate.Comparison, _ value: Value) -> Condition {
+    public static func compare(_ name: String, _ comparison: StorePredicate.Comparison, to value: Value) -> Condition {
         Condition(.compare(name, comparison, value), path: name)
     }
 
     /// Returns a condition that a property equals a value.
-    public static func equal(_ name: String, _ value: Value) -> Condition { .compare(name, .equal, value) }
+    public static func equal(_ name: String, _ value: Value) -> Condition { .compare(name, .equal, to: value) }
 
     /// Returns a condition that a property is nil.
     public static func isNil(_ name: String) -> Condition { Condition(.isNil(name), path: name) }
@@ -91,13 +93,13 @@ extension Condition {
     public static func isIn(_ name: String, _ values: [Value]) -> Condition { Condition(.isIn(name, values), path: name) }
 
     /// Returns a condition that a property is in a range that includes both bounds.
-    public static func between(_ name: String, _ lower: Value, _ upper: Value) -> Condition {
+    public static func between(_ name: String, _ lower: Value, and upper: Value) -> Condition {
         Condition(.between(name, lower, upper), path: name)
     }
 
     /// Returns a condition that a string property contains, begins with or ends with a pattern, as `match` selects.
     public static func string(
-        _ name: String, _ match: StorePredicate.StringMatch, _ pattern: String, _ sensitivity: StorePredicate.CaseSensitivity
+        _ name: String, _ match: StorePredicate.StringMatch, pattern: String, sensitivity: StorePredicate.CaseSensitivity
     ) -> Condition {
         Condition(.string(name, match, pattern, sensitivity), path: name)
     }
@@ -106,13 +108,13 @@ extension Condition {
     public static func ids(_ ids: [ObjectID]) -> Condition { Condition(.ids(ids)) }
 
     /// Returns a condition that any, all or none of the objects of a to-many relationship satisfy a condition.
-    public static func related(_ name: String, _ quantifier: StorePredicate.Quantifier, _ part: Condition) -> Condition {
+    public static func related(_ name: String, _ quantifier: StorePredicate.Quantifier, where part: Condition) -> Condition {
         Condition(.related(name, quantifier, part), path: name, over: part.depth)
     }
 
     /// Returns a condition that compares a number with the count of objects of a to-many relationship that satisfy a condition.
     public static func relatedCount(
-        _ name: String, _ part: Condition, _ comparison: StorePredicate.Comparison, _ number: Int
+        _ name: String, where part: Condition, _ comparison: StorePredicate.Comparison, to number: Int
     ) -> Condition {
         Condition(.relatedCount(name, part, comparison, number), path: name, over: part.depth)
     }
@@ -121,7 +123,7 @@ extension Condition {
     /// name properties of that entity (S182).
     ///
     /// ```swift
-    /// let costly = Condition.isKind(of: "BusinessTrip", where: .compare("perDiem", .greater, 100))
+    /// let costly = Condition.isKind(of: "BusinessTrip", where: .compare("perDiem", .greater, to: 100))
     /// let request = EntityFetchRequest("Trip", matching: .any([costly, .equal("name", "Home")]))
     /// ```
     /// - Parameters:
@@ -150,7 +152,7 @@ extension Condition {
         case .any(let parts): return .any(try parts.map { try $0.lowered(on: entity, names) })
         case .not(let part): return .negating(try part.lowered(on: entity, names))
         case .compare(let name, let comparison, let value):
-            return try compare(try names.term(name, on: entity), comparison, value, lowering)
+            return try compare(try names.term(name, on: entity), comparison, to: value, lowering: lowering)
         case .isNil(let name):
             return try lowering.equal(try names.term(name, on: entity), .constant(.null))
         case .isIn(let name, let values):
@@ -159,17 +161,18 @@ extension Condition {
             return try lowering.isWithin(try names.value(name, on: entity), PredicateRange(lower: lower, upper: upper))
         case .string(let name, let match, let pattern, let sensitivity):
             guard case .scalar(let scalar) = try names.value(name, on: entity) else { throw names.unknown(name, on: entity) }
-            return try lowering.on(scalar, { .string($0, match, pattern, sensitivity) }, fallback: { _ in false })
+            return try lowering.on(
+                scalar, { .string($0, match, pattern: pattern, sensitivity: sensitivity) }, fallback: { _ in false })
         case .ids(let ids):
             return try lowering.isIn(.objectID(PredicatePath(scope: 0, entity: entity.number)), .identities(ids))
         case .related(let name, let quantifier, let part):
             let (collection, members) = try names.collection(name, on: entity)
             let inner = try part.lowered(on: members, names)
-            return try lowering.along(collection.path, .toMany(collection.relation, quantifier, inner))
+            return try lowering.along(collection.path, .toMany(collection.relation, quantifier, where: inner))
         case .relatedCount(let name, let part, let comparison, let number):
             let (collection, members) = try names.collection(name, on: entity)
             let inner = try part.lowered(on: members, names)
-            return try lowering.along(collection.path, .toManyCount(collection.relation, inner, comparison, number))
+            return try lowering.along(collection.path, .toManyCount(collection.relation, where: inner, comparison, to: number))
         case .isKind(let name, let kind, let part):
             guard let wanted = lowering.model.entity(named: kind) else { throw FetchError.unknownEntity(kind) }
             var path = PredicatePath(scope: 0, entity: entity.number)
@@ -184,7 +187,7 @@ extension Condition {
     }
 
     private func compare(
-        _ term: PredicateTerm, _ comparison: StorePredicate.Comparison, _ value: Value, _ lowering: PredicateLowering
+        _ term: PredicateTerm, _ comparison: StorePredicate.Comparison, to value: Value, lowering: PredicateLowering
     ) throws -> StorePredicate {
         var term = term
         if case .object(var path) = term, let column = path.steps.popLast(), !value.isNull {
@@ -193,7 +196,7 @@ extension Condition {
         switch comparison {
         case .equal: return try lowering.equal(term, .constant(value))
         case .notEqual: return .negating(try lowering.equal(term, .constant(value)))
-        default: return try lowering.ordered(term, comparison, .constant(value))
+        default: return try lowering.ordered(term, comparison, to: .constant(value))
         }
     }
 }

@@ -50,7 +50,7 @@ extension PredicateExpressions.NotEqual: LowerableExpression {
 
 extension PredicateExpressions.Comparison: LowerableExpression {
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
-        .truth(PredicateTruth(try lowering.ordered(try lowering.term(lhs), storeComparison, try lowering.term(rhs))))
+        .truth(PredicateTruth(try lowering.ordered(try lowering.term(lhs), storeComparison, to: try lowering.term(rhs))))
     }
 
     var storeComparison: StorePredicate.Comparison {

@@ -16,7 +16,7 @@ extension PredicateExpressions.SequenceContainsWhere: LowerableExpression {
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
         let collection = try lowering.collection(sequence, for: "contains(where:)")
         let condition = try lowering.condition(test, binding: variable.key, toElementsOf: collection)
-        let any = StorePredicate.toMany(collection.relation, .any, .all([collection.condition, condition]))
+        let any = StorePredicate.toMany(collection.relation, .any, where: .all([collection.condition, condition]))
         return .truth(PredicateTruth(try lowering.along(collection.path, any)))
     }
 }
@@ -26,7 +26,7 @@ extension PredicateExpressions.SequenceAllSatisfy: LowerableExpression {
         let collection = try lowering.collection(sequence, for: "allSatisfy(_:)")
         let condition = try lowering.condition(test, binding: variable.key, toElementsOf: collection)
         let all = StorePredicate.toMany(
-            collection.relation, .all, .any([.negating(collection.condition), condition]))
+            collection.relation, .all, where: .any([.negating(collection.condition), condition]))
         return .truth(PredicateTruth(try lowering.along(collection.path, all)))
     }
 }
@@ -46,7 +46,7 @@ extension PredicateExpressions.CollectionContainsCollection: LowerableExpression
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
         let text = try lowering.term(base)
         return .truth(
-            PredicateTruth(try lowering.string(text, .contains, try lowering.term(other), named: "contains(_:)")))
+            PredicateTruth(try lowering.string(text, .contains, pattern: try lowering.term(other), named: "contains(_:)")))
     }
 }
 
@@ -54,7 +54,7 @@ extension PredicateExpressions.SequenceStartsWith: LowerableExpression {
     func lower(_ lowering: inout PredicateLowering) throws -> PredicateTerm {
         let text = try lowering.term(base)
         return .truth(
-            PredicateTruth(try lowering.string(text, .hasPrefix, try lowering.term(prefix), named: "starts(with:)")))
+            PredicateTruth(try lowering.string(text, .hasPrefix, pattern: try lowering.term(prefix), named: "starts(with:)")))
     }
 }
 

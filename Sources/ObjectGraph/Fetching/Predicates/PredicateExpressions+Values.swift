@@ -31,7 +31,7 @@ extension PredicateExpressions.KeyPath: LowerableExpression {
                 return .scalar(
                     PredicateScalar(path: collection.path, source: .count(collection.relation, collection.condition)))
             case .collectionIsEmpty:
-                let isEmpty = StorePredicate.toMany(collection.relation, .none, collection.condition)
+                let isEmpty = StorePredicate.toMany(collection.relation, .none, where: collection.condition)
                 return .truth(PredicateTruth(try lowering.along(collection.path, isEmpty)))
             default: break
             }

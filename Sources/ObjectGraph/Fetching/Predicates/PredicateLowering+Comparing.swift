@@ -5,7 +5,7 @@ extension PredicateLowering {
     func equal(_ left: PredicateTerm, _ right: PredicateTerm) throws -> StorePredicate {
         switch (left, right) {
         case (.constant(let a), .constant(let b)):
-            return .constant(StorePredicate.compare(a, .equal, b))
+            return .constant(StorePredicate.compare(a, .equal, to: b))
         case (.scalar(let scalar), .constant(let value)), (.constant(let value), .scalar(let scalar)):
             return try equal(scalar, value)
         case (.scalar(let a), .scalar(let b)):
@@ -39,11 +39,11 @@ extension PredicateLowering {
         if value.isNull {
             return scalar.fallback == nil ? .negating(try isPresent(scalar)) : .constant(false)
         }
-        return try compare(scalar, .equal, value)
+        return try compare(scalar, .equal, to: value)
     }
 
     private func equal(_ a: PredicateScalar, _ b: PredicateScalar) throws -> StorePredicate {
-        let both = try compare(a, .equal, b)
+        let both = try compare(a, .equal, to: b)
         guard !a.path.isCertain else { return both }
         return .any([.negating(try exists(a.path)), both])
     }
@@ -52,13 +52,13 @@ extension PredicateLowering {
     ///
     /// - Parameter comparison: An order, never `equal` or `notEqual`.
     func ordered(
-        _ left: PredicateTerm, _ comparison: StorePredicate.Comparison, _ right: PredicateTerm
+        _ left: PredicateTerm, _ comparison: StorePredicate.Comparison, to right: PredicateTerm
     ) throws -> StorePredicate {
         switch (left, right) {
-        case (.constant(let a), .constant(let b)): return .constant(StorePredicate.compare(a, comparison, b))
-        case (.scalar(let scalar), .constant(let value)): return try compare(scalar, comparison, value)
-        case (.constant(let value), .scalar(let scalar)): return try compare(scalar, comparison.flipped, value)
-        case (.scalar(let a), .scalar(let b)): return try compare(a, comparison, b)
+        case (.constant(let a), .constant(let b)): return .constant(StorePredicate.compare(a, comparison, to: b))
+        case (.scalar(let scalar), .constant(let value)): return try compare(scalar, comparison, to: value)
+        case (.constant(let value), .scalar(let scalar)): return try compare(scalar, comparison.flipped, to: value)
+        case (.scalar(let a), .scalar(let b)): return try compare(a, comparison, to: b)
         default:
             throw FetchError.unsupportedPredicate(part: "a comparison of \(Self.kind(left)) with \(Self.kind(right))")
         }
@@ -66,23 +66,23 @@ extension PredicateLowering {
 
     /// Returns a comparison that is false if the scalar is nil and has no fallback.
     private func compare(
-        _ scalar: PredicateScalar, _ comparison: StorePredicate.Comparison, _ value: Value
+        _ scalar: PredicateScalar, _ comparison: StorePredicate.Comparison, to value: Value
     ) throws -> StorePredicate {
         let leaf: StorePredicate
         switch scalar.source {
         case .column(let column, _):
-            leaf = .compare(column, comparison, value)
+            leaf = .compare(column, comparison, to: value)
         case .count(let relation, let condition):
             guard case .int(let number) = value else { return .constant(false) }
-            leaf = .toManyCount(relation, condition, comparison, Int(number))
+            leaf = .toManyCount(relation, where: condition, comparison, to: Int(number))
         }
         let present = try along(scalar.path, leaf)
-        guard let fallback = scalar.fallback, StorePredicate.compare(fallback, comparison, value) else { return present }
+        guard let fallback = scalar.fallback, StorePredicate.compare(fallback, comparison, to: value) else { return present }
         return .any([present, .negating(try isPresent(scalar))])
     }
 
     private func compare(
-        _ a: PredicateScalar, _ comparison: StorePredicate.Comparison, _ b: PredicateScalar
+        _ a: PredicateScalar, _ comparison: StorePredicate.Comparison, to b: PredicateScalar
     ) throws -> StorePredicate {
         guard a.path == b.path, a.fallback == nil, b.fallback == nil, case .column(let left, _) = a.source,
             case .column(let right, _) = b.source
@@ -90,7 +90,7 @@ extension PredicateLowering {
             let (left, right) = (name(of: a), name(of: b))
             throw FetchError.unsupportedPredicate(part: "a comparison of \(left) with \(right) of two objects")
         }
-        return try along(a.path, .compareColumns(left, comparison, right))
+        return try along(a.path, .compareColumns(left, comparison, to: right))
     }
 
     private func name(of scalar: PredicateScalar) -> String {
@@ -126,31 +126,35 @@ extension PredicateLowering {
         guard let last = path.steps.last, path.casts[path.steps.count] == nil else { return try along(path, .keys(keys)) }
         var prefix = path
         prefix.steps.removeLast()
-        if keys.count == 1, let key = keys.first { return try along(prefix, .compare(last, .equal, .reference(key))) }
+        if keys.count == 1, let key = keys.first { return try along(prefix, .compare(last, .equal, to: .reference(key))) }
         return try along(prefix, .isIn(last, Set(keys.map { .reference($0) })))
     }
 
     func isWithin(_ element: PredicateTerm, _ range: PredicateRange) throws -> StorePredicate {
         var parts: [StorePredicate] = []
-        if let lower = range.lower { parts.append(try ordered(element, .greaterOrEqual, .constant(lower))) }
-        if let upper = range.upper { parts.append(try ordered(element, range.upperComparison, .constant(upper))) }
+        if let lower = range.lower { parts.append(try ordered(element, .greaterOrEqual, to: .constant(lower))) }
+        if let upper = range.upper { parts.append(try ordered(element, range.upperComparison, to: .constant(upper))) }
         return .all(parts)
     }
 
     // MARK: Strings
 
     func string(
-        _ base: PredicateTerm, _ match: StorePredicate.StringMatch, _ pattern: PredicateTerm, named name: String
+        _ base: PredicateTerm, _ match: StorePredicate.StringMatch, pattern: PredicateTerm, named name: String
     ) throws -> StorePredicate {
         guard case .constant(.string(let pattern)) = pattern else {
             throw FetchError.unsupportedPredicate(part: "\(name) with something other than a captured string")
         }
         switch base {
         case .constant(.string(let text)):
-            return .constant(match.matches(text, pattern, .sensitive))
+            return .constant(match.matches(text, pattern: pattern, sensitivity: .sensitive))
         case .scalar(let scalar):
-            return try on(scalar, { .string($0, match, pattern, .sensitive) }) { fallback in
-                if case .string(let text) = fallback { match.matches(text, pattern, .sensitive) } else { false }
+            return try on(scalar, { .string($0, match, pattern: pattern, sensitivity: .sensitive) }) { fallback in
+                if case .string(let text) = fallback {
+                    match.matches(text, pattern: pattern, sensitivity: .sensitive)
+                } else {
+                    false
+                }
             }
         default:
             throw FetchError.unsupportedPredicate(part: "\(name) of \(Self.kind(base))")

@@ -215,14 +215,14 @@ struct PredicateLowering {
         guard let last = path.steps.last else { return .constant(true) }
         var prefix = path
         prefix.steps.removeLast()
-        return try along(prefix, .compare(last, .notEqual, .null))
+        return try along(prefix, .compare(last, .notEqual, to: .null))
     }
 
     /// Returns a condition that a scalar is not nil, without its fallback.
     func isPresent(_ scalar: PredicateScalar) throws -> StorePredicate {
         guard scalar.mayBeNil else { return .constant(true) }
         switch scalar.source {
-        case .column(let column, isOptional: true): return try along(scalar.path, .compare(column, .notEqual, .null))
+        case .column(let column, isOptional: true): return try along(scalar.path, .compare(column, .notEqual, to: .null))
         default: return try exists(scalar.path)
         }
     }
@@ -248,7 +248,7 @@ struct PredicateLowering {
             guard case .column(let column, _) = scalar.source,
                 model.entities[scalar.path.entity].columns[column].type == .bool
             else { return nil }
-            let isTrue = try on(scalar, { .compare($0, .equal, .bool(true)) }, fallback: { $0 == .bool(true) })
+            let isTrue = try on(scalar, { .compare($0, .equal, to: .bool(true)) }, fallback: { $0 == .bool(true) })
             return PredicateTruth(isTrue, isDefined: scalar.fallback == nil ? try isPresent(scalar) : .constant(true))
         default: return nil
         }

@@ -121,10 +121,10 @@ extension StorePredicate {
         switch part.form {
         case .constant(let value): .constant(!value)
         case .not(let inner): inner
-        case .compare(let column, .equal, let value): .compare(column, .notEqual, value)
-        case .compare(let column, .notEqual, let value): .compare(column, .equal, value)
-        case .toMany(let relation, .any, let inner): .toMany(relation, .none, inner)
-        case .toMany(let relation, .none, let inner): .toMany(relation, .any, inner)
+        case .compare(let column, .equal, let value): .compare(column, .notEqual, to: value)
+        case .compare(let column, .notEqual, let value): .compare(column, .equal, to: value)
+        case .toMany(let relation, .any, let inner): .toMany(relation, .none, where: inner)
+        case .toMany(let relation, .none, let inner): .toMany(relation, .any, where: inner)
         default: .not(part)
         }
     }

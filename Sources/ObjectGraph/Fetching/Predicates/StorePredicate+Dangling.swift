@@ -28,7 +28,7 @@ extension StorePredicate {
             guard schema.mayDangle(entity, left) || schema.mayDangle(entity, right) else { return self }
             let both = Self.all([Self.leads(left), Self.leads(right)])
             let equal = Self.any([
-                .all([both, .compareColumns(left, .equal, right)]), .all([.not(Self.leads(left)), .not(Self.leads(right))]),
+                .all([both, .compareColumns(left, .equal, to: right)]), .all([.not(Self.leads(left)), .not(Self.leads(right))]),
             ])
             switch comparison {
             case .equal: return equal
@@ -42,14 +42,14 @@ extension StorePredicate {
             guard let destination = schema.entities[entity].columns[column].destination else { return self }
             return .toOne(column, part.rewritten(destination, schema))
         case .toMany(let relation, let quantifier, let part):
-            return .toMany(relation, quantifier, part.rewritten(relation.entity, schema))
+            return .toMany(relation, quantifier, where: part.rewritten(relation.entity, schema))
         case .toManyCount(let relation, let part, let comparison, let number):
-            return .toManyCount(relation, part.rewritten(relation.entity, schema), comparison, number)
+            return .toManyCount(relation, where: part.rewritten(relation.entity, schema), comparison, to: number)
         }
     }
 
     private static func equal(_ column: Int, _ value: Value) -> StorePredicate {
-        value.isNull ? .not(leads(column)) : .all([.compare(column, .equal, value), leads(column)])
+        value.isNull ? .not(leads(column)) : .all([.compare(column, .equal, to: value), leads(column)])
     }
 
     /// Returns a condition that the reference leads to an existing object.
@@ -67,7 +67,7 @@ extension StoreSchema {
 
 extension ObjectReader {
     /// Returns a value as properties show it: null for a reference to a missing object.
-    func shown(_ value: Value, _ entity: Int, _ column: Int) throws -> Value {
+    func shown(_ value: Value, entity: Int, column: Int) throws -> Value {
         guard let key = value.referenceKey, schema.mayDangle(entity, column),
             let destination = schema.entities[entity].columns[column].destination, try !exists(destination, key)
         else { return value }

@@ -54,7 +54,7 @@ public struct FetchRequest<M: PersistentModel>: Sendable {
 ///
 /// ```swift
 /// let request = EntityFetchRequest(
-///     "Track", matching: .compare("playCount", .greater, 100), sortBy: [.init("title")], limit: 20)
+///     "Track", matching: .compare("playCount", .greater, to: 100), sortBy: [.init("title")], limit: 20)
 /// let titles = try context.fetch(request).map { $0["title"] }
 /// ```
 public struct EntityFetchRequest: Sendable, Hashable {
@@ -120,7 +120,9 @@ extension EntityFetchRequest {
         let predicate = try condition.storePredicate(on: entity, in: scope)
         return StoreQuery(
             entity: entity.number, predicate: entity.selection.map { .all([predicate, $0]) } ?? predicate,
-            sort: try sortBy.map { try entity.storeSort($0.attribute, $0.direction, $0.comparison, in: scope.model) },
+            sort: try sortBy.map {
+                try entity.storeSort($0.attribute, direction: $0.direction, comparison: $0.comparison, in: scope.model)
+            },
             offset: max(0, offset), limit: limit.map { max(0, $0) })
     }
 }

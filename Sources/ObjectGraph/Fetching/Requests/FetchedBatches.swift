@@ -25,13 +25,13 @@ public struct FetchedBatches<Element>: RandomAccessCollection {
     private let last = Batch()
 
     init(
-        _ context: ManagedObjectContext, _ query: StoreQuery, _ options: FetchOptions, wrap: @escaping (ManagedObject) -> Element
+        _ context: ManagedObjectContext, query: StoreQuery, options: FetchOptions, wrap: @escaping (ManagedObject) -> Element
     ) throws {
         self.context = context
         entity = query.entity
         prefetching = PrefetchPlan(options)
         if let prefetching { try context.check(prefetching, entity) }
-        keys = try context.answer(query, options.includesPendingChanges) { try $0.keys(query) }
+        keys = try context.answer(query, includesPendingChanges: options.includesPendingChanges) { try $0.keys(query) }
         batchSize = options.fetchBatchSize > 0 ? options.fetchBatchSize : 64
         self.wrap = wrap
     }
@@ -65,13 +65,15 @@ extension ManagedObjectContext {
     /// Fetches the objects of a request in batches of `fetchBatchSize` (default 64). Reads only the keys.
     public func fetchInBatches<M: PersistentModel>(_ request: FetchRequest<M>) throws -> FetchedBatches<M> {
         checkIsolation()
-        return try FetchedBatches(self, request.storeQuery(in: requestScope), request.options) { self.wrapped($0, as: M.self) }
+        return try FetchedBatches(self, query: request.storeQuery(in: requestScope), options: request.options) {
+            self.wrapped($0, as: M.self)
+        }
     }
 
     /// Fetches the objects of a request by names in batches of `fetchBatchSize` (default 64). Reads only the keys.
     public func fetchInBatches(_ request: EntityFetchRequest) throws -> FetchedBatches<ManagedObject> {
         checkIsolation()
-        return try FetchedBatches(self, request.storeQuery(in: requestScope), request.options) { $0 }
+        return try FetchedBatches(self, query: request.storeQuery(in: requestScope), options: request.options) { $0 }
     }
 }
 

@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     private func keys(_ query: StoreQuery, _ options: FetchOptions) throws -> [ObjectKey] {
         let prefetching = PrefetchPlan(options)
         if let prefetching { try check(prefetching, query.entity) }
-        let keys = try answer(query, options.includesPendingChanges) { try $0.keys(query) }
+        let keys = try answer(query, includesPendingChanges: options.includesPendingChanges) { try $0.keys(query) }
         if let prefetching { try prefetch(prefetching, of: keys, query.entity) }
         return keys
     }
@@ -39,13 +39,13 @@ extension ManagedObjectContext {
     /// Returns the number of objects that `fetch` would return (S131).
     public func count<M: PersistentModel>(_ request: FetchRequest<M>) throws -> Int {
         let query = try request.storeQuery(in: requestScope)
-        return try answer(query, request.includesPendingChanges) { try $0.count(query) }
+        return try answer(query, includesPendingChanges: request.includesPendingChanges) { try $0.count(query) }
     }
 
     /// Returns the number of objects that `fetch` would return (S131).
     public func count(_ request: EntityFetchRequest) throws -> Int {
         let query = try request.storeQuery(in: requestScope)
-        return try answer(query, request.includesPendingChanges) { try $0.count(query) }
+        return try answer(query, includesPendingChanges: request.includesPendingChanges) { try $0.count(query) }
     }
 
     /// Returns a description of what `fetch` would do: the indexes or scans that it uses, and the unsaved objects that it adds (S135).
@@ -61,26 +61,26 @@ extension ManagedObjectContext {
     }
 
     private func fetchIDs(_ query: StoreQuery, _ includesPendingChanges: Bool) throws -> [ObjectID] {
-        let keys = try answer(query, includesPendingChanges) { try $0.keys(query) }
+        let keys = try answer(query, includesPendingChanges: includesPendingChanges) { try $0.keys(query) }
         return keys.map { ObjectID(store: storeIdentity, entity: query.entity, key: $0) }
     }
 
     /// Runs a query on the context's view, and reports and logs it if the program wants that.
-    func answer<R>(_ query: StoreQuery, _ includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R) throws -> R {
+    func answer<R>(_ query: StoreQuery, includesPendingChanges: Bool, _ ask: (LayeredView) throws -> R) throws -> R {
         let view = view(includesPendingChanges)
         return try using {
             try occupied {
                 guard setup.coordinator.watchesFetches.load(ordering: .relaxed) else { return try ask(view) }
-                return try watching(query, view, ask)
+                return try watching(query, in: view, ask)
             }
         }
     }
 
-    private func watching<R>(_ query: StoreQuery, _ view: LayeredView, _ ask: (LayeredView) throws -> R) throws -> R {
+    private func watching<R>(_ query: StoreQuery, in view: LayeredView, _ ask: (LayeredView) throws -> R) throws -> R {
         let coordinator = setup.coordinator
         func run() throws -> R {
             guard let log = coordinator.slowFetches.withLock({ $0 }) else { return try ask(view) }
-            return try log.timing(query, in: self, view) { try ask(view) }
+            return try log.timing(query, in: self, view: view) { try ask(view) }
         }
         guard let instruments = coordinator.instruments else { return try run() }
         let entity = storedModel.entities[query.entity].name

@@ -29,7 +29,7 @@ extension ManagedObjectContext {
     @discardableResult
     public func delete<M: PersistentModel>(where predicate: Predicate<M>) throws -> Int {
         let query = try FetchRequest(where: predicate).storeQuery(in: requestScope)
-        let keys = try answer(query, true) { try $0.keys(query) }
+        let keys = try answer(query, includesPendingChanges: true) { try $0.keys(query) }
         // A delete rule may have deleted an object before its turn.
         for key in keys where try exists(query.entity, key) { delete(object(query.entity, key)) }
         return keys.count

@@ -52,7 +52,7 @@ extension ManagedObjectContext {
         for key in keys {
             switch relationship.kind {
             case .toOne(let column):
-                if let other = readBelow(entity, key, column)?.referenceKey { found.insert(other) }
+                if let other = readBelow(entity, key: key, column: column)?.referenceKey { found.insert(other) }
             case .toMany(let relation):
                 found.formUnion(try layerStack.view.related(relation, to: key))
             }

@@ -13,7 +13,7 @@ enum RequestText {
         return text
     }
 
-    static func sort(_ name: String, _ direction: StoreSort.Direction, _ comparison: StringComparison) -> String {
+    static func sort(_ name: String, direction: StoreSort.Direction, comparison: StringComparison) -> String {
         let words =
             switch comparison {
             case .caseInsensitive: " ignoring case"
@@ -79,10 +79,10 @@ extension ModelColumn: CustomStringConvertible {
 
 extension SortBy: CustomStringConvertible {
     /// The property, the comparison of strings and the direction: `title ignoring case descending`.
-    public var description: String { RequestText.sort(property ?? keyPathText, direction, comparison) }
+    public var description: String { RequestText.sort(property ?? keyPathText, direction: direction, comparison: comparison) }
 }
 
 extension AttributeSort: CustomStringConvertible {
     /// The attribute, the comparison of strings and the direction: `title ignoring case descending`.
-    public var description: String { RequestText.sort(attribute, direction, comparison) }
+    public var description: String { RequestText.sort(attribute, direction: direction, comparison: comparison) }
 }

@@ -7,20 +7,20 @@ struct SlowFetchLog: Sendable {
     let logger: Logger
 
     /// Runs a fetch and logs it if it was slow.
-    func timing<R>(_ query: StoreQuery, in context: ManagedObjectContext, _ view: LayeredView, _ fetch: () throws -> R) rethrows
+    func timing<R>(_ query: StoreQuery, in context: ManagedObjectContext, view: LayeredView, _ fetch: () throws -> R) rethrows
         -> R
     {
         let clock = context.setup.writer.clock
         let start = clock.now
         let (result, examined) = try ExaminedObjects.counting(fetch)
         let taken = Duration.nanoseconds(Int64(clamping: clock.now.uptimeNanoseconds - start.uptimeNanoseconds))
-        if taken >= threshold { report(taken, query, in: context, view, result, examined) }
+        if taken >= threshold { report(taken, query: query, in: context, view: view, result: result, examined: examined) }
         return result
     }
 
     private func report<R>(
-        _ taken: Duration, _ query: StoreQuery, in context: ManagedObjectContext, _ view: LayeredView, _ result: R,
-        _ examined: Int?
+        _ taken: Duration, query: StoreQuery, in context: ManagedObjectContext, view: LayeredView, result: R,
+        examined: Int?
     ) {
         let entity = context.storedModel.entities[query.entity].name
         let count = (result as? [ObjectKey])?.count ?? result as? Int

@@ -25,7 +25,7 @@ public enum StringComparison: Sendable, Hashable {
     }
 }
 
-/// A sort of a typed request by one attribute: `.init(\.title)`, `.init(\.playCount, .descending)`, `.init(\.album, \.title)`.
+/// A sort of a typed request by one attribute: `.init(\.title)`, `.init(\.playCount, .descending)`, `.init(\.album, by: \.title)`.
 ///
 /// The attribute of a related object follows the key path of the to-one relationship. Such sorts are made in memory. nil comes first in ascending order and last in descending order. Objects with equal values are in the order of their keys.
 ///
@@ -64,20 +64,20 @@ public struct SortBy<M: PersistentModel>: Sendable, Hashable {
 
     /// Creates a sort by an attribute of a related object. Objects without one sort as nil.
     public init<N: PersistentModel, V: AttributeValue>(
-        _ relationship: KeyPath<M, N?>, _ attribute: KeyPath<N, V>, _ direction: StoreSort.Direction = .ascending
+        _ relationship: KeyPath<M, N?>, by attribute: KeyPath<N, V>, _ direction: StoreSort.Direction = .ascending
     ) {
         self.init(relationship, SortBy<N>(attribute, direction))
     }
 
     /// Creates a sort by a string attribute of a related object with a comparison. Objects without one sort as nil.
     public init<N: PersistentModel>(
-        _ relationship: KeyPath<M, N?>, _ attribute: KeyPath<N, String>, _ direction: StoreSort.Direction = .ascending,
+        _ relationship: KeyPath<M, N?>, by attribute: KeyPath<N, String>, _ direction: StoreSort.Direction = .ascending,
         comparing comparison: StringComparison
     ) {
         self.init(relationship, SortBy<N>(attribute, direction, comparing: comparison))
     }
 
-    /// Creates a sort by a sort of a related object: `.init(\.album, .init(\.artist, \.name))`. Objects without one sort as nil.
+    /// Creates a sort by a sort of a related object: `.init(\.album, .init(\.artist, by: \.name))`. Objects without one sort as nil.
     public init<N: PersistentModel>(_ relationship: KeyPath<M, N?>, _ sort: SortBy<N>) {
         direction = sort.direction
         comparison = sort.comparison
@@ -107,7 +107,7 @@ public struct SortBy<M: PersistentModel>: Sendable, Hashable {
 
     func storeSort(on entity: Entity, in model: Model) throws -> StoreSort {
         guard let property else { throw FetchError.unknownProperty(entity: entity.name, property: keyPathText) }
-        return try entity.storeSort(property, direction, comparison, in: model)
+        return try entity.storeSort(property, direction: direction, comparison: comparison, in: model)
     }
 }
 
@@ -136,7 +136,7 @@ public struct AttributeSort: Sendable, Hashable {
 
 extension Entity {
     func storeSort(
-        _ property: String, _ direction: StoreSort.Direction, _ comparison: StringComparison, in model: Model
+        _ property: String, direction: StoreSort.Direction, comparison: StringComparison, in model: Model
     ) throws -> StoreSort {
         var entity = self
         var path: [Int] = []

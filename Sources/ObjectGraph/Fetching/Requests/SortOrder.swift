@@ -22,7 +22,7 @@ struct SortOrder: Sendable {
     /// Reads the sort values of an object, which must exist.
     func candidate(_ entity: Int, _ key: ObjectKey, in reader: some ObjectReader) throws -> SortCandidate {
         if sort.count == 1 {
-            let value = try Self.read(sort[0], entity, key, in: reader)
+            let value = try Self.read(sort[0], entity: entity, key: key, in: reader)
             let prefix = SortPrefix(value, sort[0])
             return SortCandidate(entry: SortEntry(prefix: prefix, key: key), values: prefix.isExact ? [] : [value])
         }
@@ -32,36 +32,37 @@ struct SortOrder: Sendable {
     }
 
     func values(_ entity: Int, _ key: ObjectKey, in reader: some ObjectReader) throws -> [Value] {
-        try sort.map { try Self.read($0, entity, key, in: reader) }
+        try sort.map { try Self.read($0, entity: entity, key: key, in: reader) }
     }
 
-    private static func read(_ sort: StoreSort, _ entity: Int, _ key: ObjectKey, in reader: some ObjectReader) throws -> Value {
+    private static func read(_ sort: StoreSort, entity: Int, key: ObjectKey, in reader: some ObjectReader) throws -> Value {
         let value =
-            try sort.path.isEmpty ? reader.value(entity, key, sort.column) ?? .null : follow(sort, entity, key, in: reader)
+            try sort.path.isEmpty
+            ? reader.value(entity, key: key, column: sort.column) ?? .null : follow(sort, entity: entity, key: key, in: reader)
         if let order = sort.textOrder, case .string(let text) = value { return .string(order.key(text)) }
         guard sort.caseSensitivity == .insensitive, case .string(let text) = value else { return value }
         return .string(text.lowercased())
     }
 
     /// Reads the value at the end of a path; null if a reference on the way is nil, or its destination is missing.
-    private static func follow(_ sort: StoreSort, _ entity: Int, _ key: ObjectKey, in reader: some ObjectReader) throws -> Value {
+    private static func follow(_ sort: StoreSort, entity: Int, key: ObjectKey, in reader: some ObjectReader) throws -> Value {
         var (entity, key) = (entity, key)
         for step in sort.path {
-            guard let next = try reader.value(entity, key, step)?.referenceKey,
+            guard let next = try reader.value(entity, key: key, column: step)?.referenceKey,
                 let destination = reader.schema.entities[entity].columns[step].destination
             else { return .null }
             (entity, key) = (destination, next)
         }
-        return try reader.value(entity, key, sort.column) ?? .null
+        return try reader.value(entity, key: key, column: sort.column) ?? .null
     }
 
     func precedes(_ a: SortCandidate, _ b: SortCandidate) -> Bool {
         if a.entry.prefix != b.entry.prefix { return a.entry.prefix < b.entry.prefix }
-        return precedes(a.values, a.entry.key, b.values, b.entry.key)
+        return precedes(a.values, key: a.entry.key, b.values, key: b.entry.key)
     }
 
     /// Compares objects with equal prefixes by their values, then by their keys.
-    func precedes(_ a: [Value], _ keyOfA: ObjectKey, _ b: [Value], _ keyOfB: ObjectKey) -> Bool {
+    func precedes(_ a: [Value], key keyOfA: ObjectKey, _ b: [Value], key keyOfB: ObjectKey) -> Bool {
         for (sort, values) in zip(sort, zip(a, b)) {
             let result = values.0.order(values.1)
             if result != 0 { return sort.direction == .ascending ? result < 0 : result > 0 }

@@ -38,8 +38,8 @@ struct SortPrefix: Sendable, Hashable, Comparable {
     /// Appends a class byte, then the value. Null has the lowest class byte, so it comes first.
     private mutating func append(_ value: Value, mask: UInt64, _ count: inout Int) {
         switch value {
-        case .null: append(0, mask, &count)
-        case .bool(let flag): append(flag ? 2 : 1, mask, &count)
+        case .null: append(0, mask: mask, count: &count)
+        case .bool(let flag): append(flag ? 2 : 1, mask: mask, count: &count)
         case .int(let number): append(number: UInt64(bitPattern: number) ^ 1 << 63, mask, &count)
         case .uint(let number): append(number: number, mask, &count)
         case .double(let number): append(number: Self.ordered(number), mask, &count)
@@ -47,32 +47,32 @@ struct SortPrefix: Sendable, Hashable, Comparable {
         case .string(var text): text.withUTF8 { append(bytes: $0, mask, &count) }
         case .data(let data): append(bytes: data, mask, &count)
         case .uuid(let uuid):
-            append(1, mask, &count)
-            withUnsafeBytes(of: uuid.uuid) { for byte in $0 { append(UInt64(byte), mask, &count) } }
+            append(1, mask: mask, count: &count)
+            withUnsafeBytes(of: uuid.uuid) { for byte in $0 { append(UInt64(byte), mask: mask, count: &count) } }
         }
     }
 
     private mutating func append(number: UInt64, _ mask: UInt64, _ count: inout Int) {
-        append(1, mask, &count)
-        for shift in stride(from: UInt64(56), through: 0, by: -8) { append(number >> shift & 0xFF, mask, &count) }
+        append(1, mask: mask, count: &count)
+        for shift in stride(from: UInt64(56), through: 0, by: -8) { append(number >> shift & 0xFF, mask: mask, count: &count) }
     }
 
     /// Appends bytes and a terminator of two zero bytes. Zero bytes in the text are escaped, so that a prefix sorts before any longer
     /// text.
     private mutating func append(bytes: some Sequence<UInt8>, _ mask: UInt64, _ count: inout Int) {
-        append(1, mask, &count)
+        append(1, mask: mask, count: &count)
         for byte in bytes {
             guard count <= Self.capacity else { return }
-            append(UInt64(byte), mask, &count)
-            if byte == 0 { append(0xFF, mask, &count) }
+            append(UInt64(byte), mask: mask, count: &count)
+            if byte == 0 { append(0xFF, mask: mask, count: &count) }
         }
-        append(0, mask, &count)
-        append(0, mask, &count)
+        append(0, mask: mask, count: &count)
+        append(0, mask: mask, count: &count)
     }
 
     /// Appends a byte. Bytes after the capacity are only counted.
     @inline(__always)
-    private mutating func append(_ byte: UInt64, _ mask: UInt64, _ count: inout Int) {
+    private mutating func append(_ byte: UInt64, mask: UInt64, count: inout Int) {
         if count < 8 {
             high |= (byte ^ mask) << UInt64(56 - 8 * count)
         } else if count < Self.capacity {

@@ -86,7 +86,7 @@ extension ManagedObjectContext {
         // Later changes go to another top layer, so the layers below it stay unchanged.
         sealTop()
         let batchSize = options.fetchBatchSize > 0 ? options.fetchBatchSize : 256
-        let source = try answer(query, options.includesPendingChanges) { shown in
+        let source = try answer(query, includesPendingChanges: options.includesPendingChanges) { shown in
             let layers = options.includesPendingChanges ? Array(shown.layers.dropFirst()) : shown.layers
             return try BatchSource(query, in: LayeredView(base: shown.base, layers: layers), batchSize: batchSize)
         }

@@ -77,19 +77,19 @@ extension ManagedObject {
         guard let column = definition.column(named: name), definition.columns[column].type.isHeap else {
             preconditionFailure("\(definition.name) has no property named \(name) that is a string or data")
         }
-        return ValueStream(try context.layerStack.view.parts(entity, key, column))
+        return ValueStream(try context.layerStack.view.parts(entity, key: key, column: column))
     }
 }
 
 extension LayeredView {
-    /// Returns the parts of a value, found as in ``value(_:_:_:)``: in the newest layer that has the column set, else in the base.
-    func parts(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> (any ValueParts)? {
+    /// Returns the parts of a value, found as in ``value(_:key:column:)``: in the newest layer that has the column set, else in the base.
+    func parts(_ entity: Int, key: ObjectKey, column: Int) throws -> (any ValueParts)? {
         let number = PageAddress.page(of: key)
         let slot = PageAddress.slot(of: key)
         switch try lookup(entity, page: number, slot: slot, column) {
         case .row(let row): return WholeValueParts(row[column])
         case .deleted: return nil
-        case .below: return try base.parts(entity, key, column)
+        case .below: return try base.parts(entity, key: key, column: column)
         }
     }
 }

@@ -19,7 +19,7 @@ extension ManagedObjectContext {
     private func rows(_ query: ValueQuery) throws -> [ResultRow] {
         let shape = ResultShape(
             names: query.columns.map(\.name), types: query.columnTypes, entities: query.idEntities, store: storeIdentity)
-        let found = try answer(query.objects, query.request.includesPendingChanges) { try $0.rows(query) }
+        let found = try answer(query.objects, includesPendingChanges: query.request.includesPendingChanges) { try $0.rows(query) }
         return found.map { ResultRow(shape: shape, values: $0) }
     }
 
@@ -27,7 +27,9 @@ extension ManagedObjectContext {
 
     /// Returns a computed column over all objects that a request selects, applying its limit and offset: `.sum("plays")`.
     public func aggregate(_ column: ResultColumn, of request: EntityFetchRequest) throws -> Value {
-        try aggregate(column, of: request.storeQuery(in: requestScope), request.entityName, request.includesPendingChanges)
+        try aggregate(
+            column, of: request.storeQuery(in: requestScope), entity: request.entityName,
+            includesPendingChanges: request.includesPendingChanges)
     }
 
     /// Returns a computed column over all objects that a request selects, applying its limit and offset: `.sum(\.plays)`.
@@ -36,11 +38,11 @@ extension ManagedObjectContext {
     ) throws -> Value {
         let query = try request.storeQuery(in: requestScope)
         let name = storedModel.entity(for: M.self)?.name ?? storedModel.entities[query.entity].name
-        return try aggregate(column.column, of: query, name, request.includesPendingChanges)
+        return try aggregate(column.column, of: query, entity: name, includesPendingChanges: request.includesPendingChanges)
     }
 
     private func aggregate(
-        _ column: ResultColumn, of query: StoreQuery, _ entity: String, _ includesPendingChanges: Bool
+        _ column: ResultColumn, of query: StoreQuery, entity: String, includesPendingChanges: Bool
     ) throws -> Value {
         let values = try ValueQuery(EntityValueRequest(entity, fetching: [column]), in: requestScope)
         guard let aggregate = values.aggregates.first else {
@@ -48,7 +50,7 @@ extension ManagedObjectContext {
         }
         var aggregation = values.aggregation
         aggregation.predicate = query.predicate
-        let groups = try answer(query, includesPendingChanges) { view in
+        let groups = try answer(query, includesPendingChanges: includesPendingChanges) { view in
             guard query.limit != nil || query.offset > 0 else { return try view.groups(aggregation) }
             return try view.groups(aggregation, of: view.keys(query))
         }

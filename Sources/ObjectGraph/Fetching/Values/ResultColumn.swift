@@ -60,7 +60,7 @@ public struct ResultColumn: Sendable, Hashable {
 
     /// Returns a condition on the column, for a request's `having`.
     public func `is`(_ comparison: StorePredicate.Comparison, _ value: some AttributeValue) -> Condition {
-        .compare(name, comparison, value.storeValue)
+        .compare(name, comparison, to: value.storeValue)
     }
 }
 

@@ -65,7 +65,7 @@ struct ValueQuery: Sendable {
         } else {
             guard request.having == .always else { throw FetchError.havingWithoutGroups(entity: entity.name) }
             objects.sort = try request.sortBy.map {
-                try entity.storeSort(sortName($0.attribute), $0.direction, $0.comparison, in: scope.model)
+                try entity.storeSort(sortName($0.attribute), direction: $0.direction, comparison: $0.comparison, in: scope.model)
             }
         }
     }
@@ -113,8 +113,8 @@ struct ValueQuery: Sendable {
         case .countValues(let name): aggregate = .countValues(try attribute(name, entity))
         case .minimum(let name): aggregate = .minimum(try attribute(name, entity))
         case .maximum(let name): aggregate = .maximum(try attribute(name, entity))
-        case .sum(let name): aggregate = .sum(try number(name, entity, "a sum"))
-        case .average(let name): aggregate = .average(try number(name, entity, "an average"))
+        case .sum(let name): aggregate = .sum(try number(name, entity: entity, function: "a sum"))
+        case .average(let name): aggregate = .average(try number(name, entity: entity, function: "an average"))
         }
         aggregates.append(aggregate)
         return Column(name: column.name, source: .aggregate(aggregates.count - 1))
@@ -127,7 +127,7 @@ struct ValueQuery: Sendable {
         return column
     }
 
-    private func number(_ name: String, _ entity: Entity, _ function: String) throws -> Int {
+    private func number(_ name: String, entity: Entity, function: String) throws -> Int {
         let column = try attribute(name, entity)
         guard entity.columns[column].type.isNumeric else {
             throw FetchError.unsupportedAggregate(function: function, entity: entity.name, property: name)

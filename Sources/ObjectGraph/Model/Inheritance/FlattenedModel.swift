@@ -143,7 +143,7 @@ extension EntityDescription {
     fileprivate mutating func add(_ property: PropertyDescription, of entity: EntityDescription) throws(ModelError) {
         let known = properties.firstIndex { $0.name.lowercased() == property.name.lowercased() }
         guard case .attribute(var attribute) = property else {
-            guard known == nil else { throw conflict(property, entity, "rename one of them") }
+            guard known == nil else { throw conflict(property, entity: entity, remedy: "rename one of them") }
             return properties.append(property)
         }
         try attribute.makeNullable(isUnique: entity.isUnique(attribute))
@@ -152,8 +152,8 @@ extension EntityDescription {
             other.index != .unique, attribute.index != .unique
         else {
             throw conflict(
-                property, entity,
-                "give both the same name and type and no unique constraint, rename one, or declare it in a superentity")
+                property, entity: entity,
+                remedy: "give both the same name and type and no unique constraint, rename one, or declare it in a superentity")
         }
         if other.index != .none { attribute.index = other.index }
         attribute.preservesValueOnDeletion = attribute.preservesValueOnDeletion || other.preservesValueOnDeletion
@@ -162,7 +162,7 @@ extension EntityDescription {
         properties[known] = .attribute(attribute)
     }
 
-    private func conflict(_ property: PropertyDescription, _ entity: EntityDescription, _ remedy: String) -> ModelError {
+    private func conflict(_ property: PropertyDescription, entity: EntityDescription, remedy: String) -> ModelError {
         ModelError(.conflictingProperty, entity: entity.name, property: property.name, remedy: remedy)
     }
 

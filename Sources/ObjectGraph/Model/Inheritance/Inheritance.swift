@@ -89,7 +89,7 @@ extension Inheritance {
     /// The condition that an object has one of the types.
     var selection: StorePredicate {
         guard let first = types.first else { return .constant(false) }
-        return types.count == 1 ? .compare(typeColumn, .equal, first) : .isIn(typeColumn, types)
+        return types.count == 1 ? .compare(typeColumn, .equal, to: first) : .isIn(typeColumn, types)
     }
 }
 

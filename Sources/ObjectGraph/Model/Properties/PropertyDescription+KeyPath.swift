@@ -5,8 +5,8 @@ import StoreInterface
 /// The order of preference is that of the accessors: see ``ManagedObject/property(_:_:)``.
 extension PropertyDescription {
     private static func attribute<A: AttributeValue>(
-        _ name: String, as type: A.Type, _ index: IndexKind, _ defaultValue: A?, _ renamedFrom: String?, _ isPreserved: Bool,
-        _ rules: [PropertyRule]
+        _ name: String, as type: A.Type, index: IndexKind, defaultValue: A?, renamedFrom: String?, isPreserved: Bool,
+        rules: [PropertyRule]
     ) -> PropertyDescription {
         var attribute = AttributeDescription(
             name: name, type: A.columnType, isOptional: A.isOptional, index: index,
@@ -23,7 +23,9 @@ extension PropertyDescription {
         _ name: String, of keyPath: KeyPath<T, V>, index: IndexKind = .none, default value: V? = nil,
         renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        attribute(name, as: V.self, index, value, renamedFrom, preservesValueOnDeletion, rules)
+        attribute(
+            name, as: V.self, index: index, defaultValue: value, renamedFrom: renamedFrom, isPreserved: preservesValueOnDeletion,
+            rules: rules)
     }
 
     /// Describes an attribute of a raw-value type.
@@ -33,7 +35,8 @@ extension PropertyDescription {
         renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription where V.RawValue: AttributeValue {
         attribute(
-            name, as: RawAttribute<V>.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion, rules)
+            name, as: RawAttribute<V>.self, index: index, defaultValue: RawAttribute(ifPresent: value), renamedFrom: renamedFrom,
+            isPreserved: preservesValueOnDeletion, rules: rules)
     }
 
     /// Describes an attribute of an optional raw-value type.
@@ -43,7 +46,8 @@ extension PropertyDescription {
         renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription where V.RawValue: AttributeValue {
         attribute(
-            name, as: RawAttribute<V>?.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion, rules)
+            name, as: RawAttribute<V>?.self, index: index, defaultValue: RawAttribute(ifPresent: value), renamedFrom: renamedFrom,
+            isPreserved: preservesValueOnDeletion, rules: rules)
     }
 
     /// Describes an attribute of a raw-value type that is also `Codable`.
@@ -53,7 +57,8 @@ extension PropertyDescription {
         renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription where V.RawValue: AttributeValue {
         attribute(
-            name, as: RawAttribute<V>.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion, rules)
+            name, as: RawAttribute<V>.self, index: index, defaultValue: RawAttribute(ifPresent: value), renamedFrom: renamedFrom,
+            isPreserved: preservesValueOnDeletion, rules: rules)
     }
 
     /// Describes an attribute of an optional raw-value type that is also `Codable`.
@@ -63,7 +68,8 @@ extension PropertyDescription {
         renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription where V.RawValue: AttributeValue {
         attribute(
-            name, as: RawAttribute<V>?.self, index, RawAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion, rules)
+            name, as: RawAttribute<V>?.self, index: index, defaultValue: RawAttribute(ifPresent: value), renamedFrom: renamedFrom,
+            isPreserved: preservesValueOnDeletion, rules: rules)
     }
 
     /// Describes an attribute of a `Codable` type, which may be optional.
@@ -73,8 +79,9 @@ extension PropertyDescription {
         renamedFrom: String? = nil, preservesValueOnDeletion: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
         attribute(
-            name, as: EncodedAttribute<V>.self, index, EncodedAttribute(ifPresent: value), renamedFrom, preservesValueOnDeletion,
-            rules)
+            name, as: EncodedAttribute<V>.self, index: index, defaultValue: EncodedAttribute(ifPresent: value),
+            renamedFrom: renamedFrom, isPreserved: preservesValueOnDeletion,
+            rules: rules)
     }
 
     /// Selected for a type that cannot be stored, which the property's getter reports to the compiler.
@@ -126,9 +133,9 @@ extension PropertyDescription {
     // MARK: Relationships with @Relationship
 
     private static func relationship<M: PersistentModel>(
-        _ name: String, _: M.Type, _ cardinality: Cardinality, _ inverse: String?,
-        _ deleteRule: DeleteRule, _ renamedFrom: String?, _ inference: InverseInference, _ isOrdered: Bool,
-        _ rules: [PropertyRule]
+        _ name: String, of _: M.Type, cardinality: Cardinality, inverse: String?,
+        deleteRule: DeleteRule, renamedFrom: String?, inference: InverseInference, isOrdered: Bool,
+        rules: [PropertyRule]
     ) -> PropertyDescription {
         .relationship(
             RelationshipDescription(
@@ -141,7 +148,9 @@ extension PropertyDescription {
         _ name: String, of keyPath: KeyPath<T, M?>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
         renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toOne, inverse, deleteRule, renamedFrom, inference, isOrdered, rules)
+        relationship(
+            name, of: M.self, cardinality: .toOne, inverse: inverse, deleteRule: deleteRule, renamedFrom: renamedFrom,
+            inference: inference, isOrdered: isOrdered, rules: rules)
     }
 
     /// Describes a relationship to one object, which is not optional.
@@ -149,7 +158,9 @@ extension PropertyDescription {
         _ name: String, of keyPath: KeyPath<T, M>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
         renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toOne, inverse, deleteRule, renamedFrom, inference, isOrdered, rules)
+        relationship(
+            name, of: M.self, cardinality: .toOne, inverse: inverse, deleteRule: deleteRule, renamedFrom: renamedFrom,
+            inference: inference, isOrdered: isOrdered, rules: rules)
     }
 
     /// Describes a relationship to many objects.
@@ -157,7 +168,9 @@ extension PropertyDescription {
         _ name: String, of keyPath: KeyPath<T, [M]>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
         renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference, isOrdered, rules)
+        relationship(
+            name, of: M.self, cardinality: .toMany, inverse: inverse, deleteRule: deleteRule, renamedFrom: renamedFrom,
+            inference: inference, isOrdered: isOrdered, rules: rules)
     }
 
     /// Describes a relationship to many objects.
@@ -165,7 +178,9 @@ extension PropertyDescription {
         _ name: String, of keyPath: KeyPath<T, [M]?>, inverse: String? = nil, deleteRule: DeleteRule = .nullify,
         renamedFrom: String? = nil, inference: InverseInference = .accepted, isOrdered: Bool = false, rules: [PropertyRule] = []
     ) -> PropertyDescription {
-        relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference, isOrdered, rules)
+        relationship(
+            name, of: M.self, cardinality: .toMany, inverse: inverse, deleteRule: deleteRule, renamedFrom: renamedFrom,
+            inference: inference, isOrdered: isOrdered, rules: rules)
     }
 
     /// Describes a relationship to many objects.
@@ -175,7 +190,9 @@ extension PropertyDescription {
     ) -> PropertyDescription {
         precondition(
             !isOrdered, "cannot order \(T.self).\(name): a set has no order. Make the property an array.")
-        return relationship(name, M.self, .toMany, inverse, deleteRule, renamedFrom, inference, isOrdered, rules)
+        return relationship(
+            name, of: M.self, cardinality: .toMany, inverse: inverse, deleteRule: deleteRule, renamedFrom: renamedFrom,
+            inference: inference, isOrdered: isOrdered, rules: rules)
     }
 
     /// Unavailable. The compiler selects it for a type that is no model.

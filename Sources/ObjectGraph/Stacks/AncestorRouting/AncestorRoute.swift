@@ -42,11 +42,11 @@ final class AncestorRoute: RequestRoute {
         if let snapshot { return try snapshot.row(entity, key) }
         if let known = rows.row(entity, key) { return known }
         let found = try ManagedObjectContext.composed(
-            entity, key, of: context.layerStack.baseState.state.deferred, context.storedModel
+            entity, key: key, of: context.layerStack.baseState.state.deferred, model: context.storedModel
         ) {
             try context.storedRow(entity, key)
         }
-        if let found { rows.keep(found, entity, key, at: rows.revision) }
+        if let found { rows.keep(found, entity: entity, key: key, at: rows.revision) }
         return found
     }
 
@@ -66,14 +66,14 @@ final class AncestorRoute: RequestRoute {
     }
 
     func takeThrough(
-        _ pushes: [ChildChanges], _ durability: Durability, in parent: ManagedObjectContext,
+        _ pushes: [ChildChanges], durability: Durability, in parent: ManagedObjectContext,
         _ completion: @escaping (Result<ParentState, any Error>) -> Void
     ) {
         for push in pushes {
             hops.add(.save, level: level + 1)
             hops.serve(.save, level: level + 1, objects: push.layer.weight)
         }
-        parent.saveMaterialised(pushes, durability, completion)
+        parent.saveMaterialised(pushes, durability: durability, completion)
     }
 
     /// Blocks the executor of the root until the save is on disk, as `NSManagedObjectContext.save()` does.
@@ -88,7 +88,7 @@ extension ManagedObjectContext {
     ///
     /// A closed context answers from its unsaved changes alone, because its children read properties until they are closed too.
     func wholeRow(_ entity: Int, _ key: ObjectKey) throws -> [Value]? {
-        try Self.composed(entity, key, of: layerStack.view.layers.prefix(layerStack.sealed.count + 1), storedModel) {
+        try Self.composed(entity, key: key, of: layerStack.view.layers.prefix(layerStack.sealed.count + 1), model: storedModel) {
             try layerStack.baseState.route?.row(entity, key, in: self)
         }
     }
@@ -106,7 +106,7 @@ extension ManagedObjectContext {
 
     /// Returns an object's values with the changes of layers, newest first, over the row below. Reads that row only if needed.
     fileprivate static func composed(
-        _ entity: Int, _ key: ObjectKey, of layers: some Sequence<Layer>, _ model: Model, below: () throws -> [Value]?
+        _ entity: Int, key: ObjectKey, of layers: some Sequence<Layer>, model: Model, below: () throws -> [Value]?
     ) rethrows -> [Value]? {
         var newer: [Int: Value] = [:]
         for layer in layers {

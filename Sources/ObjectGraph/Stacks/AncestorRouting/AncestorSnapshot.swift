@@ -42,7 +42,7 @@ final class AncestorSnapshot: StoreSnapshot {
             hops.serve(.fault, level: level, objects: 1)
             return try parent.wholeRow(entity, key)
         }
-        if let row { rows.keep(row, entity, key, at: revision) }
+        if let row { rows.keep(row, entity: entity, key: key, at: revision) }
         return row
     }
 
@@ -52,7 +52,7 @@ final class AncestorSnapshot: StoreSnapshot {
 
     func exists(_ entity: Int, _ key: ObjectKey) throws -> Bool { try row(entity, key) != nil }
 
-    func value(_ entity: Int, _ key: ObjectKey, _ column: Int) throws -> Value? { try row(entity, key)?[column] }
+    func value(_ entity: Int, key: ObjectKey, column: Int) throws -> Value? { try row(entity, key)?[column] }
 
     func version(_ entity: Int, _ key: ObjectKey) throws -> Generation? {
         try ask(.other) { try $0.layerStack.view.version(entity, key).map { $0.generation ?? 0 } }
@@ -77,7 +77,7 @@ final class AncestorSnapshot: StoreSnapshot {
     }
 
     func lookup(_ entity: Int, column: Int, value: Value) throws -> [ObjectKey] {
-        try keys(StoreQuery(entity: entity, predicate: .compare(column, .equal, value)))
+        try keys(StoreQuery(entity: entity, predicate: .compare(column, .equal, to: value)))
     }
 
     func pageNumbers(_ entity: Int) throws -> [UInt64] {

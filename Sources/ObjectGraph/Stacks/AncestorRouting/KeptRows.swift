@@ -28,8 +28,8 @@ final class KeptRows: Sendable {
 
     func row(_ entity: Int, _ key: ObjectKey) -> [Value]? { state.withLock { $0.rows[entity][key] } }
 
-    func keep(_ row: [Value], _ entity: Int, _ key: ObjectKey, at revision: UInt64) {
-        state.withLock { if $0.revision == revision { $0.put(row, entity, key) } }
+    func keep(_ row: [Value], entity: Int, key: ObjectKey, at revision: UInt64) {
+        state.withLock { if $0.revision == revision { $0.put(row, entity: entity, key: key) } }
     }
 
     func related(_ relation: Relation, to key: ObjectKey) -> [ObjectKey]? { state.withLock { $0.related[relation]?[key] } }
@@ -47,7 +47,7 @@ final class KeptRows: Sendable {
             state.revision += 1
             for change in changes.entities {
                 for page in change.pages {
-                    state.removeRows(change.entity, page.number, page.inserted | page.updated | page.deleted)
+                    state.removeRows(change.entity, page: page.number, slots: page.inserted | page.updated | page.deleted)
                 }
                 state.removeRelationships { $0.mayChange(with: change.entity) }
             }
@@ -70,7 +70,7 @@ final class KeptRows: Sendable {
 }
 
 extension KeptRows.State {
-    fileprivate mutating func put(_ row: [Value], _ entity: Int, _ key: ObjectKey) {
+    fileprivate mutating func put(_ row: [Value], entity: Int, key: ObjectKey) {
         if count >= KeptRows.capacity {
             for entity in rows.indices { rows[entity] = [:] }
             count = 0
@@ -82,7 +82,7 @@ extension KeptRows.State {
         if rows[entity].removeValue(forKey: key) != nil { count -= 1 }
     }
 
-    fileprivate mutating func removeRows(_ entity: Int, _ page: UInt64, _ slots: UInt64) {
+    fileprivate mutating func removeRows(_ entity: Int, page: UInt64, slots: UInt64) {
         guard !rows[entity].isEmpty else { return }
         for slot in SlotIterator(slots) { removeRow(entity, PageAddress.key(page: page, slot: slot)) }
     }
@@ -98,15 +98,15 @@ extension KeptRows.State {
             for (number, page) in layer.entity(entity)?.pages ?? [:] {
                 for slot in SlotIterator(page.touched) {
                     guard let row = page[slot] else { continue }
-                    adopt(row, entity, PageAddress.key(page: number, slot: slot), keepingInserted: keepingInserted)
+                    adopt(row, entity: entity, key: PageAddress.key(page: number, slot: slot), keepingInserted: keepingInserted)
                 }
             }
         }
     }
 
-    private mutating func adopt(_ row: Row, _ entity: Int, _ key: ObjectKey, keepingInserted: Bool) {
+    private mutating func adopt(_ row: Row, entity: Int, key: ObjectKey, keepingInserted: Bool) {
         switch row.kind {
-        case .insert where keepingInserted: put((0..<row.columnCount).map { row[$0] }, entity, key)
+        case .insert where keepingInserted: put((0..<row.columnCount).map { row[$0] }, entity: entity, key: key)
         case .update:
             guard var values = rows[entity][key] else { return }
             row.set.forEach { values[$0] = row[$0] }
@@ -128,7 +128,9 @@ extension KeptRows.State {
                         guard let old = rows[entity][key] else { return related[relation] = nil }
                         if let target = old[column].referenceKey { related[relation]?[target]?.removeAll { $0 == key } }
                     }
-                    if row.kind != .delete, let target = row[column].referenceKey { insert(key, relation, target) }
+                    if row.kind != .delete, let target = row[column].referenceKey {
+                        insert(key, relation: relation, owner: target)
+                    }
                 }
             }
         case .link(let link, let direction, let destination):
@@ -137,14 +139,18 @@ extension KeptRows.State {
             }
             for (key, partners) in direction == .forward ? layer.links[link].forward : layer.links[link].backward {
                 for (partner, isLinked) in partners {
-                    if isLinked { insert(partner, relation, key) } else { related[relation]?[key]?.removeAll { $0 == partner } }
+                    if isLinked {
+                        insert(partner, relation: relation, owner: key)
+                    } else {
+                        related[relation]?[key]?.removeAll { $0 == partner }
+                    }
                 }
             }
         }
     }
 
     /// Adds a key to a kept relationship, which is ascending.
-    private mutating func insert(_ key: ObjectKey, _ relation: Relation, _ owner: ObjectKey) {
+    private mutating func insert(_ key: ObjectKey, relation: Relation, owner: ObjectKey) {
         guard let known = related[relation]?[owner], !known.contains(key) else { return }
         related[relation]?[owner]?.insert(key, at: known.firstIndex { $0 > key } ?? known.count)
     }
@@ -166,7 +172,7 @@ extension KeptRows.State {
         for entity in slots.indices {
             for (number, mask) in slots[entity] where mask != 0 {
                 differs = true
-                removeRows(entity, number, mask)
+                removeRows(entity, page: number, slots: mask)
             }
         }
         if differs { related = [:] }

@@ -14,7 +14,7 @@ extension ManagedObjectContext {
     /// A root blocks its executor until the store has them; any other context leaves its executor free meanwhile, as when each level
     /// is saved in a `perform` of its own.
     func saveMaterialised(
-        _ pushes: [ChildChanges], _ durability: Durability, _ completion: @escaping (Result<ParentState, any Error>) -> Void
+        _ pushes: [ChildChanges], durability: Durability, _ completion: @escaping (Result<ParentState, any Error>) -> Void
     ) {
         sealTop()
         let kept = layerStack.sealed.count
@@ -49,7 +49,7 @@ extension ManagedObjectContext {
         }
         var push = makePush()
         push.origin = origin
-        pass(push, durability, to: parent) { [self] result in
+        pass(push, durability: durability, to: parent) { [self] result in
             if case .failure = result { dropLayers(above: kept) }
             completion(
                 result.map { above in
@@ -62,14 +62,14 @@ extension ManagedObjectContext {
 
     /// Asks the parent to save through; `then` runs once, on this context's executor.
     private func pass(
-        _ push: ChildChanges, _ durability: Durability, to parent: any ContextExecutor,
+        _ push: ChildChanges, durability: Durability, to parent: any ContextExecutor,
         _ then: @escaping (Result<ParentState, any Error>) -> Void
     ) {
         let host = requiredHost
         // Called where it was made.
         nonisolated(unsafe) let then = then
         let isEnqueued = parent.enqueue { parent in
-            parent.takeThrough(push, durability) { result in
+            parent.takeThrough(push, durability: durability) { result in
                 host.enqueue { _ in then(result) }
             }
         }
@@ -116,21 +116,21 @@ extension ManagedObjectContext {
             for number in changes.sortedPageNumbers {
                 guard let page = changes.page(number) else { continue }
                 for slot in SlotIterator(page.touched) {
-                    if let row = page[slot] { materialise(row, entity, PageAddress.key(page: number, slot: slot)) }
+                    if let row = page[slot] { materialise(row, entity: entity, key: PageAddress.key(page: number, slot: slot)) }
                 }
             }
         }
         for (link, changes) in layer.links.enumerated() {
             for (source, pairs) in changes.forward {
                 for (destination, linked) in pairs {
-                    layerStack.top.setLink(link, source, destination, linked: linked)
-                    tracker.log.noteLink(link, source, destination)
+                    layerStack.top.setLink(link, from: source, to: destination, linked: linked)
+                    tracker.log.noteLink(link, from: source, to: destination)
                 }
             }
         }
     }
 
-    private func materialise(_ row: Row, _ entity: Int, _ key: ObjectKey) {
+    private func materialise(_ row: Row, entity: Int, key: ObjectKey) {
         let object = object(entity, key)
         switch row.kind {
         case .insert:
@@ -140,7 +140,7 @@ extension ManagedObjectContext {
             layerStack.top.put(own, entity: entity, key: key)
             tracker.log.note(entity, key)
         case .update:
-            row.set.forEach { write(object, $0, row[$0]) }
+            row.set.forEach { write(object, column: $0, value: row[$0]) }
         case .delete:
             object.isDeletedHere = true
             let tombstone = row.copy(layer: layerStack.top.id)

@@ -56,7 +56,7 @@ extension PredicateExpressions.Comparison: ComputedExpression {
         let (left, right) = (try lowering.row(lhs), try lowering.row(rhs))
         let comparison = try storeComparison
         return RowExpression("\(left.text) \(RowText.symbol(comparison)) \(right.text)", of: left, right) {
-            StoreOrder.compare(try left.evaluate($0), comparison, try right.evaluate($0))
+            StoreOrder.compare(try left.evaluate($0), comparison, to: try right.evaluate($0))
         }
     }
 }
@@ -68,8 +68,8 @@ private enum StoreOrder {
         return a == b
     }
 
-    static func compare<T: Comparable>(_ a: T, _ comparison: StorePredicate.Comparison, _ b: T) -> Bool {
-        if let a = a as? String, let b = b as? String { return StorePredicate.compare(.string(a), comparison, .string(b)) }
+    static func compare<T: Comparable>(_ a: T, _ comparison: StorePredicate.Comparison, to b: T) -> Bool {
+        if let a = a as? String, let b = b as? String { return StorePredicate.compare(.string(a), comparison, to: .string(b)) }
         return switch comparison {
         case .equal: a == b
         case .notEqual: a != b
@@ -137,7 +137,7 @@ extension PredicateExpressions.SequenceMinimum: ComputedExpression {
     func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
         let elements = try lowering.row(elements)
         return RowExpression("\(elements.text).min()", of: elements) {
-            try elements.evaluate($0).min { StoreOrder.compare($0, .less, $1) }
+            try elements.evaluate($0).min { StoreOrder.compare($0, .less, to: $1) }
         }
     }
 }
@@ -146,7 +146,7 @@ extension PredicateExpressions.SequenceMaximum: ComputedExpression {
     func row(_ lowering: inout PredicateLowering) throws -> RowExpression<Output> {
         let elements = try lowering.row(elements)
         return RowExpression("\(elements.text).max()", of: elements) {
-            try elements.evaluate($0).max { StoreOrder.compare($0, .less, $1) }
+            try elements.evaluate($0).max { StoreOrder.compare($0, .less, to: $1) }
         }
     }
 }
@@ -157,7 +157,7 @@ extension PredicateExpressions.CollectionContainsCollection: ComputedExpression 
         return RowExpression("\(base.text).contains(\(other.text))", of: base, other) {
             let (a, b) = (try base.evaluate($0), try other.evaluate($0))
             if let a = a as? any StringProtocol, let b = b as? any StringProtocol {
-                return StorePredicate.StringMatch.contains.matches(String(a), String(b), .sensitive)
+                return StorePredicate.StringMatch.contains.matches(String(a), pattern: String(b), sensitivity: .sensitive)
             }
             let wanted = Array(b)
             let elements = Array(a)
@@ -173,7 +173,7 @@ extension PredicateExpressions.SequenceStartsWith: ComputedExpression {
         return RowExpression("\(base.text).starts(with: \(prefix.text))", of: base, prefix) {
             let (a, b) = (try base.evaluate($0), try prefix.evaluate($0))
             if let a = a as? any StringProtocol, let b = b as? any StringProtocol {
-                return StorePredicate.StringMatch.hasPrefix.matches(String(a), String(b), .sensitive)
+                return StorePredicate.StringMatch.hasPrefix.matches(String(a), pattern: String(b), sensitivity: .sensitive)
             }
             return a.starts(with: b)
         }

@@ -87,7 +87,7 @@ import StoreInterface
 private enum SearchedText {
     static func contains(_ text: some StringProtocol, _ pattern: some StringProtocol) -> Bool {
         StorePredicate.StringMatch.contains.matches(
-            TextFolding.folded(String(text)), TextFolding.folded(String(pattern)), .sensitive)
+            TextFolding.folded(String(text)), pattern: TextFolding.folded(String(pattern)), sensitivity: .sensitive)
     }
 
     static func compare(_ a: some StringProtocol, _ b: some StringProtocol) -> ComparisonResult {

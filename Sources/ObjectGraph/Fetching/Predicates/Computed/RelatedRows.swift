@@ -60,7 +60,7 @@ extension PredicateLowering {
         let name = model.entities[entity].relationships.first { $0.kind == .toMany(relation) }?.name ?? "objects"
         return RelatedRows(
             text: names(of: collection.path, name), path: collection.path, relation: relation, scopes: [collection.path.scope],
-            follows: [collection.path.following(.toMany(relation, .any, condition))]
+            follows: [collection.path.following(.toMany(relation, .any, where: condition))]
         ) { row in
             guard let object = try start.object(row) else { throw MissingValue() }
             return try object.reader.related(relation, to: object.key).filter {
@@ -79,7 +79,7 @@ extension PredicateLowering {
         let inner = scope + 1
         row.scopes.remove(inner)
         row.follows = row.follows.map { follow in
-            follow.scope == inner ? related.path.following(.toMany(related.relation, .any, follow.condition)) : follow
+            follow.scope == inner ? related.path.following(.toMany(related.relation, .any, where: follow.condition)) : follow
         }
         return (related, row)
     }

@@ -186,20 +186,20 @@ extension PredicateLowering {
         switch scalar.source {
         case .column(let column, _):
             let name = model.entities[scalar.path.entity].columns[column].name
-            return onRow(names(of: scalar.path, name), scalar.path) { row in
+            return onRow(names(of: scalar.path, name), path: scalar.path) { row in
                 guard let object = try start.object(row) else { return try Self.decode(scalar.fallback ?? .null) }
-                let value = try object.reader.value(object.entity, object.key, column) ?? .null
+                let value = try object.reader.value(object.entity, key: object.key, column: column) ?? .null
                 return try Self.decode(value.isNull ? scalar.fallback ?? .null : value)
             }
         case .count(let relation, let condition):
             let condition = condition.withoutDangling(on: relation.entity, model.storeSchema)
-            var result: RowExpression<T> = onRow(names(of: scalar.path, "count"), scalar.path) { row in
+            var result: RowExpression<T> = onRow(names(of: scalar.path, "count"), path: scalar.path) { row in
                 guard let object = try start.object(row) else { return try Self.decode(scalar.fallback ?? .null) }
                 let keys = try object.reader.related(relation, to: object.key)
                 let count = try keys.count { try condition.matches(relation.entity, key: $0, in: object.reader) }
                 return try Self.decode(.int(Int64(count)))
             }
-            result.follows.append(scalar.path.following(.toMany(relation, .any, condition)))
+            result.follows.append(scalar.path.following(.toMany(relation, .any, where: condition)))
             return result
         }
     }
@@ -210,7 +210,7 @@ extension PredicateLowering {
         let (isTrue, isDefined) = (
             truth.isTrue.withoutDangling(on: entity, schema), truth.isDefined.withoutDangling(on: entity, schema)
         )
-        var result: RowExpression<T> = onRow("a condition", PredicatePath(scope: scope, entity: entity)) { row in
+        var result: RowExpression<T> = onRow("a condition", path: PredicatePath(scope: scope, entity: entity)) { row in
             guard let reader = row.reader else { throw MissingValue() }
             let key = row.key(in: scope)
             guard try isDefined.matches(entity, key: key, in: reader) else { return try Self.decode(.null) }
@@ -225,7 +225,7 @@ extension PredicateLowering {
     private func row<T>(ofObjectAt path: PredicatePath) throws -> RowExpression<T> {
         let start = try location(of: path)
         let store = request.store
-        return onRow(names(of: path, "id"), path) { row in
+        return onRow(names(of: path, "id"), path: path) { row in
             let id = try start.object(row).map { ObjectID(store: store, entity: $0.entity, key: $0.key) }
             guard let id = id as? T else { throw MissingValue() }
             return id
@@ -233,7 +233,7 @@ extension PredicateLowering {
     }
 
     private func onRow<T>(
-        _ text: String, _ path: PredicatePath, _ evaluate: @escaping (EvaluatedRow) throws -> T
+        _ text: String, path: PredicatePath, _ evaluate: @escaping (EvaluatedRow) throws -> T
     ) -> RowExpression<T> {
         var row = RowExpression(text, evaluate: evaluate)
         row.scopes = [path.scope]
@@ -262,7 +262,7 @@ extension PredicateLowering {
             var (entity, key) = (entity, row.key(in: scope))
             if let cast = casts[0], try !cast.matches(entity, key: key, in: reader) { return nil }
             for (position, step) in steps.enumerated() {
-                guard let next = try reader.value(entity, key, step)?.referenceKey,
+                guard let next = try reader.value(entity, key: key, column: step)?.referenceKey,
                     let destination = reader.schema.entities[entity].columns[step].destination,
                     try reader.exists(destination, next)
                 else { return nil }
