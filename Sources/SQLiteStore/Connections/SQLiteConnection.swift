@@ -194,10 +194,11 @@ final class SQLiteConnection: @unchecked Sendable {
 
     private static func copyError(_ code: Int32, copy: OpaquePointer, path: String) -> StoreError {
         let isFull = code & 0xff == SQLITE_FULL || (code & 0xff == SQLITE_IOERR && SQLiteStatement.hadNoRoom(copy))
-        let reason = "\(path): \(String(cString: sqlite3_errstr(code)))"
+        let cause = SQLiteError(code: code, database: nil)
+        let reason = "\(path): \(cause.message)"
         return isFull
-            ? StoreError(.full, "\(reason). Make room on the disk, or raise the limit of the file's size")
-            : StoreError(.inputOutput, "\(reason). Check the disk")
+            ? StoreError(.full, "\(reason). Make room on the disk, or raise the limit of the file's size", cause: cause)
+            : StoreError(.inputOutput, "\(reason). Check the disk", cause: cause)
     }
 
     func integer(_ sql: String, _ values: [Value] = []) throws -> Int64? {
@@ -301,24 +302,27 @@ final class SQLiteConnection: @unchecked Sendable {
     }
 
     private static func openingError(_ code: Int32, database: OpaquePointer?, path: String) -> StoreError {
-        // If memory is exhausted, there is no connection to ask for the reason.
-        let reason = String(cString: database.map { sqlite3_errmsg($0) } ?? sqlite3_errstr(code))
+        let cause = SQLiteError(code: code, database: database)
+        let reason = cause.message
         let isReplaced = database.map(hasMoved) ?? false
-        return switch code & 0xff {
-        case SQLITE_NOTADB: StoreError(.notAStore, "\(path) is not an SQLite database; choose another file")
-        case SQLITE_CORRUPT: StoreError(.damaged, "\(path): \(reason); restore it from a copy")
-        case SQLITE_BUSY: StoreError(.inUseElsewhere, "\(path): another connection keeps it locked; try again")
-        case SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
-        case SQLITE_READONLY where isReplaced:
-            StoreError(.inUseElsewhere, "\(path) was replaced while it was opened; open it again")
-        // SQLITE_READONLY_ROLLBACK, a macro that Swift does not import.
-        case SQLITE_READONLY where code == SQLITE_READONLY | (3 << 8):
-            StoreError(
-                .readOnly,
-                "cannot open \(path) read-only: a process ended while it changed the file, and its journal has to be rolled back first. "
-                    + "Open it once for writing")
-        default: StoreError(.cannotOpen, "\(path): \(reason); check the path and its permissions")
-        }
+        var error: StoreError =
+            switch code & 0xff {
+            case SQLITE_NOTADB: StoreError(.notAStore, "\(path) is not an SQLite database; choose another file")
+            case SQLITE_CORRUPT: StoreError(.damaged, "\(path): \(reason); restore it from a copy")
+            case SQLITE_BUSY: StoreError(.inUseElsewhere, "\(path): another connection keeps it locked; try again")
+            case SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
+            case SQLITE_READONLY where isReplaced:
+                StoreError(.inUseElsewhere, "\(path) was replaced while it was opened; open it again")
+            // SQLITE_READONLY_ROLLBACK, a macro that Swift does not import.
+            case SQLITE_READONLY where code == SQLITE_READONLY | (3 << 8):
+                StoreError(
+                    .readOnly,
+                    "cannot open \(path) read-only: a process ended while it changed the file, and its journal has to be rolled back first. "
+                        + "Open it once for writing")
+            default: StoreError(.cannotOpen, "\(path): \(reason); check the path and its permissions")
+            }
+        error.cause = cause
+        return error
     }
 
     /// Defines `strata_lower(text)`, which returns the result of Swift's `lowercased()`, for case-insensitive comparisons.

@@ -200,22 +200,26 @@ final class SQLiteStatement {
 
     static func error(_ code: Int32, database: OpaquePointer, path: String) -> StoreError {
         let isFull = code & 0xff == SQLITE_IOERR && hadNoRoom(database)
-        // The connection's message is of its last call, which may be later than the one that failed.
-        let reason = String(cString: sqlite3_extended_errcode(database) == code ? sqlite3_errmsg(database) : sqlite3_errstr(code))
+        let cause = SQLiteError(code: code, database: database)
+        let reason = cause.message
         if isFull {
-            return StoreError(.full, "\(path): \(reason); make room on the disk, or raise the limit of the file's size")
+            return StoreError(
+                .full, "\(path): \(reason); make room on the disk, or raise the limit of the file's size", cause: cause)
         }
-        return switch code & 0xff {
-        case SQLITE_READONLY where SQLiteConnection.hasMoved(database):
-            StoreError.fileReplaced(path, isGone: !FileManager.default.fileExists(atPath: path))
-        case SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
-        case SQLITE_BUSY, SQLITE_LOCKED:
-            StoreError(.inUseElsewhere, "\(path): another connection kept it locked (\(reason)); try again")
-        case SQLITE_CORRUPT, SQLITE_NOTADB: StoreError(.damaged, "\(path): \(reason); restore it from a copy")
-        case SQLITE_READONLY, SQLITE_PERM: StoreError(.readOnly, "\(path): \(reason); make the file writable")
-        case SQLITE_CANTOPEN: StoreError(.cannotOpen, "\(path): \(reason); check the path and its permissions")
-        case SQLITE_TOOBIG: StoreError(.valueTooLarge, "\(path): \(reason); store less in one value")
-        default: StoreError(.inputOutput, "\(path): SQLite failed with code \(code): \(reason)")
-        }
+        var error: StoreError =
+            switch code & 0xff {
+            case SQLITE_READONLY where SQLiteConnection.hasMoved(database):
+                StoreError.fileReplaced(path, isGone: !FileManager.default.fileExists(atPath: path))
+            case SQLITE_FULL: StoreError(.full, "\(path): \(reason); free some room on the disk")
+            case SQLITE_BUSY, SQLITE_LOCKED:
+                StoreError(.inUseElsewhere, "\(path): another connection kept it locked (\(reason)); try again")
+            case SQLITE_CORRUPT, SQLITE_NOTADB: StoreError(.damaged, "\(path): \(reason); restore it from a copy")
+            case SQLITE_READONLY, SQLITE_PERM: StoreError(.readOnly, "\(path): \(reason); make the file writable")
+            case SQLITE_CANTOPEN: StoreError(.cannotOpen, "\(path): \(reason); check the path and its permissions")
+            case SQLITE_TOOBIG: StoreError(.valueTooLarge, "\(path): \(reason); store less in one value")
+            default: StoreError(.inputOutput, "\(path): SQLite failed with code \(code): \(reason)")
+            }
+        error.cause = cause
+        return error
     }
 }

@@ -22,6 +22,37 @@ import Testing
         return error?.code
     }
 
+    /// Primary result codes of SQLite.
+    private enum SQLiteCode {
+        static let inputOutput: Int32 = 10
+        static let full: Int32 = 13
+        static let notADatabase: Int32 = 26
+    }
+
+    @Test func `the cause of an error is SQLite's code and message`() throws {
+        let folder = try TemporaryFolder()
+        let garbage = folder.url.appendingPathComponent("garbage")
+        try Data(repeating: 0x5a, count: 10_000).write(to: garbage)
+        let error = #expect(throws: StoreError.self) { try open(garbage) }
+        let cause = try #require(error?.cause as? SQLiteError)
+        #expect(cause.code == SQLiteCode.notADatabase)
+        #expect(cause.description == "file is not a database (SQLite 26)")
+        var lines: [String] = []
+        #expect(throws: StoreError.self) { try Self.opened(garbage, schema: Sample.schema) { lines.append($0) } }
+        #expect(lines == ["SQLite's code is 26"])
+    }
+
+    private static func opened(_ url: URL, schema: StoreSchema, log: (String) -> Void) throws -> SQLiteStore {
+        // Sources/SQLiteStore/Connections/SQLiteError.swift
+        do {
+            return try SQLiteStore(url: url, schema: schema)
+        } catch let error as StoreError {
+            if let cause = error.cause as? SQLiteError { log("SQLite's code is \(cause.code)") }
+            throw error
+        }
+        // end
+    }
+
     @Test func whatIsNoStoreIsRefusedWithALine() throws {
         let folder = try TemporaryFolder()
         #expect(code(folder.url) == .cannotOpen)
@@ -118,6 +149,8 @@ import Testing
             let copy = url.appendingPathExtension("copy")
             let error = #expect(throws: StoreError.self) { try store.backup(to: copy, existing: .refuse) }
             try #require(error?.code == .full, "\(String(describing: error))")
+            let cause = try #require(error?.cause as? SQLiteError)
+            try #require([SQLiteCode.inputOutput, SQLiteCode.full].contains(cause.code & 0xff), "\(cause)")
             try #require(!FileManager.default.fileExists(atPath: copy.path))
         }
     }
