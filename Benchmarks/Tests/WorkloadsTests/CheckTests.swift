@@ -71,7 +71,7 @@ import Testing
     @Test(arguments: Engine.allCases)
     func `storage finds a keyed value that is not in the file`(engine: Engine) async throws {
         var storage = Self.storage()
-        storage.keyed[1].left.add(0, 0, .data(storage.keyed[1].value(0)))
+        storage.keyed[1].left.add(0, column: 0, value: .data(storage.keyed[1].value(0)))
         #expect(try await refusal(storage, engine)?.contains("after deleting") == true)
     }
 
