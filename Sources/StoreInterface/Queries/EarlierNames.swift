@@ -1,7 +1,7 @@
 // The spelling without labels, for programs that use it.
 
 extension StorePredicate {
-    /// The spelling of ``compare(_:_:to:)`` before version 0.1.
+    /// The spelling of `compare(_:_:to:)` before version 0.1.
     @available(*, deprecated, renamed: "compare(_:_:to:)")
     public static func compare(_ column: Int, _ comparison: Comparison, _ value: Value) -> StorePredicate {
         compare(column, comparison, to: value)
