@@ -13,7 +13,7 @@ final class StudioProcess: Sendable {
     ///   - signal: The signal that ends it.
     ///   - folder: A folder for the texts that the two processes exchange.
     init(_ arguments: [String], signal: String = "TERM", in folder: URL) throws {
-        // The script waits by a pipe that nobody writes, and starts no programs for it, because many tests run at once.
+        // The script waits by reading a pipe without a writer. Starting `sleep` for each wait would be slow while many tests run.
         let script = """
             folder=$1; shift
             exec 3<> "$folder/clock"

@@ -9,9 +9,9 @@ protocol RecordBaseline: AnyObject, SendableMetatype {
     init(path: String, durability: DurabilityKind) throws
     /// Opens the same file for another thread.
     var another: @Sendable () throws -> Self { get }
-    /// Inserts rows in a transaction of its own. All existing rows have lower numbers.
+    /// Inserts rows in one transaction. All existing rows have lower numbers.
     func insert(_ rows: [[Value]], from first: Int) throws
-    /// Updates rows in a transaction of its own. Each row's amount becomes its position in the whole list.
+    /// Updates rows in one transaction. Each row's amount becomes its position in the whole list.
     func update(_ rows: ArraySlice<Int>) throws
     func beginReading() throws
     func endReading() throws
