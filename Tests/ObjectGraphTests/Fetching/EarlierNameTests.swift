@@ -4,7 +4,7 @@ import Testing
 
 /// The deprecated spelling without labels means the same as the spelling with labels.
 @Suite struct EarlierNameTests {
-    @Test func `conditions without labels are those with labels`() {
+    @Test func `conditions and sorts without labels are those with labels`() {
         let names: any EarlierNames.Type = Names.self
         #expect(
             names.conditions == [
@@ -17,6 +17,7 @@ import Testing
                 .compare(0, .less, to: 1), .compareColumns(0, .less, to: 1),
                 .string(0, .contains, pattern: "b", sensitivity: .insensitive),
             ])
+        #expect(names.sorts == [.init(\.singer, by: \.name), .init(\.singer, by: \.name, comparing: .localizedStandard)])
     }
 }
 
@@ -24,6 +25,7 @@ import Testing
 private protocol EarlierNames {
     static var conditions: [Condition] { get }
     static var predicates: [StorePredicate] { get }
+    static var sorts: [SortBy<Song>] { get }
 }
 
 private enum Names: EarlierNames {
@@ -32,6 +34,10 @@ private enum Names: EarlierNames {
             .compare("a", .less, 1), .between("a", 1, 2), .string("a", .contains, "b", .insensitive),
             .related("a", .any, .isNil("b")), .relatedCount("a", .isNil("b"), .less, 3),
         ]
+    }
+
+    @available(*, deprecated) static var sorts: [SortBy<Song>] {
+        [.init(\.singer, \.name), .init(\.singer, \.name, comparing: .localizedStandard)]
     }
 
     @available(*, deprecated) static var predicates: [StorePredicate] {
