@@ -318,7 +318,8 @@ extension StoreDescription {
         var store = StoreDescription(name: "lmdb", migration: options.isReadOnly ? nil : file) { [options] schema in
             try LMDBStore.open(url, schema: schema, options: options)
         }
-        store.storedSchema = { try file.storedSchema() }
+        store.path = url.path
+        store.recordedSchemas = { try file.recordedSchemas() }
         return store
     }
 }

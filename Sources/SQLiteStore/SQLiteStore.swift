@@ -233,7 +233,8 @@ extension StoreDescription {
         var store = StoreDescription(name: "sqlite", routing: routing, migration: readOnly ? nil : file) { schema in
             try SQLiteStore(url: url, schema: schema, routing: routing, readOnly: readOnly)
         }
-        store.storedSchema = { try file.storedSchema(readOnly ? .observing : .changing) }
+        store.path = url.path
+        store.recordedSchemas = { try file.recordedSchemas(readOnly ? .observing : .changing) }
         return store
     }
 }

@@ -18,11 +18,13 @@ struct MigratableLMDBFile: MigratableFile {
         self.options = options
     }
 
-    func storedSchema() throws -> StoreSchema? {
+    func storedSchema() throws -> StoreSchema? { try recordedSchemas()?.current }
+
+    func recordedSchemas() throws -> RecordedSchemas? {
         let url = try StoreFile.resolved(url)
         guard try FileIdentity.of(path: url.path) != nil, StoreFile.isFilled(url.path) else { return nil }
         // If the store is open in this process, its schema is known. The next opening shows whether the schema matches.
-        if let open = try EnvironmentRegistry.openStore(path: url.path) { return open.schemas.last?.schema.withoutKeyedValues }
+        if let open = try EnvironmentRegistry.openStore(path: url.path) { return plain(open.schemas) }
         return try withEnvironment(url) { environment in
             guard let meta = try environment.openDatabases({ try $0.open(MetaTable.name, .bytes) }) else { return nil }
             let transaction = try ReadTransaction(environment)
@@ -30,8 +32,14 @@ struct MigratableLMDBFile: MigratableFile {
             guard let format = try transaction.metaNumber(MetaTable.Key.format, meta), format <= MetaTable.formatVersion else {
                 return nil
             }
-            return try StoredSchemas(meta, in: transaction, path: url.path).current.schema.withoutKeyedValues
+            return plain(try StoredSchemas(meta, in: transaction, path: url.path).versions)
         }
+    }
+
+    private func plain(_ versions: [StoredSchema]) -> RecordedSchemas {
+        var recorded = StoredSchema.recorded(versions)
+        recorded.current = recorded.current.withoutKeyedValues
+        return recorded
     }
 
     func makeCopy() throws -> any MigrationCopy {

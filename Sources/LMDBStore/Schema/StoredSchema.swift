@@ -60,6 +60,13 @@ struct StoredSchema: Codable, Sendable {
         exchanges = Self.exchanges(of: schema)
     }
 
+    /// Returns the schemas of all versions of a file, of which the last is current.
+    static func recorded(_ versions: [StoredSchema]) -> RecordedSchemas {
+        let current = versions[versions.count - 1]
+        return RecordedSchemas(
+            current.schema, earlier: versions.dropLast().map(\.schema), exchanged: ExchangedNames(lines: current.exchanges ?? []))
+    }
+
     static func exchanges(of schema: StoreSchema) -> Set<String>? {
         let names = ExchangedNames(of: schema)
         return names.isEmpty ? nil : names.lines

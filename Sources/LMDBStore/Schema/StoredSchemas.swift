@@ -73,21 +73,12 @@ struct StoredSchemas {
         let wanted = model.withoutHints
         let found = current
         let number = versions.count
-        let way = try SchemaPath(
-            from: found.schema, exchanged: ExchangedNames(lines: found.exchanges ?? []), to: model, path: path)
+        let way = try SchemaPath(from: StoredSchema.recorded(versions), to: model, path: path)
         if way.steps.isEmpty {
             guard wanted.version != found.schema.version else { return nil }
             versions[number - 1].schema.version = wanted.version
             versions[number - 1].exchanges = StoredSchema.exchanges(of: model)
             return Change(number: number, formerNumber: number)
-        }
-        // A schema whose derived values are computed is the same model as the one with all values.
-        let plain = wanted.withoutPendingDerivations
-        if wanted.version == found.schema.version,
-            versions.dropLast().contains(where: { $0.schema.withoutPendingDerivations == plain }),
-            found.schema.withoutPendingDerivations != plain
-        {
-            throw StoreError.olderModel(path)
         }
         for step in way.steps {
             let next = current.evolved(to: step.schema, step.evolution, number: versions.count + 1, generation: generation)

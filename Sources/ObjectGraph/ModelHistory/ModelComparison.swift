@@ -8,43 +8,49 @@ struct ModelComparison {
     let allowsDataLoss: Set<String>
 
     func changes() throws -> ModelChanges {
-        guard let read = store.storedSchema else {
+        guard let read = store.recordedSchemas else {
             throw StoreError(
                 .unsupported, "cannot compare a model with the store \(store.name): it has no file. Use a store in a file")
         }
         var changes = ModelChanges(fileVersion: nil, modelVersion: model.version, steps: [])
-        guard let file = try read() else { return changes }
+        guard let recorded = try read() else { return changes }
+        let file = recorded.current
         changes.fileVersion = file.version
         do {
             let stages = try plan?.stages(from: file, to: model) ?? []
-            try compare(file, with: stages, into: &changes)
+            try compare(recorded, with: stages, into: &changes)
         } catch let error as StoreError where [.schemaMismatch, .schemaTooNew].contains(error.code) {
             changes.refusal = error
-            if changes.steps.isEmpty { addStep(file, to: model.storeSchema, isCustom: false, changes: &changes) }
+            if changes.steps.isEmpty { addStep(recorded, to: model.storeSchema, isCustom: false, changes: &changes) }
         }
         return changes
     }
 
-    private func compare(_ file: StoreSchema, with stages: ArraySlice<MigrationStage>, into changes: inout ModelChanges) throws {
-        var current = file
+    private func compare(
+        _ recorded: RecordedSchemas, with stages: ArraySlice<MigrationStage>, into changes: inout ModelChanges
+    ) throws {
+        let file = recorded.current
+        var current = recorded
         for stage in stages {
             addStep(current, to: stage.target.storeSchema, isCustom: stage.isCustom, changes: &changes)
-            current = stage.target.storeSchema
+            current = RecordedSchemas(stage.target.storeSchema, exchanged: ExchangedNames(of: stage.target.storeSchema))
         }
-        if stages.isEmpty { addStep(file, to: model.storeSchema, isCustom: false, changes: &changes) }
+        if stages.isEmpty { addStep(recorded, to: model.storeSchema, isCustom: false, changes: &changes) }
         try countDropped(file, &changes)
         // A custom stage may drop everything, because it has seen the values.
         guard !stages.contains(where: \.isCustom) else { return }
         var wanted = model.storeSchema
         wanted.migration.allowedLoss = .named(allowsDataLoss)
         wanted.migration.way = stages.prefix(1).map(\.source.storeSchema) + stages.map(\.target.storeSchema)
-        let path = try SchemaPath(from: file, to: wanted, path: store.name)
-        guard !path.losses.isEmpty else { return }
-        try reading(file) { snapshot in try path.losses.check(path: store.name) { try snapshot.count($0) } }
+        let path = store.path ?? store.name
+        let losses = try SchemaPath(from: recorded, to: wanted, path: path).losses
+        guard !losses.isEmpty else { return }
+        try reading(file) { snapshot in try losses.check(path: path) { try snapshot.count($0) } }
     }
 
-    private func addStep(_ old: StoreSchema, to new: StoreSchema, isCustom: Bool, changes: inout ModelChanges) {
-        var found = SchemaComparison(old: old, new: new).changes()
+    private func addStep(_ recorded: RecordedSchemas, to new: StoreSchema, isCustom: Bool, changes: inout ModelChanges) {
+        let old = recorded.current
+        var found = SchemaComparison(recorded, new).changes()
         if let pending = new.pendingDerivations(in: old.withoutHints) {
             for entity in pending.entities {
                 for column in entity.columns where column.derivation?.isPending == true {
@@ -125,23 +131,33 @@ extension StoreSnapshot {
 struct SchemaComparison {
     typealias Change = ModelChanges.Change
 
-    let old: StoreSchema
-    let new: StoreSchema
+    private let old: StoreSchema
+    private let new: StoreSchema
+    /// The mapping that opening the file applies; nil if opening is refused. Then parts are matched by their names.
+    private let evolution: SchemaEvolution?
+
+    init(_ recorded: RecordedSchemas, _ new: StoreSchema) {
+        old = recorded.current
+        self.new = new
+        let pending = ExchangedNames(of: new).subtracting(recorded.exchanged)
+        evolution = try? SchemaEvolution(from: recorded.current, to: new, exchanging: pending)
+    }
 
     func changes() -> [Change] {
         var changes: [Change] = []
-        let sources = new.entities.map(source)
+        let sources = evolution?.entities.map(\.source) ?? new.entities.map(source)
         for (number, entity) in old.entities.enumerated() where !sources.contains(number) {
             changes.append(Change(kind: .removed, name: entity.name, before: Self.summary(entity)))
         }
-        for (entity, source) in zip(new.entities, sources) {
+        for (number, source) in sources.enumerated() {
+            let entity = new.entities[number]
             guard let source else {
                 changes.append(Change(kind: .added, name: entity.name, after: Self.summary(entity)))
                 continue
             }
             let before = old.entities[source]
             if before.name != entity.name { changes.append(Change(kind: .renamed, name: entity.name, before: before.name)) }
-            changes += columns(of: entity, from: before)
+            changes += columns(of: number, from: before)
             let (first, second) = (before.indexes.map { Self.text($0, before) }, entity.indexes.map { Self.text($0, entity) })
             changes += first.filter { !second.contains($0) }.map { Change(kind: .removed, name: $0) }
             changes += second.filter { !first.contains($0) }.map { Change(kind: .added, name: $0) }
@@ -154,11 +170,14 @@ struct SchemaComparison {
             ?? entity.renamedFrom.flatMap { former in old.entities.firstIndex { $0.name == former } }
     }
 
-    private func columns(of entity: EntitySchema, from before: EntitySchema) -> [Change] {
-        let sources = entity.columns.map { column in
-            before.columns.firstIndex { $0.name == column.name }
-                ?? column.renamedFrom.flatMap { former in before.columns.firstIndex { $0.name == former } }
-        }
+    private func columns(of number: Int, from before: EntitySchema) -> [Change] {
+        let entity = new.entities[number]
+        let sources =
+            evolution?.entities[number].columns.map(\.source)
+            ?? entity.columns.map { column in
+                before.columns.firstIndex { $0.name == column.name }
+                    ?? column.renamedFrom.flatMap { former in before.columns.firstIndex { $0.name == former } }
+            }
         var changes: [Change] = []
         for (number, column) in before.columns.enumerated() where !sources.contains(number) {
             let name = "\(before.name).\(column.name)"
@@ -188,9 +207,11 @@ struct SchemaComparison {
     }
 
     private func links() -> [Change] {
-        let sources = new.links.map { link in
-            old.links.firstIndex { ([link.name] + link.formerNames + link.reversedNames).contains($0.name) }
-        }
+        let sources =
+            evolution?.links.map { $0?.source }
+            ?? new.links.map { link in
+                old.links.firstIndex { ([link.name] + link.formerNames + link.reversedNames).contains($0.name) }
+            }
         var changes = old.links.enumerated().filter { !sources.contains($0.offset) }.map {
             Change(kind: .removed, name: $0.element.name, before: old.text($0.element))
         }

@@ -11,9 +11,9 @@ struct MigratableSQLiteFile: MigratableFile {
     /// Whether reading may leave files beside the database, such as a new log.
     enum Care { case observing, changing }
 
-    func storedSchema() throws -> StoreSchema? { try storedSchema(.changing) }
+    func storedSchema() throws -> StoreSchema? { try recordedSchemas(.changing)?.current }
 
-    func storedSchema(_ care: Care) throws -> StoreSchema? {
+    func recordedSchemas(_ care: Care) throws -> RecordedSchemas? {
         let url = try StoreFile.resolved(url)
         guard StoreFile.isFilled(url.path) else { return nil }
         try SQLiteFile.checkNames(url.path)
@@ -24,7 +24,8 @@ struct MigratableSQLiteFile: MigratableFile {
                 let text = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first
             else { return nil }
             let schema = try? JSONDecoder().decode(StoreSchema.self, from: Data(text.utf8))
-            return schema.flatMap { $0.isSound ? $0.withoutKeyedValues : nil }
+            guard let schema, schema.isSound else { return nil }
+            return try SQLiteFile.recorded(schema.withoutKeyedValues, in: connection)
         }
     }
 

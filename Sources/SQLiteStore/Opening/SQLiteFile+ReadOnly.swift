@@ -33,7 +33,7 @@ extension SQLiteFile {
                 throw StoreError.emptyFileToRead(path)
             }
             let (uuid, stored) = try contents(connection, path)
-            let way = try SchemaPath(from: stored, exchanged: exchanges(connection), to: layout.schema, path: path)
+            let way = try SchemaPath(from: recorded(stored, in: connection), to: layout.schema, path: path)
             guard way.steps.isEmpty else { throw StoreError.needsMigration(path) }
             try checkTables(connection, layout: layout, path: path)
             let text = try connection.texts("SELECT value FROM strata_meta WHERE name = 'schema'").first

@@ -144,10 +144,13 @@ enum SQLiteFile {
         try put("schema", value: try text(schema), in: connection)
     }
 
-    /// Returns the exchanges of names that the file has recorded for its current model.
-    static func exchanges(_ connection: SQLiteConnection) throws -> ExchangedNames {
-        let text = try connection.texts("SELECT value FROM strata_meta WHERE name = 'exchanges'").first
-        return ExchangedNames(lines: Set(text?.split(separator: "\n").map(String.init) ?? []))
+    /// Returns the file's schema with the earlier ones and the exchanges of names that the file has recorded.
+    static func recorded(_ schema: StoreSchema, in connection: SQLiteConnection) throws -> RecordedSchemas {
+        let earlier = try connection.texts("SELECT value FROM strata_meta WHERE name LIKE 'schema %'")
+        let exchanges = try connection.texts("SELECT value FROM strata_meta WHERE name = 'exchanges'").first
+        return RecordedSchemas(
+            schema, earlier: earlier.compactMap { try? JSONDecoder().decode(StoreSchema.self, from: Data($0.utf8)) },
+            exchanged: ExchangedNames(lines: Set(exchanges?.split(separator: "\n").map(String.init) ?? [])))
     }
 
     static func write(_ exchanges: ExchangedNames, _ connection: SQLiteConnection) throws {

@@ -26,20 +26,8 @@ struct SQLiteMigration {
         _ connection: SQLiteConnection, from stored: StoreSchema, to layout: SQLiteLayout, path: String, name: String
     ) throws {
         let wanted = layout.schema.withoutHints
-        let exchanged = try SQLiteFile.exchanges(connection)
-        let way = try SchemaPath(from: stored, exchanged: exchanged, to: layout.schema, path: path)
+        let way = try SchemaPath(from: SQLiteFile.recorded(stored, in: connection), to: layout.schema, path: path)
         guard stored != wanted || !way.steps.isEmpty else { return }
-        let earlier = try connection.texts("SELECT value FROM strata_meta WHERE name LIKE 'schema %'")
-        // A schema whose derived values are computed is the same model as the one with all values.
-        let plain = wanted.withoutPendingDerivations
-        if wanted.version == stored.version, stored.withoutPendingDerivations != plain,
-            earlier.contains(where: { text in
-                let schema = try? JSONDecoder().decode(StoreSchema.self, from: Data(text.utf8))
-                return schema?.withoutPendingDerivations == plain
-            })
-        {
-            throw StoreError.olderModel(path)
-        }
         try SQLiteLossCount(connection: connection, layout: SQLiteLayout(stored)).check(way.losses, path: path)
         var current = stored
         for step in way.steps {

@@ -26,7 +26,9 @@ public struct ExchangedNames: Sendable, Hashable {
     public var isEmpty: Bool { lines.isEmpty }
 
     /// Returns the exchanges that a file has not recorded.
-    func subtracting(_ recorded: ExchangedNames) -> ExchangedNames { ExchangedNames(lines: lines.subtracting(recorded.lines)) }
+    package func subtracting(_ recorded: ExchangedNames) -> ExchangedNames {
+        ExchangedNames(lines: lines.subtracting(recorded.lines))
+    }
 
     func contains(_ name: String, _ former: String, in scope: String = "") -> Bool {
         lines.contains("\(scope)\(name)<\(former)")

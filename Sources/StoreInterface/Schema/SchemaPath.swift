@@ -28,6 +28,13 @@ public struct SchemaPath: Sendable {
     public init(
         from file: StoreSchema, exchanged: ExchangedNames = ExchangedNames(), to model: StoreSchema, path: String
     ) throws {
+        try self.init(from: RecordedSchemas(file, exchanged: exchanged), to: model, path: path)
+    }
+
+    /// Computes the migration of a file with all schemas that it has recorded, of which an older model may have one.
+    /// - Throws: `StoreError` as above, and `.schemaTooNew` if the file's schema was derived from the model's, at the same version.
+    package init(from recorded: RecordedSchemas, to model: StoreSchema, path: String) throws {
+        let (file, exchanged) = (recorded.current, recorded.exchanged)
         let wanted = model.withoutHints
         let pending = ExchangedNames(of: model).subtracting(exchanged)
         if wanted == file, pending.isEmpty { return }
@@ -44,6 +51,7 @@ public struct SchemaPath: Sendable {
         } catch let error as StoreError where error.code == .schemaMismatch && !error.message.contains(path) {
             throw StoreError(error.code, "\(path) was written with another model: \(error.message)", cause: error)
         }
+        if !steps.isEmpty, recorded.isAfter(model) { throw StoreError.olderModel(path) }
     }
 
     private mutating func walk(

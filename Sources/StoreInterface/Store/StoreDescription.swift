@@ -32,7 +32,20 @@ public struct StoreDescription: Sendable {
     public var migration: (any MigratableFile)?
     /// Reads the schema of the store's file without opening or changing the store, also for a description that is read-only. Returns
     /// nil if there is no file, or one without a schema. nil for stores without files. Blocks.
-    public var storedSchema: (@Sendable () throws -> StoreSchema?)?
+    public var storedSchema: (@Sendable () throws -> StoreSchema?)? {
+        get {
+            guard let recordedSchemas else { return nil }
+            return { try recordedSchemas()?.current }
+        }
+        set {
+            guard let newValue else { return recordedSchemas = nil }
+            recordedSchemas = { try newValue().map { RecordedSchemas($0) } }
+        }
+    }
+    /// The path of the store's file, for messages.
+    package var path: String?
+    /// Reads what the file has recorded of its schemas, as ``storedSchema`` does.
+    package var recordedSchemas: (@Sendable () throws -> RecordedSchemas?)?
 
     /// Creates a description, without opening the store.
     ///
@@ -45,8 +58,8 @@ public struct StoreDescription: Sendable {
         self.name = name
         self.routing = routing
         self.migration = migration
-        if let migration { storedSchema = { try migration.storedSchema() } }
         self.open = open
+        if let migration { storedSchema = { try migration.storedSchema() } }
     }
 }
 

@@ -88,6 +88,9 @@ import Testing
         try await Self.fill(bed, Self.model(1, exchanging: false))
         #expect(try await Self.open(bed, Self.model(1, exchanging: false)) == Self.before)
         #expect(try await Self.open(bed, Self.model(2, exchanging: true)) == Self.after)
+        try await bed.closed()
+        let again = try await Self.model(2, exchanging: true).changes(opening: bed.description)
+        #expect(again.isEmpty && again.refusal == nil, "\(again)")
         // Neither the next open nor a later model with the same `renamedFrom` exchanges them back.
         #expect(try await Self.open(bed, Self.model(2, exchanging: true)) == Self.after)
         #expect(try await Self.open(bed, Self.model(3, exchanging: true, extra: true)) == Self.after)

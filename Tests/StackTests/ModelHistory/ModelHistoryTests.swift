@@ -64,6 +64,38 @@ import Testing
         }
     }
 
+    /// Catches: a dry run that promises an opening to a program that is older than the file, and a file that lets the older program in
+    /// because a keyed value was stored meanwhile.
+    @Test(arguments: stores, [false, true])
+    func `S163, S202: the dry run and the opening refuse an earlier model of the same version`(
+        _ kind: StoreKind, withKeyedValues: Bool
+    ) async throws {
+        let bed = try TestBed(kind)
+        func model(_ names: [String]) throws -> Model {
+            let properties = names.map { PropertyDescription.attribute(.init(name: $0, type: .int32, isOptional: true)) }
+            return try Model([EntityDescription(name: "Thing", properties: properties)])
+        }
+        for names in [["a"], ["a", "b"]] {
+            let container = try await PersistentContainer(model: try model(names), store: bed.description)
+            if withKeyedValues, names.count == 2 {
+                try await container.write { context in
+                    try context.collection("drafts", of: Int.self)["spring"] = 1
+                }
+            }
+            try await container.close()
+        }
+        let refusal = try await model(["a"]).changes(opening: bed.description).refusal
+        #expect(refusal?.code == .schemaTooNew && refusal?.message.contains("newer model") == true)
+        let error = await #expect(throws: StoreError.self) { _ = try await bed.container(model: try model(["a"])) }
+        #expect(error?.message == refusal?.message)
+        let readOnly: StoreDescription = kind == .lmdb ? .lmdb(bed.file, readOnly: true) : .sqlite(bed.file, readOnly: true)
+        let observing = await #expect(throws: StoreError.self) {
+            _ = try await PersistentContainer(model: try model(["a"]), store: readOnly)
+        }
+        #expect(observing?.code == .schemaTooNew)
+        #expect(try await model(["a", "b"]).changes(opening: bed.description).isEmpty)
+    }
+
     /// Catches: a dry run that changes the file, forgets a kind of change, or finds another answer than the opening.
     @Test(arguments: stores)
     func `S202: a dry run lists what opening would rename, add, widen, index and drop, and changes nothing`(
